@@ -1,0 +1,23 @@
+"""A principal: who is asking, and with which grants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Grant = Literal[
+    "read_space", "post", "manage_space", "manage_agents", "answer_pending", "schedule", "register_group", "owner"
+]
+PrincipalKind = Literal["person", "agent", "system"]
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    kind: PrincipalKind
+    id: str
+    name: str
+    grants: frozenset[Grant]
+
+    @property
+    def is_owner(self) -> bool:
+        return "owner" in self.grants

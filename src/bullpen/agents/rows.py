@@ -1,0 +1,132 @@
+"""SQL for agents. A definition is JSON in one column; what other statements join on has columns of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import bindparam, case, exists, insert, literal_column, select, update
+
+from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.tables import agents, people, runs, threads
+from bullpen.wire import Agent
+
+_INSERT = Statement(insert(agents))
+_UPDATE = Statement(
+    update(agents)
+    .where(agents.c.id == bindparam("id_"))
+    .values(
+        name=bindparam("name"),
+        scope=bindparam("scope"),
+        max_chain_depth=bindparam("max_chain_depth"),
+        definition=bindparam("definition"),
+        updated_at=bindparam("updated_at"),
+    )
+)
+_DELETE = Statement(update(agents).where(agents.c.id == bindparam("id_")).values(deleted_at=bindparam("now")))
+
+_UNDER_WAY = exists().where(runs.c.agent_id == agents.c.id, runs.c.finished_at.is_(None))
+_QUEUED = exists().where(threads.c.agent_id == agents.c.id, threads.c.state != "idle")
+_STATE = case((_UNDER_WAY, "running"), (_QUEUED, "queued"), else_="idle")
+_COLUMNS = (agents.c.id, agents.c.name, agents.c.definition, agents.c.created_at, agents.c.updated_at, _STATE)
+_SELECT = Statement(select(*_COLUMNS).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None)))
+_SELECT_PAGE = Statement(
+    select(*_COLUMNS)
+    .where(agents.c.deleted_at.is_(None), agents.c.created_at < bindparam("before"))
+    .order_by(agents.c.created_at.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_DEFINITION = Statement(
+    select(agents.c.name, agents.c.definition, agents.c.created_at, agents.c.updated_at).where(
+        agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None)
+    )
+)
+_TAKEN = Statement(
+    select(agents.c.id).where(agents.c.id == bindparam("id")).union_all(
+        select(people.c.id).where(people.c.id == bindparam("id"))
+    )
+)
+_SELECT_NAMES = Statement(
+    select(agents.c.id, agents.c.name)
+    .where(any_of(agents.c.id, "ids"))
+    .union_all(select(people.c.id, people.c.name).where(any_of(people.c.id, "ids")))
+)
+_SELECT_KINDS = Statement(
+    select(agents.c.id, literal_column("'agent'"))
+    .where(any_of(agents.c.id, "ids"), agents.c.deleted_at.is_(None))
+    .union_all(select(people.c.id, literal_column("'person'")).where(any_of(people.c.id, "ids")))
+)
+
+_DEFINED = (
+    "description",
+    "instructions",
+    "model",
+    "tools",
+    "scope",
+    "auto_enter",
+    "limits",
+    "on_unsent_text",
+    "avatar",
+)
+
+
+def _definition(agent: Agent) -> str:
+    return orjson.dumps(agent.model_dump(mode="json", include=set(_DEFINED), exclude_none=True)).decode()
+
+
+def _params(agent: Agent) -> dict[str, Any]:
+    return {
+        "name": agent.name,
+        "scope": agent.scope,
+        "max_chain_depth": agent.limits.max_chain_depth,
+        "definition": _definition(agent),
+        "updated_at": agent.updated_at,
+    }
+
+
+def _agent(row: Row) -> Agent:
+    id_, name, definition, created_at, updated_at, state = row
+    return Agent(
+        id=id_, name=name, created_at=created_at, updated_at=updated_at, state=state, **orjson.loads(definition)
+    )
+
+
+async def insert_agent(tx: Transaction, agent: Agent) -> None:
+    await tx.run(_INSERT, id=agent.id, created_at=agent.created_at, deleted_at=None, **_params(agent))
+
+
+async def update_agent(tx: Transaction, agent: Agent) -> None:
+    await tx.run(_UPDATE, id_=agent.id, **_params(agent))
+
+
+async def delete_agent(tx: Transaction, id: str) -> None:
+    await tx.run(_DELETE, id_=id, now=tx.clock.now())
+
+
+async def select_agent(tx: Transaction, id: str) -> Agent | None:
+    row = await tx.one(_SELECT, id=id)
+    return None if row is None else _agent(row)
+
+
+async def select_definition(tx: Transaction, id: str) -> Agent | None:
+    """The agent without its state: what a run needs of it."""
+    row = await tx.one(_SELECT_DEFINITION, id=id)
+    return None if row is None else _agent((id, *row, "idle"))
+
+
+async def select_agents(tx: Transaction, *, before: str, limit: int) -> list[Agent]:
+    return [_agent(row) for row in await tx.all(_SELECT_PAGE, before=before, limit=limit)]
+
+
+async def id_is_taken(tx: Transaction, id: str) -> bool:
+    """People and agents share one id space; a deleted agent keeps its id, since messages name it."""
+    return await tx.one(_TAKEN, id=id) is not None
+
+
+async def select_names(tx: Transaction, ids: list[str]) -> dict[str, str]:
+    return {row[0]: row[1] for row in await tx.all(_SELECT_NAMES, ids=ids)}
+
+
+async def select_kinds(tx: Transaction, ids: list[str]) -> dict[str, str]:
+    """Which of these ids are a person's and which an agent's; absent: nobody's."""
+    return {row[0]: row[1] for row in await tx.all(_SELECT_KINDS, ids=ids)}

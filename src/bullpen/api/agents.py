@@ -1,0 +1,181 @@
+"""Agents, and what they remember."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from bullpen.access import rules as access
+from bullpen.access.types import Principal
+from bullpen.agents import actions as agents
+from bullpen.agents import rows
+from bullpen.api.body import CappedRoute
+from bullpen.api.door import Caller, Office
+from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
+from bullpen.errors import NotFound
+from bullpen.inbox import rows as inbox_rows
+from bullpen.memory import actions as memory
+from bullpen.memory import rows as memory_rows
+from bullpen.spaces import actions as spaces
+from bullpen.storage import Transaction
+from bullpen.wire import Agent
+from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, UpdateAgent
+
+router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
+
+Search = Annotated[str, Query(max_length=1000, description="Words the passage contains, in any case.")]
+
+
+@router.post("", status_code=201, response_model=Agent)
+async def create_agent(request: CreateAgent, caller: Caller, office: Office) -> Response:
+    access.authorize(caller, "manage_agents")
+    office.check_agent(request.model, request.tools)
+    return answer(await office.store.transact(lambda tx: office.create_agent(tx, request)), 201)
+
+
+@router.get("", response_model=Page[Agent])
+async def list_agents(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    found = await office.store.read(lambda tx: rows.select_agents(tx, before=cursor or LAST, limit=limit))
+    return page([_shown(agent, caller) for agent in found], limit, lambda agent: agent["createdAt"])
+
+
+@router.get("/{id}", response_model=Agent)
+async def get_agent(id: str, caller: Caller, office: Office) -> Response:
+    return answer(_shown(await office.store.read(lambda tx: agents.get(tx, id)), caller))
+
+
+def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
+    """Everybody may know who is there; instructions and models are for those who look after agents."""
+    shown = agent.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if "manage_agents" not in caller.grants and caller.id != agent.id:
+        for name in ("instructions", "model", "limits"):
+            shown.pop(name, None)
+    return shown
+
+
+@router.patch("/{id}", response_model=Agent)
+async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Office) -> Response:
+    access.authorize(caller, "manage_agents")
+    office.check_agent(request.model, request.tools)
+    return answer(await office.store.transact(lambda tx: agents.update(tx, id, request)))
+
+
+@router.delete("/{id}", status_code=204, response_class=Response)
+async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
+    access.authorize(caller, "manage_agents")
+
+    async def body(tx: Transaction) -> None:
+        await agents.delete(tx, id)
+        await inbox_rows.delete_unclaimed(tx, id)
+        await spaces.remove_everywhere(tx, id)
+
+    await office.store.transact(body)
+    return Response(status_code=204)
+
+
+@router.get("/{id}/inbox")
+async def list_inbox(id: str, caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    """What the agent has not yet looked at, newest first."""
+    _owns(caller, id)
+
+    async def body(tx: Transaction) -> list[dict[str, Any]]:
+        await agents.get(tx, id)
+        found = await inbox_rows.select_of_agent(tx, id, before=cursor or LAST, limit=limit)
+        return [
+            {
+                "id": item.id,
+                "threadId": item.thread_id,
+                "kind": item.kind,
+                "spaceId": item.space_id,
+                "depth": item.depth,
+                "payload": item.payload,
+                "createdAt": created_at,
+            }
+            for item, created_at in found
+        ]
+
+    return page(await office.store.read(body), limit, lambda item: item["id"])
+
+
+def _owns(caller: Principal, agent_id: str) -> None:
+    if caller.id != agent_id:
+        access.authorize(caller, "manage_agents")
+
+
+# ── memory ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@router.get("/{id}/blocks")
+async def list_blocks(id: str, caller: Caller, office: Office) -> Response:
+    _owns(caller, id)
+
+    async def body(tx: Transaction) -> list[dict[str, Any]]:
+        await agents.get(tx, id)
+        found = await memory_rows.select_blocks(tx, id)
+        return [{"label": label, "content": content, "updatedAt": at} for label, content, at in found]
+
+    return answer({"items": await office.store.read(body)})
+
+
+@router.get("/{id}/blocks/{label}")
+async def get_block(id: str, label: str, caller: Caller, office: Office) -> Response:
+    _owns(caller, id)
+
+    async def body(tx: Transaction) -> dict[str, Any]:
+        await agents.get(tx, id)
+        for found, content, at in await memory_rows.select_blocks(tx, id):
+            if found == label:
+                return {"label": label, "content": content, "updatedAt": at}
+        raise NotFound(f"{id!r} has no block {label!r}.")
+
+    return answer(await office.store.read(body))
+
+
+@router.put("/{id}/blocks/{label}")
+async def put_block(id: str, label: str, request: PutBlock, caller: Caller, office: Office) -> Response:
+    _owns(caller, id)
+
+    async def body(tx: Transaction) -> dict[str, Any]:
+        await agents.get(tx, id)
+        await memory_rows.upsert_block(tx, id, label, request.content)
+        return {"label": label, "content": request.content}
+
+    return answer(await office.store.transact(body))
+
+
+@router.delete("/{id}/blocks/{label}", status_code=204, response_class=Response)
+async def delete_block(id: str, label: str, caller: Caller, office: Office) -> Response:
+    _owns(caller, id)
+
+    async def body(tx: Transaction) -> None:
+        await agents.get(tx, id)
+        if not await memory_rows.delete_block(tx, id, label):
+            raise NotFound(f"{id!r} has no block {label!r}.")
+
+    await office.store.transact(body)
+    return Response(status_code=204)
+
+
+@router.get("/{id}/passages")
+async def list_passages(id: str, caller: Caller, office: Office, q: Search = "", limit: Limit = 50) -> Response:
+    _owns(caller, id)
+
+    async def body(tx: Transaction) -> list[dict[str, Any]]:
+        await agents.get(tx, id)
+        return await memory.search(tx, id, q.replace("\x00", ""), limit)
+
+    return answer({"items": await office.store.read(body)})
+
+
+@router.post("/{id}/passages", status_code=201)
+async def create_passage(id: str, request: CreatePassage, caller: Caller, office: Office) -> Response:
+    """The same content again answers 200 with the first passage."""
+    _owns(caller, id)
+
+    async def body(tx: Transaction) -> tuple[dict[str, Any], bool]:
+        await agents.get(tx, id)
+        return await memory.store(tx, id, request.content, list(request.tags), request.metadata)
+
+    passage, new = await office.store.transact(body)
+    return answer(passage, 201 if new else 200)

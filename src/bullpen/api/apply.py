@@ -1,0 +1,97 @@
+"""Apply a project: agents and spaces as files describe them.
+
+Idempotent: what is there and the same is left alone, what differs is changed, what is not named is not touched. Memory
+is the agent's own once it has it: a block is only made when it is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from bullpen import ids
+from bullpen.access.types import Principal
+from bullpen.agents import actions as agents
+from bullpen.agents import rows as agent_rows
+from bullpen.api.body import CappedRoute
+from bullpen.api.door import Office, Owner
+from bullpen.api.pages import answer
+from bullpen.memory import rows as memory_rows
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
+from bullpen.spaces import rules as space_rules
+from bullpen.storage import Transaction
+from bullpen.wire import Space
+from bullpen.wire.requests import ApplyProject, CreateAgent, CreateSpace, UpdateAgent, UpdateSpace, WakeRequest
+
+router = APIRouter(route_class=CappedRoute, tags=["apply"])
+
+Change = dict[str, Any]
+
+
+@router.post("/apply")
+async def apply(request: ApplyProject, caller: Owner, office: Office) -> Response:
+    for agent in request.agents:
+        office.check_agent(agent.model, agent.tools)
+    return answer(await office.store.transact(lambda tx: apply_project(tx, request, caller)))
+
+
+async def apply_project(tx: Transaction, request: ApplyProject, caller: Principal) -> dict[str, list[Change]]:
+    """All or nothing: one transaction."""
+    return {
+        "agents": [await _apply_agent(tx, agent) for agent in request.agents],
+        "spaces": [await _apply_space(tx, space, caller) for space in request.spaces],
+    }
+
+
+async def create_agent(tx: Transaction, request: CreateAgent) -> Any:
+    agent = await agents.create(tx, request)
+    await _missing_blocks(tx, agent.id, request)
+    return agent
+
+
+async def _apply_agent(tx: Transaction, request: CreateAgent) -> Change:
+    there = None if request.id is None else await agent_rows.select_agent(tx, request.id)
+    if there is None:
+        return {"id": (await create_agent(tx, request)).id, "change": "created"}
+    wanted = {name: getattr(request, name) for name in UpdateAgent.model_fields if name in CreateAgent.model_fields}
+    if wanted["tools"] is None:
+        wanted["tools"] = ["messaging"]
+    differing = {name: value for name, value in wanted.items() if value is not None and value != getattr(there, name)}
+    if differing:
+        await agents.update(tx, there.id, UpdateAgent(**differing))
+    made = await _missing_blocks(tx, there.id, request)
+    return {"id": there.id, "change": "updated" if differing or made else "unchanged"}
+
+
+async def _missing_blocks(tx: Transaction, agent_id: str, request: CreateAgent) -> bool:
+    there = {label for label, _, _ in await memory_rows.select_blocks(tx, agent_id)}
+    missing = {label: content for label, content in request.blocks.items() if label not in there}
+    for label, content in missing.items():
+        await memory_rows.upsert_block(tx, agent_id, label, content)
+    return bool(missing)
+
+
+async def _apply_space(tx: Transaction, request: CreateSpace, caller: Principal) -> Change:
+    id = ids.dm(*request.members) if request.kind == "dm" and len(request.members) == 2 else request.id
+    there = None if id is None else await space_rows.select_space(tx, id, caller.id)
+    if there is None:
+        return {"id": (await spaces.create(tx, request, caller)).id, "change": "created"}
+    changed = await _change_space(tx, there, request, caller)
+    joined = [m for m in request.members if await spaces.ensure_member(tx, there.id, m)]
+    return {"id": there.id, "change": "updated" if changed or joined else "unchanged"}
+
+
+async def _change_space(tx: Transaction, there: Space, request: CreateSpace, caller: Principal) -> bool:
+    if there.kind == "dm":
+        return False
+    wake = space_rules.wake(there.kind, request.wake, main=there.main)
+    differing: dict[str, Any] = {} if wake == there.wake else {"wake": WakeRequest(people=wake.people, agents=wake.agents)}
+    for name in ("name", "private", "trigger", "folder", "provider", "model", "timezone", "bridge"):
+        wanted = getattr(request, name)
+        if wanted is not None and wanted != getattr(there, name):
+            differing[name] = wanted
+    if differing:
+        await spaces.update(tx, caller, there.id, UpdateSpace(**differing))
+    return bool(differing)

@@ -1,0 +1,89 @@
+"""The one table of responses to errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from bullpen import errors
+from bullpen.storage.store import DiskFull, RetryTransaction, Unavailable
+
+logger = logging.getLogger("bullpen.api")
+
+STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
+    errors.NotFound: 404,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.Invalid: 422,
+    errors.TooLarge: 413,
+    errors.Conflict: 409,
+    errors.AlreadyExists: 409,
+    errors.RunAlreadyFinished: 409,
+    errors.RequestError: 400,
+    # These never reach a caller as they are: agents and operators are told instead. Here they are our bug.
+    errors.ToolError: 500,
+    errors.ToolFailed: 500,
+    errors.BadArguments: 500,
+    errors.ModelError: 500,
+    errors.ModelUnavailable: 500,
+    errors.ModelRefused: 500,
+    errors.Fenced: 500,
+    errors.CannotStart: 500,
+    errors.Broken: 500,
+    RetryTransaction: 503,
+    Unavailable: 503,
+    DiskFull: 507,
+}
+_HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
+
+
+def error_response(status: int, code: str, message: str, fields: Mapping[str, str] | None = None) -> Response:
+    body: dict[str, Any] = {"error": {"code": code, "message": message, "fields": dict(fields or {})}}
+    headers = {}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status == 503:
+        headers["Retry-After"] = "1"
+    return Response(orjson.dumps(body), status, headers, media_type="application/json")
+
+
+async def on_bullpen_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.BullpenError)
+    status = STATUS[type(error)]
+    if status == 500:
+        return await on_bug(request, error)
+    return error_response(status, error.code, error.message, error.fields)
+
+
+async def on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    fields = {}
+    for wrong in error.errors():
+        where = ".".join(str(part) for part in wrong["loc"] if part not in ("body", "query", "path"))
+        fields[where or "body"] = str(wrong["msg"])
+    first = next(iter(fields.items()))
+    return error_response(422, "invalid", f"{first[0]}: {first[1]}.", fields)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _HTTP_CODES.get(error.status_code, "bad_request")
+    return error_response(error.status_code, code, f"{error.detail}: {request.method} {request.url.path}.")
+
+
+async def on_bug(request: Request, error: Exception) -> Response:
+    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return error_response(500, "internal", "Something went wrong on our side; the server's log says what.")
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(errors.BullpenError, on_bullpen_error)
+    app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(Exception, on_bug)

@@ -1,0 +1,77 @@
+"""The event stream: SSE over a bounded buffer.
+
+Headers go out after the follower is registered, so whatever commits after them is delivered. A client that does not
+read is dropped: writing to it is cancelled, and it comes back with its cursor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from starlette.types import Receive, Scope, Send
+
+from bullpen.api.door import Caller, Office
+from bullpen.events.feed import Follower
+from bullpen.spaces import actions as spaces
+
+router = APIRouter(tags=["events"])
+
+HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class EventStream(Response):
+    def __init__(self, follower: Follower, chunks: AsyncIterator[bytes]) -> None:
+        self._follower = follower
+        self._chunks = chunks
+        self.background = None
+        self.status_code = 200
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        writing = asyncio.ensure_future(self._write(send))
+        leaving = asyncio.ensure_future(_gone(receive))
+        self._follower.on_drop = writing.cancel
+        try:
+            await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            writing.cancel()
+            leaving.cancel()
+            await asyncio.gather(writing, leaving, return_exceptions=True)
+            await self._chunks.aclose()  # type: ignore[attr-defined]
+
+    async def _write(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        async for chunk in self._chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+@router.get("/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}})
+async def follow_events(
+    request: Request,
+    caller: Caller,
+    office: Office,
+    space_id: Annotated[str | None, Query(alias="spaceId", max_length=200)] = None,
+    run_id: Annotated[str | None, Query(alias="runId", max_length=200)] = None,
+    after: Annotated[str | None, Query(max_length=200)] = None,
+    last_event_id: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """What happens, as it happens. `Last-Event-ID` (or `after`) goes on from there; without it the stream starts now."""
+    if space_id is not None:
+        room = await office.store.read(lambda tx: spaces.readable_room(tx, caller, space_id))
+        space_id = room.id
+    follower, chunks = await office.feed.follow(
+        caller, space_id=space_id, run_id=run_id, after=last_event_id or after
+    )
+    return EventStream(follower, chunks)

@@ -1,0 +1,105 @@
+"""Messages and reactions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from bullpen.access import rules as access
+from bullpen.access.types import Principal
+from bullpen.api.body import CappedRoute
+from bullpen.api.door import Caller, Office
+from bullpen.api.pages import Limit, Page, answer
+from bullpen.inbox.types import Cause
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows
+from bullpen.spaces.types import Author, Draft
+from bullpen.storage import Transaction
+from bullpen.wire import Message
+from bullpen.wire.requests import AddReaction, CreateMessage, EditMessage
+
+router = APIRouter(route_class=CappedRoute, tags=["messages"])
+
+Seq = Annotated[int | None, Query(ge=0, le=2**62)]
+
+
+def author_of(principal: Principal) -> Author:
+    """Somebody who speaks by themselves, not in a run: they are the cause of what follows."""
+    cause = Cause(principal.kind, principal.id, access.written(principal.grants))
+    kind = "agent" if principal.kind == "agent" else "person"
+    return Author(id=principal.id, kind=kind, name=principal.name, cause=cause)  # type: ignore[arg-type]
+
+
+@router.post("/spaces/{space_id}/messages", status_code=201, response_model=Message)
+async def post_message(space_id: str, request: CreateMessage, caller: Caller, office: Office) -> Response:
+    author = author_of(caller)
+    settings = office.settings
+
+    async def body(tx: Transaction) -> Draft:
+        room = await spaces.writable_room(tx, caller, space_id)
+        return await spaces.post(
+            tx,
+            room,
+            author,
+            request.text,
+            reply_to=request.reply_to,
+            client_message_id=request.client_message_id,
+            chain_limit=settings.limits.chain_depth,
+            group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
+        )
+
+    draft = await office.store.transact(body)
+    return answer(draft.done(), 201)
+
+
+@router.get("/spaces/{space_id}/messages", response_model=Page[Message])
+async def list_messages(
+    space_id: str, caller: Caller, office: Office, before: Seq = None, after: Seq = None, limit: Limit = 50
+) -> Response:
+    async def body(tx: Transaction) -> list[Message]:
+        room = await spaces.readable_room(tx, caller, space_id)
+        return await rows.select_messages(tx, room.id, before=before, after=after, limit=limit)
+
+    found = await office.store.read(body)
+    page: dict[str, Any] = {"items": found}
+    if len(found) == limit:
+        page["next"] = str(found[-1].seq if after is not None else found[0].seq)
+    return answer(page)
+
+
+@router.get("/messages/{id}", response_model=Message)
+async def get_message(id: str, caller: Caller, office: Office) -> Response:
+    return answer(await office.store.read(lambda tx: spaces.get_message(tx, caller, id)))
+
+
+@router.patch("/messages/{id}", response_model=Message)
+async def edit_message(id: str, request: EditMessage, caller: Caller, office: Office) -> Response:
+    return answer(await office.store.transact(lambda tx: spaces.edit(tx, caller, id, request.text)))
+
+
+@router.delete("/messages/{id}", response_model=Message)
+async def delete_message(id: str, caller: Caller, office: Office) -> Response:
+    return answer(await office.store.transact(lambda tx: spaces.delete(tx, caller, id)))
+
+
+@router.post("/messages/{id}/reactions", status_code=201, response_model=Message)
+async def add_reaction(id: str, request: AddReaction, caller: Caller, office: Office) -> Response:
+    async def body(tx: Transaction) -> Message:
+        message = await spaces.get_message(tx, caller, id)
+        await spaces.writable_room(tx, caller, message.space_id)
+        await spaces.react(tx, message, caller.id, request.emoji)
+        return await spaces.get_message(tx, caller, id)
+
+    return answer(await office.store.transact(body), 201)
+
+
+@router.delete("/messages/{id}/reactions/{emoji}", response_model=Message)
+async def remove_reaction(id: str, emoji: str, caller: Caller, office: Office) -> Response:
+    async def body(tx: Transaction) -> Message:
+        message = await spaces.get_message(tx, caller, id)
+        await spaces.writable_room(tx, caller, message.space_id)
+        await spaces.unreact(tx, message, caller.id, emoji)
+        return await spaces.get_message(tx, caller, id)
+
+    return answer(await office.store.transact(body))

@@ -1,0 +1,64 @@
+"""Spaces and their members."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from bullpen.access import rules as access
+from bullpen.api.body import CappedRoute
+from bullpen.api.door import Caller, Office
+from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows
+from bullpen.wire import Space
+from bullpen.wire.requests import AddMember, CreateSpace, MarkRead, UpdateSpace
+
+router = APIRouter(prefix="/spaces", route_class=CappedRoute, tags=["spaces"])
+
+
+@router.post("", status_code=201, response_model=Space)
+async def create_space(request: CreateSpace, caller: Caller, office: Office) -> Response:
+    access.authorize(caller, "manage_space")
+    return answer(await office.store.transact(lambda tx: spaces.create(tx, request, caller)), 201)
+
+
+@router.get("", response_model=Page[Space])
+async def list_spaces(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    is_person = caller.kind == "person"
+    found = await office.store.read(
+        lambda tx: rows.select_spaces(
+            tx,
+            caller.id,
+            is_owner=is_person and caller.is_owner,
+            is_person=is_person,
+            before=cursor or LAST,
+            limit=limit,
+        )
+    )
+    return page(found, limit, lambda space: space.created_at)
+
+
+@router.get("/{id}", response_model=Space)
+async def get_space(id: str, caller: Caller, office: Office) -> Response:
+    return answer(await office.store.read(lambda tx: spaces.get(tx, caller, id)))
+
+
+@router.patch("/{id}", response_model=Space)
+async def update_space(id: str, request: UpdateSpace, caller: Caller, office: Office) -> Response:
+    return answer(await office.store.transact(lambda tx: spaces.update(tx, caller, id, request)))
+
+
+@router.post("/{id}/members", status_code=201, response_model=Space)
+async def add_member(id: str, request: AddMember, caller: Caller, office: Office) -> Response:
+    return answer(await office.store.transact(lambda tx: spaces.add_member(tx, caller, id, request.member_id)), 201)
+
+
+@router.delete("/{id}/members/{member_id}", status_code=204, response_class=Response)
+async def remove_member(id: str, member_id: str, caller: Caller, office: Office) -> Response:
+    await office.store.transact(lambda tx: spaces.remove_member(tx, caller, id, member_id))
+    return Response(status_code=204)
+
+
+@router.post("/{id}/read", response_model=Space)
+async def mark_read(id: str, request: MarkRead, caller: Caller, office: Office) -> Response:
+    return answer(await office.store.transact(lambda tx: spaces.mark_read(tx, caller, id, request.seq)))

@@ -1,0 +1,75 @@
+"""Tokens and people, as far as a token holder needs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from bullpen.access import actions as access
+from bullpen.access import rows
+from bullpen.access.types import Principal
+from bullpen.agents import actions as agents
+from bullpen.api.body import CappedRoute
+from bullpen.api.door import LOCAL, Caller, Office, Owner, owner_of, principal_of
+from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
+from bullpen.errors import Forbidden, NotFound
+from bullpen.storage import Transaction
+from bullpen.wire import Token
+from bullpen.wire.requests import CreateToken
+
+router = APIRouter(route_class=CappedRoute, tags=["access"])
+
+
+@router.get("/me")
+async def me(caller: Caller) -> Response:
+    return answer({"id": caller.id, "kind": caller.kind, "name": caller.name, "grants": sorted(caller.grants)})
+
+
+@router.get("/people")
+async def list_people(caller: Caller, office: Office) -> Response:
+    if caller.kind != "person":
+        raise Forbidden("Only people may list people.")
+    return answer({"items": await office.store.read(rows.select_people)})
+
+
+async def _issuer(request: CreateToken, http: Request, office: Office) -> Principal:
+    """Tokens are made by owners. Whoever holds the machine may claim an office that has none yet, by a name of theirs."""
+    if request.owner:
+        if not http.scope.get(LOCAL):
+            raise Forbidden("Owner tokens are made on the machine itself: `bullpen token create --owner`.")
+        return await office.local_owner(request.name)  # type: ignore[no-any-return]
+    return await owner_of(await principal_of(http))
+
+
+@router.post("/tokens", status_code=201)
+async def create_token(request: CreateToken, http: Request, office: Office) -> Response:
+    """The answer holds the token's value, this once."""
+    caller = await _issuer(request, http, office)
+
+    async def body(tx: Transaction) -> dict[str, Any]:
+        if request.agent_id is not None:
+            await agents.get(tx, request.agent_id)
+        person_id = request.person_id or (None if request.agent_id is not None else caller.id)
+        token, value = await access.create_token(
+            tx, request.name, person_id=person_id, agent_id=request.agent_id, tools=request.tools
+        )
+        return {"id": token.id, "token": value}
+
+    return answer(await office.store.transact(body), 201)
+
+
+@router.get("/tokens", response_model=Page[Token])
+async def list_tokens(caller: Owner, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    found = await office.store.read(lambda tx: rows.select_tokens(tx, before=cursor or LAST, limit=limit))
+    return page(found, limit, lambda token: token.id)
+
+
+@router.delete("/tokens/{id}", status_code=204, response_class=Response)
+async def revoke_token(id: str, caller: Owner, office: Office) -> Response:
+    async def body(tx: Transaction) -> None:
+        if not await rows.revoke_token(tx, id):
+            raise NotFound(f"There is no token {id!r}.")
+
+    await office.store.transact(body)
+    return Response(status_code=204)

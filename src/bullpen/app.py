@@ -1,0 +1,322 @@
+"""The composition root: settings in, a running server out. The only file that knows all the others.
+
+An `Office` is everything one process needs, opened and closed in order. `serve` puts a socket in front of it, `worker`
+only drives threads, and tests and local commands use it without either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from bullpen.access import actions as access
+from bullpen.access import rules as access_rules
+from bullpen.access.types import Principal
+from bullpen.agents.files import read_project
+from bullpen.api import apply
+from bullpen.api.door import LOCAL
+from bullpen.api.server import build
+from bullpen.engine.embedded import EmbeddedEngine
+from bullpen.errors import CannotStart
+from bullpen.events.feed import Feed
+from bullpen.events.signals import LocalSignals, Signals
+from bullpen.llm.models import Models
+from bullpen.runs import loop
+from bullpen.settings import Settings
+from bullpen.spaces import actions as spaces
+from bullpen.storage import Store, Transaction
+from bullpen.storage import migrations
+from bullpen.storage.sqlite import SqliteStore
+from bullpen.threads import actions as threads
+from bullpen.toolbox import FAMILIES, TEACHING
+from bullpen.tools.registry import Registry
+from bullpen.wire.requests import ApplyProject, CreateAgent
+
+logger = logging.getLogger("bullpen")
+
+SHUTDOWN_SECONDS = 5
+
+
+def open_store(settings: Settings) -> Store:
+    if settings.on_postgres:
+        from bullpen.storage.postgres import PostgresStore
+
+        return PostgresStore(settings.database_url)
+    path = settings.sqlite_path
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return SqliteStore(path)
+
+
+class Office:
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self.settings = settings
+        self.store = store
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.signals = self._signals()
+        self.feed = Feed(store, self.signals, spaces.readable)
+        self.engine = self._engine()
+        self.registry = Registry(FAMILIES)
+        self.models = Models(settings.data / "scripts")
+        self.world = loop.World(
+            store, self.feed, self.models, self.registry, settings, self.owner, teaching=self._teaching()
+        )
+        self.engine.drive = partial(loop.drive, self.world)
+        self.engine.give_up = partial(loop.give_up, self.world)
+        self.engine.wake = threads.wake
+        self.signals.on_cancel = self.world.interrupt
+        store.nudge_port = self.engine
+        self.api = build(self)
+        self._local_owner: Principal | None = None
+
+    def _signals(self) -> Signals:
+        if not self.store.shared:
+            return LocalSignals()
+        from bullpen.events.signals import PostgresSignals
+
+        return PostgresSignals(self.store, self.owner)
+
+    def _engine(self) -> Any:
+        if not self.store.shared:
+            return EmbeddedEngine(self.store, self.settings.engine, self.owner)
+        from bullpen.engine.pgqueuer import PgQueuerEngine
+
+        return PgQueuerEngine(self.store, self.settings.engine, self.owner)
+
+    def _teaching(self) -> dict[str, str]:
+        """The teaching text of each family, under the family's name and under each of its tools' names."""
+        return {
+            name: text for family, text in TEACHING.items() for name in [family, *(t.name for t in FAMILIES[family])]
+        }
+
+    # ── what the API asks of the whole ──────────────────────────────────────────────────────────────────
+
+    def check_agent(self, model: Any, tools: list[str] | None) -> None:
+        """Refuse a definition that could never run: an unknown model or tool."""
+        if model is not None:
+            self.models.resolve(model)
+        if tools is not None:
+            self.registry.check(tools)
+
+    async def create_agent(self, tx: Transaction, request: CreateAgent) -> Any:
+        return await apply.create_agent(tx, request)
+
+    async def local_owner(self, name: str | None = None) -> Principal:
+        """Whoever may open the data folder is the owner; an office that has none yet gets one now."""
+        if self._local_owner is None:
+
+            async def body(tx: Transaction) -> Principal:
+                owner, new = await access.ensure_owner(tx, name or _user_name())
+                if new:
+                    await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
+                return owner
+
+            self._local_owner = await self.store.transact(body)
+        return self._local_owner
+
+    async def local_api(self, scope: Any, receive: Any, send: Any) -> None:
+        """The API for a caller who holds the machine: the socket in the data folder, or this very process."""
+        await self.api({**scope, LOCAL: True}, receive, send)
+
+    async def load_demo(self, name: str) -> None:
+        project = read_project(demo_path(name), model=self.settings.model or None)
+        request = ApplyProject(agents=project.agents, spaces=project.spaces)
+        for agent in request.agents:
+            self.check_agent(agent.model, agent.tools)
+
+        async def body(tx: Transaction) -> None:
+            await apply.apply_project(tx, request, access_rules.SYSTEM)
+            owner = await access.find_owner(tx)
+            if owner is not None:
+                await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
+
+        await self.store.transact(body)
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "owner"
+
+
+def demo_path(name: str) -> Path:
+    homes = [Path(__file__).parent / "examples", Path(__file__).parents[2] / "examples"]
+    for home in homes:
+        if name.isidentifier() and (home / name).is_dir():
+            return home / name
+    known = sorted({p.name for home in homes if home.is_dir() for p in home.iterdir() if p.is_dir()})
+    raise CannotStart(f"There is no demo named {name!r}. There are: {', '.join(known)}.")
+
+
+@contextlib.asynccontextmanager
+async def office(settings: Settings, *, drive: bool = True) -> AsyncIterator[Office]:
+    """An open office: schema up to date, followers served and, with `drive`, agents at work."""
+    store = open_store(settings)
+    await store.open()
+    try:
+        await migrations.migrate(store, settings.backups)
+        opened = Office(settings, store)
+        await opened.signals.start()
+        await opened.feed.start()
+        if drive:
+            await opened.engine.start()
+        try:
+            yield opened
+        finally:
+            await opened.engine.stop()
+            await opened.feed.stop()
+            await opened.signals.stop()
+    finally:
+        await store.close()
+
+
+async def migrate(settings: Settings) -> list[str]:
+    """Bring the schema up to date, and nothing else; the names of what was applied."""
+    store = open_store(settings)
+    await store.open()
+    try:
+        applied = await migrations.migrate(store, settings.backups)
+    finally:
+        await store.close()
+    return [f"{migration.number:04}_{migration.name}" for migration in applied]
+
+
+# ── serving ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which says when it is ready, and ends streams before it waits for connections to end."""
+
+    def __init__(self, config: uvicorn.Config, opened: Office, url: str) -> None:
+        super().__init__(config)
+        self._office = opened
+        self._url = url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"Bullpen is ready on {self._url}", flush=True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._office.feed.stop()
+        await super().shutdown(sockets)
+
+
+async def serve(settings: Settings, *, demo: str | None = None) -> None:
+    """Server and worker in one process, until SIGTERM or SIGINT."""
+    _refuse_strangers(settings.host)
+    _log(settings)
+    async with office(settings) as opened:
+        if demo is not None:
+            await opened.load_demo(demo)
+        listening = _listen(settings)
+        local = _listen_locally(settings.socket_path)
+        host, port = listening.getsockname()[:2]
+        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        door = partial(_door, opened, str(settings.socket_path))
+        config = uvicorn.Config(
+            door,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+        try:
+            await Server(config, opened, url).serve(sockets=[listening, *([local] if local else [])])
+        finally:
+            if local is not None:
+                settings.socket_path.unlink(missing_ok=True)
+
+
+async def _door(opened: Office, socket_path: str, scope: Any, receive: Any, send: Any) -> None:
+    """Which door a request came through is a fact of its connection, never of anything it says."""
+    came_in = scope.get("server")
+    if came_in is not None and came_in[1] is None and came_in[0] == socket_path:
+        await opened.local_api(scope, receive, send)
+    else:
+        await opened.api(scope, receive, send)
+
+
+def _refuse_strangers(host: str) -> None:
+    try:
+        loopback = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise CannotStart(f"Bullpen listens on loopback only for now, not on {host!r}. Leave --host out.")
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        raise CannotStart(
+            f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
+            "Is another server running there? Choose another with --port."
+        ) from error
+    listening.listen(1024)
+    return listening
+
+
+def _listen_locally(path: Path) -> socket.socket | None:
+    """The local door: a socket that only this user can open. None when another live server has it already."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            path.unlink(missing_ok=True)
+        else:
+            logger.warning("another server uses %s; this one has no local door", path)
+            listening.close()
+            return None
+    before = os.umask(0o177)
+    try:
+        listening.bind(str(path))
+    finally:
+        os.umask(before)
+    listening.listen(128)
+    return listening
+
+
+async def worker(settings: Settings) -> None:
+    """One more process that drives threads, until it is told to stop. Needs PostgreSQL."""
+    if not settings.on_postgres:
+        raise CannotStart("`bullpen worker` needs PostgreSQL: set DATABASE_URL. On SQLite the server does all the work.")
+    _log(settings)
+    stop = asyncio.Event()
+    loop_ = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop_.add_signal_handler(name, stop.set)
+    async with office(settings):
+        print("Bullpen worker is ready", flush=True)
+        await stop.wait()
+
+
+def _log(settings: Settings) -> None:
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=settings.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
+    logging.getLogger("pgqueuer").setLevel(logging.WARNING)

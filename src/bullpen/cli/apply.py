@@ -1,0 +1,35 @@
+"""bullpen apply: make the server hold what a project's files say."""
+
+from __future__ import annotations
+
+import asyncio
+from argparse import Namespace
+from typing import Any
+
+from bullpen.agents.files import Project, read_project
+from bullpen.cli import door, show
+from bullpen.client import Applied
+from bullpen.settings import Settings, load_settings
+
+
+def run(args: Namespace) -> int:
+    settings = load_settings(data=args.data, model=args.model)
+    project = read_project(args.path, model=settings.model or None)
+    applied = asyncio.run(_apply(settings, project))
+    print(show.as_json(applied) if args.json else _readable(applied))
+    return 0
+
+
+async def _apply(settings: Settings, project: Project) -> Applied:
+    async with door.to_server_or_folder(settings) as bp:
+        return await bp.apply(agents=_written(project.agents), spaces=_written(project.spaces))
+
+
+def _written(items: list[Any]) -> list[dict[str, Any]]:
+    """Only what the files say: what they leave out is the server's to choose."""
+    return [item.model_dump(by_alias=True, exclude_unset=True, mode="json") for item in items]
+
+
+def _readable(applied: Applied) -> str:
+    changes = [("agent", change) for change in applied.agents] + [("space", change) for change in applied.spaces]
+    return "\n".join(f"{change.change:<9}  {kind}  {show.one_line(change.id)}" for kind, change in changes)

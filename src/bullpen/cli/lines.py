@@ -1,0 +1,171 @@
+"""One line for each event, for people who watch a terminal.
+
+Remembers names and the beginnings of recent messages, so that "reacted to" can say to what. What a person in the
+room would not notice (typing, partial text, the start of a run) has no line. A switch on the type is a table; a test
+says that it names every event there is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bullpen.cli import show
+from bullpen.client import Event
+from bullpen.wire import Space
+
+REMEMBERED = 1_000
+# What the server notes when an agent was silent and did not say why.
+NO_REASON = "agent_chose_silence"
+# Tools whose effect has a line of its own.
+SEEN_ANYWAY = frozenset({"send_message", "react_to_message", "do_nothing", "skip"})
+
+
+class Lines:
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._texts: OrderedDict[str, str] = OrderedDict()
+
+    def learn(self, space: Space) -> None:
+        self._names.update({member.id: member.name for member in space.members})
+
+    def render(self, event: Event) -> str | None:
+        """The line, or None when there is nothing to show. An event from a newer server is named, not hidden."""
+        self._remember(event)
+        words = RENDER.get(event.type, _unknown)(self, event)
+        if words is None:
+            return None
+        where = f"{show.one_line(event.space_id)}  " if event.space_id else ""
+        return f"{show.clock(event.at)}  {where}{words}"
+
+    def name(self, id: Any) -> str:
+        return show.one_line(self._names.get(str(id), str(id)))
+
+    def text(self, message_id: Any) -> str:
+        known = self._texts.get(str(message_id))
+        return "a message" if known is None else f"“{show.one_line(known, 40)}”"
+
+    def _remember(self, event: Event) -> None:
+        message = event.get("message")
+        if isinstance(message, Mapping) and isinstance(message.get("text"), str):
+            self._texts[str(message.get("id"))] = message["text"]
+            while len(self._texts) > REMEMBERED:
+                self._texts.popitem(last=False)
+        for noun in (event.get("member"), event.get("agent")):
+            if isinstance(noun, Mapping) and isinstance(noun.get("name"), str):
+                self._names[str(noun.get("id"))] = noun["name"]
+
+
+def _message(lines: Lines, event: Event) -> str | None:
+    message = event.message
+    if message is None:
+        return None
+    text = show.plain(message.text, indent=" " * 10)
+    return f"— {text}" if message.author_kind == "system" else f"{lines.name(message.author_id)}: {text}"
+
+
+def _edited(lines: Lines, event: Event) -> str | None:
+    message = event.message
+    if message is None:
+        return None
+    return f"{lines.name(message.author_id)} edited: {show.plain(message.text, indent=' ' * 10)}"
+
+
+def _deleted(lines: Lines, event: Event) -> str | None:
+    message = event.message
+    return "a message was deleted" if message is None else f"{lines.name(message.author_id)} deleted a message"
+
+
+def _reacted(lines: Lines, event: Event) -> str:
+    reaction = event.get("reaction") or {}
+    emoji = show.one_line(str(reaction.get("emoji", "")))
+    return f"{lines.name(reaction.get('memberId'))} reacted {emoji} to {lines.text(reaction.get('messageId'))}"
+
+
+def _unreacted(lines: Lines, event: Event) -> str:
+    reaction = event.get("reaction") or {}
+    emoji = show.one_line(str(reaction.get("emoji", "")))
+    return f"{lines.name(reaction.get('memberId'))} took back {emoji} from {lines.text(reaction.get('messageId'))}"
+
+
+def _joined(lines: Lines, event: Event) -> str:
+    return f"{lines.name((event.get('member') or {}).get('id'))} joined"
+
+
+def _left(lines: Lines, event: Event) -> str:
+    return f"{lines.name((event.get('member') or {}).get('id'))} left"
+
+
+def _run_finished(lines: Lines, event: Event) -> str | None:
+    """Whoever spoke or reacted was seen doing so; a line is for what would otherwise go unnoticed."""
+    run = event.run
+    if run is None:
+        return None
+    name = lines.name(run.agent_id)
+    if run.status == "failed":
+        return f"{name} failed: {show.one_line(run.error or run.stop_reason or 'no reason given', 200)}"
+    if run.status == "cancelled":
+        return f"{name} was stopped"
+    if run.outcome == "silent":
+        reason = "" if run.silence_reason in (None, NO_REASON) else f": {show.one_line(run.silence_reason, 200)}"
+        return f"{name} stayed silent{reason}"
+    if run.outcome == "unsent_text":
+        return f"{name} wrote something and sent it to nobody"
+    return None
+
+
+def _tool_done(lines: Lines, event: Event) -> str | None:
+    tool = str((event.get("call") or {}).get("toolName", "a tool"))
+    return None if tool in SEEN_ANYWAY else f"{lines.name(event.agent_id)} used {show.one_line(tool)}"
+
+
+def _tool_failed(lines: Lines, event: Event) -> str:
+    call = event.get("call") or {}
+    return f"{lines.name(event.agent_id)} could not use {show.one_line(str(call.get('toolName', 'a tool')))}"
+
+
+def _asked(lines: Lines, event: Event) -> str:
+    call = event.get("call") or {}
+    return f"{lines.name(event.agent_id)} waits for an answer to {show.one_line(str(call.get('toolName', 'a tool')))}"
+
+
+def _nothing(lines: Lines, event: Event) -> None:
+    return None
+
+
+def _unknown(lines: Lines, event: Event) -> str:
+    return show.one_line(event.type)
+
+
+Render = Callable[[Lines, Event], str | None]
+
+RENDER: Mapping[str, Render] = {
+    "message_created": _message,
+    "message_updated": _edited,
+    "message_deleted": _deleted,
+    "reaction_added": _reacted,
+    "reaction_removed": _unreacted,
+    "member_joined": _joined,
+    "member_left": _left,
+    "space_created": lambda lines, event: "this space is new",
+    "space_updated": lambda lines, event: "this space has changed",
+    "agent_created": lambda lines, event: f"{lines.name(event.agent_id)} is new here",
+    "agent_updated": lambda lines, event: f"{lines.name(event.agent_id)} has changed",
+    "agent_deleted": lambda lines, event: f"{lines.name(event.agent_id)} is gone",
+    "run_started": _nothing,
+    "run_finished": _run_finished,
+    "tool.started": _nothing,
+    "tool.done": _tool_done,
+    "tool.error": _tool_failed,
+    "tool.requires_action": _asked,
+    "pending_resolved": lambda lines, event: "an open question was answered",
+    "task_fired": lambda lines, event: "a task is due",
+    "chain_stopped": _nothing,  # a system message in the space says it in words
+    "agent_typing": _nothing,
+    "agent_done": _nothing,
+    "tool.streaming": _nothing,
+    "message_streaming": _nothing,
+    "presence": _nothing,
+    "reset": lambda lines, event: "some events are too old to be shown; this goes on from now",
+}

@@ -1,0 +1,99 @@
+"""bullpen runs, spaces, agents: lists, as a table or as the JSON that the API gives."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bullpen.cli import door, show
+from bullpen.client import Bullpen, Page
+from bullpen.settings import load_settings
+from bullpen.wire import Agent, Run, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    fetch: Callable[[Bullpen, Namespace], Awaitable[Page[Any]]]
+    headings: Sequence[str]
+    row: Callable[[Any], Sequence[str]]
+    none: str
+
+
+def run(args: Namespace) -> int:
+    listing = LISTINGS[args.listing]
+    page = asyncio.run(_fetch(listing, args))
+    if args.json:
+        items = [item.model_dump(by_alias=True, mode="json") for item in page]
+        print(show.as_json({"items": items} if page.next is None else {"items": items, "next": page.next}))
+    elif page.items:
+        print(show.table(listing.headings, map(listing.row, page)))
+    else:
+        print(listing.none, file=sys.stderr)
+    if page.next is not None and not args.json:
+        print(f"There are more: add --cursor {page.next}", file=sys.stderr)
+    return 0
+
+
+async def _fetch(listing: Listing, args: Namespace) -> Page[Any]:
+    async with door.to_server(load_settings(data=args.data)) as bp:
+        return await listing.fetch(bp, args)
+
+
+def _fetch_runs(bp: Bullpen, args: Namespace) -> Awaitable[Page[Run]]:
+    return bp.runs.list(agent=args.agent, space=args.space, status=args.status, limit=args.limit, cursor=args.cursor)
+
+
+def _fetch_spaces(bp: Bullpen, args: Namespace) -> Awaitable[Page[Space]]:
+    return bp.spaces.list(limit=args.limit, cursor=args.cursor)
+
+
+def _fetch_agents(bp: Bullpen, args: Namespace) -> Awaitable[Page[Agent]]:
+    return bp.agents.list(limit=args.limit, cursor=args.cursor)
+
+
+def _run_row(run: Run) -> Sequence[str]:
+    started, taken = show.date(run.started_at), show.seconds(run.started_at, run.finished_at)
+    return (run.id, run.agent_id, run.space_id or "-", run.status, run.outcome or "-", str(run.depth), started, taken)
+
+
+def _space_row(space: Space) -> Sequence[str]:
+    members = ", ".join(member.name for member in space.members)
+    kind = f"{space.kind}, private" if space.private and space.kind != "dm" else space.kind
+    return (space.id, kind, str(space.last_seq), str(space.unread), members)
+
+
+def _agent_row(agent: Agent) -> Sequence[str]:
+    return (agent.id, agent.name, agent.state, model_name(agent.model), ", ".join(agent.tools))
+
+
+def model_name(model: Any) -> str:
+    """A model may be a name, or an object with one; an inline script has neither."""
+    if isinstance(model, Mapping):
+        return ":".join(str(model[key]) for key in ("provider", "name") if model.get(key))
+    return str(model)
+
+
+LISTINGS: Mapping[str, Listing] = {
+    "runs": Listing(
+        _fetch_runs,
+        ("RUN", "AGENT", "SPACE", "STATUS", "OUTCOME", "DEPTH", "STARTED", "TOOK"),
+        _run_row,
+        "No runs yet. Wake an agent with `bullpen send SPACE TEXT`.",
+    ),
+    "spaces": Listing(
+        _fetch_spaces,
+        ("SPACE", "KIND", "MESSAGES", "UNREAD", "MEMBERS"),
+        _space_row,
+        "No spaces yet. Load some with `bullpen apply PATH`, or start with `bullpen serve --demo office`.",
+    ),
+    "agents": Listing(
+        _fetch_agents,
+        ("AGENT", "NAME", "STATE", "MODEL", "TOOLS"),
+        _agent_row,
+        "No agents yet. Load some with `bullpen apply PATH`, or start with `bullpen serve --demo office`.",
+    ),
+}

@@ -1,0 +1,90 @@
+"""bullpen run ID: one run and its journal, as a story that can be read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+
+from bullpen.cli import door, show
+from bullpen.client import Bullpen
+from bullpen.settings import load_settings
+from bullpen.wire import Run, RunMessage
+
+INDENT = " " * 6
+
+
+def run(args: Namespace) -> int:
+    found, journal = asyncio.run(_fetch(args))
+    if args.json:
+        messages = [entry.model_dump(by_alias=True, mode="json") for entry in journal]
+        print(show.as_json({"run": found.model_dump(by_alias=True, mode="json"), "messages": messages}))
+    else:
+        print("\n".join([_heading(found), *_details(found), "", *map(_entry, journal)]))
+    return 0
+
+
+async def _fetch(args: Namespace) -> tuple[Run, list[RunMessage]]:
+    async with door.to_server(load_settings(data=args.data)) as bp:
+        return await bp.runs.get(args.id), await _journal(bp, args.id)
+
+
+async def _journal(bp: Bullpen, id: str) -> list[RunMessage]:
+    journal: list[RunMessage] = []
+    cursor: str | None = None
+    while True:
+        page = await bp.runs.messages(id, limit=200, cursor=cursor)
+        journal.extend(page)
+        if page.next is None:
+            return journal
+        cursor = page.next
+
+
+def _heading(run: Run) -> str:
+    where = f" in {run.space_id}" if run.space_id else ""
+    outcome = f", {run.outcome}" if run.outcome else ""
+    return show.one_line(f"{run.id}  {run.agent_id}{where}  {run.status}{outcome}", 200)
+
+
+def _details(run: Run) -> list[str]:
+    details = {
+        "woken by": _woken_by(run),
+        "started": f"{show.date(run.started_at)}, took {show.seconds(run.started_at, run.finished_at)}",
+        "stopped": run.stop_reason,
+        "silent": run.silence_reason,
+        "error": run.error,
+        "tokens": f"{run.usage.input_tokens} in, {run.usage.output_tokens} out",
+    }
+    return [f"  {name:<9} {show.one_line(text, 200)}" for name, text in details.items() if text]
+
+
+def _woken_by(run: Run) -> str:
+    trigger = run.trigger
+    words = [trigger.kind, trigger.message_id or "", f"from {trigger.author_id}" if trigger.author_id else ""]
+    more = f", and {trigger.items - 1} more" if trigger.items > 1 else ""
+    return " ".join(filter(None, words)) + f"{more}, depth {run.depth}"
+
+
+def _entry(entry: RunMessage) -> str:
+    return f"{entry.step:>3}   {show.plain(ENTRIES[entry.type](entry), indent=INDENT)}"
+
+
+def _call(entry: RunMessage) -> str:
+    return f"calls {entry.tool_name} {_written(entry.args)}"
+
+
+def _return(entry: RunMessage) -> str:
+    return f"{'failed' if entry.is_error else 'gets'}  {_written(entry.result)}"
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+ENTRIES: Mapping[str, Callable[[RunMessage], str]] = {
+    "user_message": lambda entry: f"reads {entry.content or ''}",
+    "assistant_message": lambda entry: f"thinks {entry.content}" if entry.content else "thinks in silence",
+    "tool_call_message": _call,
+    "tool_return_message": _return,
+}

@@ -1,0 +1,50 @@
+"""The SDK: use a Bullpen server from Python.
+
+    async with Bullpen(url, token) as bp:
+        await bp.spaces("general").send("hello everyone")
+        async for event in bp.events(space="general"): ...
+
+Imports `bullpen.wire` and httpx and nothing of the server. Errors are the classes of `bullpen.wire.errors`, one per
+code, plus `Unreachable` when nobody answered.
+"""
+
+from bullpen.client.client import Applied, Bullpen, Change, NewToken
+from bullpen.client.connection import Page, Unreachable
+from bullpen.client.follow import Event, Follow
+from bullpen.wire.errors import (
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RunAlreadyFinished,
+    ServerError,
+    TooLarge,
+    TooManyRequests,
+    Unauthenticated,
+)
+
+__all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "Applied",
+    "BadRequest",
+    "Bullpen",
+    "Change",
+    "Conflict",
+    "Event",
+    "Follow",
+    "Forbidden",
+    "Invalid",
+    "NewToken",
+    "NotFound",
+    "Page",
+    "RunAlreadyFinished",
+    "ServerError",
+    "TooLarge",
+    "TooManyRequests",
+    "Unauthenticated",
+    "Unreachable",
+]

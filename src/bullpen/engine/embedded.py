@@ -1,0 +1,58 @@
+"""The engine of one process: nudges are calls, threads are driven by tasks of this loop.
+
+A thread is driven by at most one task. A nudge for a thread that is being driven is kept until that drive ends, since
+the drive may have put the thread to rest just before. After a crash nothing is here: the first sweep finds all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+from bullpen.engine.worker import Worker
+from bullpen.settings import EngineSettings
+from bullpen.storage import Store, Transaction
+
+
+class EmbeddedEngine(Worker):
+    def __init__(self, store: Store, settings: EngineSettings, owner: str) -> None:
+        super().__init__(store, settings, owner)
+        self._waiting: OrderedDict[str, int] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sweeper: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
+        tx.after_commit(lambda: self._offer(thread_id, epoch))
+
+    async def remind(self, tx: Transaction, thread_id: str, due_at: int) -> None:
+        tx.after_commit(lambda: self.sweep_at(due_at))
+
+    async def start(self) -> None:
+        self._sweeper = asyncio.create_task(self.sweep_forever(self.nudge))
+
+    async def stop(self) -> None:
+        """Stop where each drive stands; every commit is a place to go on from."""
+        self._stopping = True
+        tasks = [*self._tasks, *([self._sweeper] if self._sweeper else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _offer(self, thread_id: str, epoch: int) -> None:
+        if self._stopping:
+            return
+        if thread_id in self.driving or len(self.driving) >= self.settings.concurrent_runs:
+            self._waiting[thread_id] = epoch
+            return
+        self.driving.add(thread_id)
+        task = asyncio.create_task(self.drive_one(thread_id, epoch))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        for thread_id in self._waiting:
+            if thread_id not in self.driving:
+                self._offer(thread_id, self._waiting.pop(thread_id))
+                break

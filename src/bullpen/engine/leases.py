@@ -1,0 +1,100 @@
+"""Exclusivity: one driver per thread, and a token that outlives no takeover.
+
+A driver claims the thread's lease and gets a fencing token; every transaction of its run checks, under the lease row's
+lock, that the token is still its own. A process that slept through its lease (SIGSTOP, a long pause) finds
+another token there and writes nothing. Time is the database's, which all workers share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import bindparam, insert, select, update
+
+from bullpen.errors import Fenced
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.statements import now_millis
+from bullpen.storage.tables import leases, threads
+
+_INSERT = Statement(insert(leases))
+_LOCK = Statement(
+    select(leases.c.token, leases.c.owner, leases.c.until, now_millis())
+    .where(leases.c.thread_id == bindparam("thread_id"))
+    .with_for_update()
+)
+_LOCK_TOKEN = Statement(select(leases.c.token).where(leases.c.thread_id == bindparam("thread_id")).with_for_update())
+_LOCK_STATE = Statement(
+    select(threads.c.state, threads.c.epoch).where(threads.c.id == bindparam("thread_id")).with_for_update()
+)
+_TAKE = Statement(
+    update(leases)
+    .where(leases.c.thread_id == bindparam("id_"))
+    .values(
+        owner=bindparam("owner_"),
+        epoch=bindparam("epoch_"),
+        token=leases.c.token + 1,
+        until=now_millis() + bindparam("millis", type_=leases.c.until.type),
+    )
+)
+_RENEW = Statement(
+    update(leases)
+    .where(any_of(leases.c.thread_id, "ids"), leases.c.owner == bindparam("owner_"))
+    .values(until=now_millis() + bindparam("millis", type_=leases.c.until.type))
+)
+_RELEASE = Statement(update(leases).where(leases.c.thread_id == bindparam("id_")).values(owner=None, until=0))
+
+
+@dataclass(slots=True)
+class Lease:
+    thread_id: str
+    token: int
+    rested: bool = False  # the thread was put to rest: this drive is over
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody else drives it, for so long at most."""
+
+    millis: int
+
+
+async def insert_lease(tx: Transaction, thread_id: str) -> None:
+    await tx.run(_INSERT, thread_id=thread_id, owner=None, epoch=0, token=0, until=0)
+
+
+async def claim(tx: Transaction, thread_id: str, epoch: int, *, owner: str, millis: int) -> Lease | Held | None:
+    """Take the thread for one drive. None: the nudge is stale, there is nothing to do."""
+    row = await tx.one(_LOCK, thread_id=thread_id)
+    if row is None:
+        return None
+    token, holder, until, now = row
+    # One process owns a SQLite file, so a holder there is this very process in an earlier life: dead.
+    if tx.store.shared and holder is not None and until > now:
+        return Held(until - now)
+    state = await tx.one(_LOCK_STATE, thread_id=thread_id)
+    if state is None or state[0] != "queued" or state[1] != epoch:
+        return None
+    await tx.run(_TAKE, id_=thread_id, owner_=owner, epoch_=epoch, millis=millis)
+    return Lease(thread_id, token + 1)
+
+
+async def check(tx: Transaction, lease: Lease) -> None:
+    """First statement of every transaction of a run. Takes the lease row's lock: see the lock order in storage/store.py."""
+    row = await tx.one(_LOCK_TOKEN, thread_id=lease.thread_id)
+    if row is None or row[0] != lease.token:
+        raise Fenced(f"Thread {lease.thread_id} is driven by somebody else now; this driver stops.")
+
+
+async def renew(tx: Transaction, thread_ids: list[str], *, owner: str, millis: int) -> None:
+    await tx.run(_RENEW, ids=thread_ids, owner_=owner, millis=millis)
+
+
+async def release(tx: Transaction, lease: Lease) -> None:
+    await tx.run(_RELEASE, id_=lease.thread_id)
+    tx.after_commit(partial(setattr, lease, "rested", True))
+
+
+async def select_mine(tx: Transaction, thread_id: str, owner: str) -> Lease | None:
+    row = await tx.one(_LOCK, thread_id=thread_id)
+    return Lease(thread_id, row[0]) if row is not None and row[1] == owner else None

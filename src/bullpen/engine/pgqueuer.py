@@ -1,0 +1,86 @@
+"""The engine of many processes: PgQueuer carries the nudges.
+
+A nudge is a job, enqueued on our own connection in our own transaction, so it exists if and only if the change does.
+Its key is thread and epoch: the same nudge twice is one job. A killed worker's jobs are claimed again when its
+heartbeat has been silent for a lease. Exclusivity is not the queue's business: the lease and its token are ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import Any
+
+from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
+from pgqueuer.models import Job
+from pgqueuer.qm import QueueManager
+from pgqueuer.queries import Queries
+
+from bullpen.engine.worker import Worker
+from bullpen.settings import EngineSettings
+from bullpen.storage import Store, Transaction
+
+logger = logging.getLogger("bullpen.engine")
+
+ENTRYPOINT = "drive"
+
+
+class PgQueuerEngine(Worker):
+    def __init__(self, store: Store, settings: EngineSettings, owner: str) -> None:
+        super().__init__(store, settings, owner)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._queue: QueueManager | None = None
+
+    async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
+        connection: Any = tx.connection  # type: ignore[attr-defined]
+        key = f"{thread_id}|{epoch}"
+        await Queries(AsyncpgDriver(connection)).enqueue(ENTRYPOINT, key.encode(), dedupe_key=key, on_conflict="skip")
+
+    async def remind(self, tx: Transaction, thread_id: str, due_at: int) -> None:
+        tx.after_commit(lambda: self.sweep_at(due_at))
+
+    async def start(self) -> None:
+        self._tasks = [
+            asyncio.create_task(self._serve_forever()),
+            asyncio.create_task(self.renew_forever()),
+            asyncio.create_task(self.sweep_forever(self.nudge)),
+        ]
+
+    async def stop(self) -> None:
+        if self._queue is not None:
+            self._queue.shutdown.set()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve_forever(self) -> None:
+        """Serve jobs; when the database goes away, begin again."""
+        while True:
+            try:
+                await self._serve()
+                return
+            except Exception as error:
+                logger.warning("the queue stopped: %s; starting it again", error)
+                await asyncio.sleep(0.5)
+
+    async def _serve(self) -> None:
+        # A pool of its own: heartbeats must not wait behind transactions when the store's pool is busy.
+        store: Any = self.store
+        pool = await store.new_pool(4)
+        try:
+            queue = self._queue = QueueManager(Queries(AsyncpgPoolDriver(pool)))
+            queue.entrypoint(ENTRYPOINT)(self._handle)
+            await queue.run(
+                dequeue_timeout=timedelta(seconds=self.settings.lease_seconds / 2),
+                batch_size=10,
+                max_concurrent_tasks=max(20, self.settings.concurrent_runs),
+                heartbeat_timeout=timedelta(seconds=self.settings.lease_seconds),
+                log_aggregation_interval=timedelta(0),
+            )
+        finally:
+            pool.terminate()
+
+    async def _handle(self, job: Job) -> None:
+        thread_id, _, epoch = (job.payload or b"").decode().partition("|")
+        await self.drive_one(thread_id, int(epoch))

@@ -1,0 +1,128 @@
+"""Driving threads: what both engines share.
+
+A worker is given `drive`, which does everything for one thread, and `give_up`, which ends a run that cannot go on.
+It keeps leases alive while drives run (on a shared database), and sweeps: threads that are queued but that nobody
+drives, and idle ones with an item that is due, are nudged again. Exceptions of a drive end here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from sqlalchemy import bindparam, select
+
+from bullpen.engine import leases
+from bullpen.errors import Fenced
+from bullpen.settings import EngineSettings
+from bullpen.storage import Row, Statement, Store, Transaction
+from bullpen.storage.statements import now_millis
+from bullpen.storage.store import RetryTransaction
+from bullpen.storage.tables import inbox_items, leases as leases_table, threads
+
+logger = logging.getLogger("bullpen.engine")
+
+# How long to wait before somebody else's lease may be asked for again; None: done.
+Drive = Callable[[str, int], Awaitable["float | None"]]
+GiveUp = Callable[[str, Exception], Awaitable[None]]
+Wake = Callable[[Transaction, str], None]
+
+_SELECT_ABANDONED = Statement(
+    select(threads.c.id, threads.c.epoch)
+    .select_from(threads.join(leases_table, leases_table.c.thread_id == threads.c.id))
+    .where(threads.c.state == "queued", (leases_table.c.owner.is_(None)) | (leases_table.c.until < now_millis()))
+)
+_SELECT_QUEUED = Statement(select(threads.c.id, threads.c.epoch).where(threads.c.state == "queued"))
+_SELECT_DUE = Statement(
+    select(threads.c.id)
+    .distinct()
+    .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
+    .where(
+        inbox_items.c.claimed_by.is_(None),
+        inbox_items.c.due_at <= bindparam("now"),
+        threads.c.state == "idle",
+    )
+)
+
+
+class Worker:
+    def __init__(self, store: Store, settings: EngineSettings, owner: str) -> None:
+        self.store = store
+        self.settings = settings
+        self.owner = owner
+        self.drive: Drive | None = None
+        self.give_up: GiveUp | None = None
+        self.wake: Wake | None = None
+        self.driving: set[str] = set()
+        self._sweep_now = asyncio.Event()
+
+    @property
+    def lease_millis(self) -> int:
+        return int(self.settings.lease_seconds * 1000)
+
+    async def drive_one(self, thread_id: str, epoch: int) -> None:
+        """Drive a thread until it rests. Never raises: what goes wrong here is told to the run, or left to the sweep."""
+        assert self.drive is not None and self.give_up is not None
+        self.driving.add(thread_id)
+        try:
+            while (wait := await self.drive(thread_id, epoch)) is not None:
+                await asyncio.sleep(wait)
+        except Fenced as error:
+            logger.info("%s", error)
+        except RetryTransaction as error:
+            logger.warning("thread %s: the database is too busy (%s); the sweep will bring it back", thread_id, error)
+        except Exception as error:
+            if isinstance(error, getattr(self.store, "connection_errors", ())):
+                logger.warning("thread %s: %s; the sweep will bring it back", thread_id, error)
+            else:
+                logger.exception("thread %s cannot go on", thread_id)
+                await self.give_up(thread_id, error)
+        finally:
+            self.driving.discard(thread_id)
+
+    # ── leases and the sweep ────────────────────────────────────────────────────────────────────────────
+
+    async def renew_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.lease_seconds / 4)
+            if held := sorted(self.driving):
+                await self._survive(
+                    lambda tx, ids=held: leases.renew(tx, ids, owner=self.owner, millis=self.lease_millis)  # type: ignore[misc]
+                )
+
+    async def sweep_forever(self, nudge: Callable[[Transaction, str, int], Awaitable[None]]) -> None:
+        while True:
+            await self._survive(lambda tx: self.sweep(tx, nudge))
+            try:
+                await asyncio.wait_for(self._sweep_now.wait(), self.settings.lease_seconds / 2)
+            except TimeoutError:
+                pass
+            self._sweep_now.clear()
+
+    async def sweep(self, tx: Transaction, nudge: Callable[[Transaction, str, int], Awaitable[None]]) -> None:
+        assert self.wake is not None
+        for row in await self._abandoned(tx):
+            await nudge(tx, row[0], row[1])
+        for row in await tx.all(_SELECT_DUE, now=tx.clock.millis()):
+            self.wake(tx, row[0])
+
+    async def _abandoned(self, tx: Transaction) -> list[Row]:
+        if tx.store.shared:
+            return list(await tx.all(_SELECT_ABANDONED))
+        return [row for row in await tx.all(_SELECT_QUEUED) if row[0] not in self.driving]
+
+    def sweep_at(self, due_at: int) -> None:
+        """Look for due items then, besides the regular sweeps."""
+        delay = max(0.0, (due_at - self.store.clock.millis()) / 1000)
+        asyncio.get_running_loop().call_later(delay, self._sweep_now.set)
+
+    async def _survive(self, body: Callable[[Transaction], Awaitable[None]]) -> None:
+        try:
+            await self.store.transact(body)
+        except RetryTransaction:
+            logger.info("the database is busy; the next round will do it")
+        except Exception as error:
+            if not isinstance(error, getattr(self.store, "connection_errors", ())):
+                raise
+            logger.warning("%s; trying again", error)

@@ -1,0 +1,113 @@
+"""Our errors.
+
+BullpenError
+├── RequestError            the caller must change something           → HTTP 4xx
+│   ├── NotFound            or hidden from you: deliberately the same
+│   ├── Unauthenticated     no token, or one we do not know
+│   ├── Forbidden           you see it, but may not do this
+│   ├── Invalid             fields: what is wrong with which
+│   ├── TooLarge            the body is over the limit
+│   └── Conflict            it contradicts what is there already
+│       ├── AlreadyExists
+│       └── RunAlreadyFinished
+├── ToolError               the agent will be told, and may adapt      → a tool result
+│   ├── ToolFailed          it is over
+│   └── BadArguments        try again, differently
+├── ModelError              the provider failed
+│   ├── ModelUnavailable    asked again, a few times
+│   └── ModelRefused        the run ends
+├── Fenced                  another worker drives this thread now; stop writing
+├── CannotStart             the operator must change something         → exit code 1
+└── Broken                  our bug: an invariant does not hold        → HTTP 500, loud
+
+A code for machines, a sentence for people, fields for both. The sentence says what to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+
+class BullpenError(Exception):
+    code: ClassVar[str] = "internal"
+
+    def __init__(self, message: str, *, fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fields = dict(fields or {})
+
+
+class RequestError(BullpenError):
+    code = "bad_request"
+
+
+class NotFound(RequestError):
+    code = "not_found"
+
+
+class Unauthenticated(RequestError):
+    code = "unauthenticated"
+
+
+class Forbidden(RequestError):
+    code = "forbidden"
+
+
+class Invalid(RequestError):
+    code = "invalid"
+
+
+class TooLarge(RequestError):
+    code = "too_large"
+
+
+class Conflict(RequestError):
+    code = "conflict"
+
+
+class AlreadyExists(Conflict):
+    code = "already_exists"
+
+
+class RunAlreadyFinished(Conflict):
+    code = "run_already_finished"
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"Run {run_id} has finished; start a new one by posting a message.")
+
+
+class ToolError(BullpenError):
+    code = "tool_error"
+
+
+class ToolFailed(ToolError):
+    code = "tool_failed"
+
+
+class BadArguments(ToolError):
+    code = "bad_arguments"
+
+
+class ModelError(BullpenError):
+    code = "model_error"
+
+
+class ModelUnavailable(ModelError):
+    code = "model_unavailable"
+
+
+class ModelRefused(ModelError):
+    code = "model_refused"
+
+
+class Fenced(BullpenError):
+    code = "fenced"
+
+
+class CannotStart(BullpenError):
+    code = "cannot_start"
+
+
+class Broken(BullpenError):
+    code = "broken"

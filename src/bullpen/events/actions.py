@@ -1,0 +1,81 @@
+"""Record an event in the transaction that makes it true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from bullpen.errors import Broken
+from bullpen.events import rows
+from bullpen.events.types import Audience
+from bullpen.storage import Stage, Transaction
+from bullpen.wire import STORED_EVENTS, Wire
+
+
+def encode(value: Any) -> Any:
+    if isinstance(value, Wire):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    raise TypeError(f"cannot encode {type(value).__name__}")
+
+
+def body(type: str, at: str, *, space_id: str | None, agent_id: str | None, run_id: str | None, fields: Any) -> bytes:
+    """The one JSON object that followers get, in the order people read it."""
+    head: dict[str, Any] = {"type": type}
+    if space_id is not None:
+        head["spaceId"] = space_id
+    if agent_id is not None:
+        head["agentId"] = agent_id
+    if run_id is not None:
+        head["runId"] = run_id
+    head["at"] = at
+    head.update(fields)
+    return orjson.dumps(head, default=encode)
+
+
+class Recorder:
+    """Collects a transaction's events, so that they are numbered and written together, last."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    async def write(self, tx: Transaction) -> None:
+        await rows.insert_events(tx, self.rows)
+
+
+def record(
+    tx: Transaction,
+    type: str,
+    *,
+    space_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    audience: Audience = "space",
+    **fields: Any,
+) -> None:
+    """Keep a fact and tell followers, if and when `tx` commits. `fields` holds the noun under its own name."""
+    if type not in STORED_EVENTS:
+        raise Broken(f"{type!r} is not an event that is stored; see bullpen.wire.events.")
+    if space_id is None:
+        audience = "owners"
+    recorder = tx.notes.get("events")
+    if recorder is None:
+        recorder = tx.notes["events"] = Recorder()
+        tx.defer(Stage.EVENTS, "", recorder.write)
+        if tx.store.on_events is not None:
+            tx.after_commit(tx.store.on_events)
+    at = tx.clock.now()
+    text = body(type, at, space_id=space_id, agent_id=agent_id, run_id=run_id, fields=fields).decode()
+    recorder.rows.append(
+        {
+            "type": type,
+            "space_id": space_id,
+            "agent_id": agent_id,
+            "run_id": run_id,
+            "audience": audience,
+            "at": at,
+            "body": text,
+        }
+    )

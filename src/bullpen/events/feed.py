@@ -1,0 +1,312 @@
+"""Followers: who reads events as they happen.
+
+One pump per process reads new events, in order, once; each becomes the bytes of one SSE frame, and the same bytes
+go to every follower that may see it. A follower has a bounded buffer: one that does not read is dropped and comes
+back with its cursor, so a slow client costs nobody else anything and loses nothing.
+
+A follower that comes with a cursor is first registered (so that nothing new escapes it) and then reads what lies
+between its cursor and the pump's place from the table. State and events live in one database: nothing is patched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bullpen.access.types import Principal
+from bullpen.events import actions, rows
+from bullpen.events.signals import Signals
+from bullpen.events.types import Audience, Place, StoredEvent, cursor, parse_cursor
+from bullpen.storage import Store, Transaction
+from bullpen.wire.events import RESET
+
+BUFFER_EVENTS = 512
+BUFFER_BYTES = 262_144
+PAGE = 200
+POLL_SECONDS = 1.0
+HIDDEN_SECONDS = 0.005
+HEARTBEAT_SECONDS = 15.0
+HEARTBEAT = b": still here\n\n"
+
+# Which of these spaces (None: of all) may this principal read? Given by whoever knows spaces.
+MayRead = Callable[[Transaction, Principal, list[str] | None], Awaitable[set[str]]]
+# After these, what a follower may see of a space can be different.
+CHANGES_READERS = frozenset({"member_joined", "member_left", "space_created", "space_updated"})
+
+
+def frame(incarnation: str, event: StoredEvent) -> bytes:
+    return b"id: %s\ndata: %s\n\n" % (cursor(incarnation, event.place).encode(), event.body)
+
+
+def reset_frame(at: str) -> bytes:
+    return b"data: %s\n\n" % actions.body(RESET, at, space_id=None, agent_id=None, run_id=None, fields={})
+
+
+@dataclass(slots=True, eq=False)
+class Follower:
+    principal: Principal
+    space_id: str | None = None
+    run_id: str | None = None
+    readable: dict[str, bool] = field(default_factory=dict)
+    buffer: deque[bytes] = field(default_factory=deque)
+    size: int = 0
+    dropped: bool = False
+    # Called when the buffer overflows: whoever writes to this client is stuck and cannot notice by itself.
+    on_drop: Callable[[], object] | None = None
+    _waiter: asyncio.Future[None] | None = None
+
+    def wants(self, *, space_id: str | None, run_id: str | None) -> bool:
+        if self.space_id is not None and space_id != self.space_id:
+            return False
+        return self.run_id is None or run_id == self.run_id
+
+    def may_see(self, audience: Audience, space_id: str | None, agent_id: str | None) -> bool:
+        if audience == "owners" or space_id is None:
+            owner = self.principal.is_owner and (space_id is None or self.readable.get(space_id, False))
+            return owner or (self.principal.kind == "agent" and self.principal.id == agent_id)
+        return self.readable.get(space_id, False)
+
+    def put(self, chunk: bytes, *, live: bool = False) -> None:
+        if live and len(self.buffer) > BUFFER_EVENTS // 2:
+            return  # the next one says more anyway
+        if len(self.buffer) >= BUFFER_EVENTS or self.size + len(chunk) > BUFFER_BYTES:
+            self.drop()
+            return
+        self.buffer.append(chunk)
+        self.size += len(chunk)
+        self.wake()
+
+    def take(self) -> bytes:
+        chunks = b"".join(self.buffer)
+        self.buffer.clear()
+        self.size = 0
+        return chunks
+
+    def drop(self) -> None:
+        if not self.dropped:
+            self.dropped = True
+            self.buffer.clear()
+            if self.on_drop is not None:
+                self.on_drop()
+            self.wake()
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def wait(self) -> None:
+        # A bare future: with hundreds of followers, timeouts and events cost more than the delivery itself.
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
+
+
+class Feed:
+    def __init__(self, store: Store, signals: Signals, may_read: MayRead) -> None:
+        self._store = store
+        self._signals = signals
+        self._may_read = may_read
+        self._followers: set[Follower] = set()
+        self._wake = asyncio.Event()
+        self._pumping = asyncio.Lock()
+        self._closed = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._place = Place(0, 0)
+        self.incarnation = ""
+        signals.on_events = self._wake.set
+        signals.on_live = self._deliver_live
+        store.on_events = signals.events
+
+    async def start(self) -> None:
+        self.incarnation = await self._store.transact(rows.ensure_incarnation)
+        self._place = await self._store.read(rows.select_newest)
+        self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._beat())]
+
+    async def stop(self) -> None:
+        self._closed = True
+        for follower in self._followers:
+            follower.wake()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def watched(self) -> bool:
+        """Might anybody be looking? Other processes may have followers that this one does not know."""
+        return bool(self._followers) or self._store.shared
+
+    def publish(
+        self,
+        type: str,
+        *,
+        space_id: str | None,
+        agent_id: str,
+        run_id: str,
+        audience: Audience = "space",
+        key: str | None = None,
+        **fields: Any,
+    ) -> None:
+        """Show something to whoever is there now. Never stored. `key` names what `text` accumulates in."""
+        self._signals.live(
+            {
+                "type": type,
+                "spaceId": space_id,
+                "agentId": agent_id,
+                "runId": run_id,
+                "audience": audience,
+                "at": self._store.clock.now(),
+                "key": key,
+                **fields,
+            }
+        )
+
+    # ── the pump ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _run(self) -> None:
+        # On SQLite every commit is in this process, so a wake-up cannot be lost and there is nothing to poll for.
+        poll = POLL_SECONDS if self._store.shared else None
+        while True:
+            hidden = await self.pump()
+            if hidden:
+                await asyncio.sleep(HIDDEN_SECONDS)
+                continue
+            try:
+                await asyncio.wait_for(self._wake.wait(), poll)
+            except TimeoutError:
+                pass
+            self._wake.clear()
+
+    async def _beat(self) -> None:
+        """Proxies close what is quiet: a comment now and then, for all followers at once."""
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            for follower in self._followers:
+                if not follower.buffer:
+                    follower.put(HEARTBEAT)
+
+    async def pump(self) -> bool:
+        """Deliver everything that may be read by now. True: more is committed, but behind a transaction still open."""
+        async with self._pumping:
+            while True:
+                events, hidden = await self._store.read(self._page)
+                if events:
+                    await self._deliver(events)
+                    self._place = events[-1].place
+                if len(events) < PAGE:
+                    return hidden
+
+    async def _page(self, tx: Transaction) -> tuple[list[StoredEvent], bool]:
+        events = await rows.select_after(tx, self._place, PAGE)
+        hidden = self._store.shared and await rows.select_hidden(tx)
+        return events, hidden
+
+    async def _deliver(self, events: list[StoredEvent]) -> None:
+        for event in events:
+            if event.type in CHANGES_READERS and event.space_id is not None:
+                await self._reconsider(event.space_id)
+            followers = [f for f in self._followers if f.wants(space_id=event.space_id, run_id=event.run_id)]
+            if not followers:
+                continue
+            await self._learn(followers, event.space_id)
+            chunk: bytes | None = None
+            for follower in followers:
+                if follower.may_see(event.audience, event.space_id, event.agent_id):
+                    chunk = chunk or frame(self.incarnation, event)
+                    follower.put(chunk)
+
+    async def _learn(self, followers: list[Follower], space_id: str | None) -> None:
+        if space_id is None:
+            return
+        for follower in followers:
+            if space_id not in follower.readable:
+                found = await self._store.read(lambda tx, f=follower: self._may_read(tx, f.principal, [space_id]))  # type: ignore[misc]
+                follower.readable[space_id] = space_id in found
+
+    async def _reconsider(self, space_id: str) -> None:
+        """Membership changed: whoever could read before hears of this one event still, and is asked about anew after."""
+        for follower in self._followers:
+            could = follower.readable.pop(space_id, False)
+            if could:
+                await self._learn([follower], space_id)
+
+    def _deliver_live(self, frame_: dict[str, Any]) -> None:
+        space_id, run_id, agent_id = frame_["spaceId"], frame_["runId"], frame_["agentId"]
+        audience: Audience = frame_["audience"]
+        chunk: bytes | None = None
+        for follower in self._followers:
+            if follower.wants(space_id=space_id, run_id=run_id) and follower.may_see(audience, space_id, agent_id):
+                chunk = chunk or _live_chunk(frame_)
+                follower.put(chunk, live=True)
+
+    # ── following ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def follow(
+        self,
+        principal: Principal,
+        *,
+        space_id: str | None = None,
+        run_id: str | None = None,
+        after: str | None = None,
+    ) -> tuple[Follower, AsyncIterator[bytes]]:
+        """Chunks of SSE. Registered before this returns: whatever commits afterwards is delivered."""
+        follower = Follower(principal, space_id, run_id)
+        wanted = None if space_id is None else [space_id]
+        readable = await self._store.read(lambda tx: self._may_read(tx, principal, wanted))
+        follower.readable.update(dict.fromkeys(readable, True))
+        start, place = await self._register(follower, after)
+        return follower, self._chunks(follower, start, place)
+
+    async def _register(self, follower: Follower, after: str | None) -> tuple[Place | None, Place]:
+        """Where to replay from (None: nothing to replay, or it cannot be) and where the pump stands."""
+        await self.pump()
+        async with self._pumping:
+            self._followers.add(follower)
+            if after is None:
+                return None, self._place
+            start = parse_cursor(self.incarnation, after)
+            forgotten = await self._store.read(rows.select_forgotten)
+            if start is None or start < forgotten or start > await self._store.read(rows.select_newest):
+                follower.put(reset_frame(self._store.clock.now()))
+                return None, self._place
+            return min(start, self._place), self._place
+
+    async def _chunks(self, follower: Follower, start: Place | None, last: Place) -> AsyncIterator[bytes]:
+        try:
+            yield b": welcome\n\n"
+            while start is not None and start < last:
+                begin = start
+                page = await self._store.read(lambda tx, b=begin: rows.select_between(tx, b, last, PAGE))  # type: ignore[misc]
+                if replayed := await self._replayed(follower, page):
+                    yield replayed
+                start = page[-1].place if len(page) == PAGE else None
+            while not follower.dropped and not self._closed:
+                if follower.buffer:
+                    yield follower.take()
+                else:
+                    await follower.wait()
+        finally:
+            self._followers.discard(follower)
+
+    async def _replayed(self, follower: Follower, page: list[StoredEvent]) -> bytes:
+        chunks = []
+        for event in page:
+            if follower.wants(space_id=event.space_id, run_id=event.run_id):
+                await self._learn([follower], event.space_id)
+                if follower.may_see(event.audience, event.space_id, event.agent_id):
+                    chunks.append(frame(self.incarnation, event))
+        return b"".join(chunks)
+
+
+def _live_chunk(frame_: dict[str, Any]) -> bytes:
+    shown = {k: v for k, v in frame_.items() if k not in {"audience", "key", "last", "type", "spaceId", "agentId", "runId", "at"}}
+    data = actions.body(
+        frame_["type"],
+        frame_["at"],
+        space_id=frame_["spaceId"],
+        agent_id=frame_["agentId"],
+        run_id=frame_["runId"],
+        fields=shown,
+    )
+    return b"data: %s\n\n" % data

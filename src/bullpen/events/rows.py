@@ -1,0 +1,117 @@
+"""SQL for events. Rows are read only below the horizon, so a reader never steps over one that commits later."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from sqlalchemy import and_, bindparam, insert, or_, select
+
+from bullpen.events.types import Place, StoredEvent
+from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage.statements import current_xid, horizon
+from bullpen.storage.tables import events, meta
+
+_INSERT = Statement(
+    insert(events).values(
+        xid=current_xid(),
+        type=bindparam("type"),
+        space_id=bindparam("space_id"),
+        agent_id=bindparam("agent_id"),
+        run_id=bindparam("run_id"),
+        audience=bindparam("audience"),
+        at=bindparam("at"),
+        body=bindparam("body"),
+    )
+)
+_COLUMNS = (
+    events.c.xid,
+    events.c.id,
+    events.c.type,
+    events.c.space_id,
+    events.c.agent_id,
+    events.c.run_id,
+    events.c.audience,
+    events.c.body,
+)
+_AFTER = or_(events.c.xid > bindparam("xid"), and_(events.c.xid == bindparam("xid"), events.c.id > bindparam("id")))
+_SELECT_AFTER = Statement(
+    select(*_COLUMNS)
+    .where(events.c.xid >= bindparam("xid"), _AFTER, events.c.xid < horizon())
+    .order_by(events.c.xid, events.c.id)
+    .limit(bindparam("limit"))
+)
+_SELECT_BETWEEN = Statement(
+    select(*_COLUMNS)
+    .where(
+        events.c.xid >= bindparam("xid"),
+        _AFTER,
+        or_(
+            events.c.xid < bindparam("last_xid"),
+            and_(events.c.xid == bindparam("last_xid"), events.c.id <= bindparam("last_id")),
+        ),
+    )
+    .order_by(events.c.xid, events.c.id)
+    .limit(bindparam("limit"))
+)
+_SELECT_NEWEST = Statement(
+    select(events.c.xid, events.c.id)
+    .where(events.c.xid < horizon())
+    .order_by(events.c.xid.desc(), events.c.id.desc())
+    .limit(1)
+)
+_SELECT_HIDDEN = Statement(select(events.c.id).where(events.c.xid >= horizon()).limit(1))
+_SELECT_META = Statement(select(meta.c.value).where(meta.c.key == bindparam("key")))
+_INSERT_META = Statement(insert(meta))
+
+INCARNATION = "incarnation"
+# The newest event that retention removed: cursors before it cannot be continued.
+FORGOTTEN = "events_forgotten"
+
+
+def _event(row: Row) -> StoredEvent:
+    xid, id_, type_, space_id, agent_id, run_id, audience, body = row
+    return StoredEvent(Place(xid, id_), type_, space_id, agent_id, run_id, audience, body.encode())
+
+
+async def insert_events(tx: Transaction, rows: list[dict[str, Any]]) -> None:
+    await tx.many(_INSERT, rows)
+
+
+async def select_after(tx: Transaction, place: Place, limit: int) -> list[StoredEvent]:
+    return [_event(row) for row in await tx.all(_SELECT_AFTER, xid=place.xid, id=place.id, limit=limit)]
+
+
+async def select_between(tx: Transaction, place: Place, last: Place, limit: int) -> list[StoredEvent]:
+    found = await tx.all(
+        _SELECT_BETWEEN, xid=place.xid, id=place.id, last_xid=last.xid, last_id=last.id, limit=limit
+    )
+    return [_event(row) for row in found]
+
+
+async def select_newest(tx: Transaction) -> Place:
+    row = await tx.one(_SELECT_NEWEST)
+    return Place(0, 0) if row is None else Place(row[0], row[1])
+
+
+async def select_hidden(tx: Transaction) -> bool:
+    """Is something committed that may not be read yet, because an older transaction is still open?"""
+    return await tx.one(_SELECT_HIDDEN) is not None
+
+
+async def select_forgotten(tx: Transaction) -> Place:
+    row = await tx.one(_SELECT_META, key=FORGOTTEN)
+    if row is None:
+        return Place(0, 0)
+    xid, _, id_ = row[0].partition(".")
+    return Place(int(xid), int(id_))
+
+
+async def ensure_incarnation(tx: Transaction) -> str:
+    """A name for this life of the database. A restored copy gets a new one, so that old cursors are told to reload."""
+    row = await tx.one(_SELECT_META, key=INCARNATION)
+    if row is not None:
+        return str(row[0])
+    value = secrets.token_hex(4)
+    await tx.run(_INSERT_META, key=INCARNATION, value=value)
+    return value

@@ -1,0 +1,185 @@
+"""Hints between processes, and live events.
+
+On SQLite there is one process, so everything stays in it. On PostgreSQL three things travel by NOTIFY: "there are new
+events" (coalesced: a NOTIFY in each transaction halves the commit rate), live frames, and "look whether this run was
+cancelled". Sending and listening have connections of their own. Nothing here is ever the truth: a lost NOTIFY is
+covered by the feed's poll, a lost live frame is replaced by the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import orjson
+
+logger = logging.getLogger("bullpen.events")
+
+COALESCE_SECONDS = 0.01
+# A NOTIFY payload may have 8,000 bytes.
+FRAME_BYTES = 7_000
+
+
+class Signals(Protocol):
+    on_events: Callable[[], None]
+    on_live: Callable[[dict[str, Any]], None]
+    on_cancel: Callable[[str], None]
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def events(self) -> None: ...
+    def live(self, frame: dict[str, Any]) -> None: ...
+    def cancel(self, run_id: str) -> None: ...
+
+
+class LocalSignals:
+    """One process: a signal is a call."""
+
+    def __init__(self) -> None:
+        self.on_events: Callable[[], None] = lambda: None
+        self.on_live: Callable[[dict[str, Any]], None] = lambda frame: None
+        self.on_cancel: Callable[[str], None] = lambda run_id: None
+
+    async def start(self) -> None:
+        return None
+
+    async def stop(self) -> None:
+        return None
+
+    def events(self) -> None:
+        self.on_events()
+
+    def live(self, frame: dict[str, Any]) -> None:
+        self.on_live(frame)
+
+    def cancel(self, run_id: str) -> None:
+        self.on_cancel(run_id)
+
+
+class PostgresSignals(LocalSignals):
+    """Every process tells itself at once, and the others by NOTIFY."""
+
+    def __init__(self, store: Any, origin: str) -> None:
+        super().__init__()
+        self._store = store
+        self._origin = origin
+        self._outgoing: asyncio.Queue[tuple[str, str]] = asyncio.Queue(1000)
+        self._events_pending = False
+        self._sent: dict[str, str] = {}
+        self._received: dict[str, str] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        self._tasks = [
+            asyncio.create_task(self._keep_connected(self._send)),
+            asyncio.create_task(self._keep_connected(self._listen)),
+        ]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def events(self) -> None:
+        self.on_events()
+        if not self._events_pending:
+            self._events_pending = True
+            asyncio.get_running_loop().call_later(COALESCE_SECONDS, self._flush_events)
+
+    def _flush_events(self) -> None:
+        self._events_pending = False
+        self._put("bullpen_events", self._origin)
+
+    def live(self, frame: dict[str, Any]) -> None:
+        self.on_live(frame)
+        for text in self._shortened(frame):
+            self._put("bullpen_live", text)
+
+    def cancel(self, run_id: str) -> None:
+        self.on_cancel(run_id)
+        self._put("bullpen_cancel", f"{self._origin} {run_id}")
+
+    def _put(self, channel: str, payload: str) -> None:
+        # Full: the sender cannot keep up or is reconnecting. A hint that does not fit is a hint that is lost.
+        with contextlib.suppress(asyncio.QueueFull):
+            self._outgoing.put_nowait((channel, payload))
+
+    # ── long frames ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _shortened(self, frame: dict[str, Any]) -> list[str]:
+        """A frame's accumulated text as what was added since the last one, when the whole would not fit."""
+        key, text = frame.get("key"), frame.get("text")
+        packed = {**frame, "origin": self._origin}
+        if not isinstance(key, str) or not isinstance(text, str):
+            whole = orjson.dumps(packed).decode()
+            return [whole] if len(whole.encode()) <= FRAME_BYTES else []
+        before = self._sent.get(key, "")
+        if frame.get("last"):
+            self._sent.pop(key, None)
+        else:
+            self._sent[key] = text
+        offset = len(before) if text.startswith(before) and len(text) > 1_000 else 0
+        return [
+            orjson.dumps({**packed, "text": text[at : at + 1_000], "offset": at}).decode()
+            for at in range(offset, len(text), 1_000)
+        ] or [orjson.dumps({**packed, "offset": 0}).decode()]
+
+    def _whole(self, frame: dict[str, Any]) -> dict[str, Any] | None:
+        key, offset = frame.get("key"), frame.pop("offset", None)
+        if not isinstance(key, str) or offset is None:
+            return frame
+        known = self._received.get(key, "")
+        if offset > len(known):
+            return None  # the beginning was missed; a frame that restarts at 0 will come with the next call
+        frame["text"] = known[:offset] + frame["text"]
+        if frame.get("last"):
+            self._received.pop(key, None)
+        else:
+            self._received[key] = frame["text"]
+        return frame
+
+    # ── connections ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def _keep_connected(self, work: Callable[[Any], Awaitable[None]]) -> None:
+        """Do `work` with a connection of its own, and again with another whenever that one breaks."""
+        while True:
+            try:
+                connection = await self._store.connect()
+                try:
+                    await work(connection)
+                finally:
+                    connection.terminate()
+            except self._store.connection_errors as error:
+                logger.warning("signals: %s; connecting again", error)
+                await asyncio.sleep(0.5)
+
+    async def _send(self, connection: Any) -> None:
+        while True:
+            channel, payload = await self._outgoing.get()
+            await connection.execute("SELECT pg_notify($1, $2)", channel, payload)
+
+    async def _listen(self, connection: Any) -> None:
+        await connection.add_listener("bullpen_events", self._hear_events)
+        await connection.add_listener("bullpen_live", self._hear_live)
+        await connection.add_listener("bullpen_cancel", self._hear_cancel)
+        self.on_events()  # whatever happened while nobody listened
+        while True:
+            await asyncio.sleep(1)
+            await connection.execute("SELECT 1")  # notices a connection that died without a word
+
+    def _hear_events(self, connection: Any, pid: int, channel: str, payload: str) -> None:
+        if payload != self._origin:
+            self.on_events()
+
+    def _hear_live(self, connection: Any, pid: int, channel: str, payload: str) -> None:
+        frame = orjson.loads(payload)
+        if frame.pop("origin") != self._origin and (whole := self._whole(frame)) is not None:
+            self.on_live(whole)
+
+    def _hear_cancel(self, connection: Any, pid: int, channel: str, payload: str) -> None:
+        origin, _, run_id = payload.partition(" ")
+        if origin != self._origin:
+            self.on_cancel(run_id)

@@ -1,0 +1,101 @@
+"""Ids: a prefix that names the noun, then 26 characters that sort by creation.
+
+The 26 characters are a version-7 style value (48 bits of milliseconds, 16 bits that count up within one, 64 random
+bits) in base32hex, whose alphabet keeps byte order. Within a process ids strictly rise; across processes they
+rise to the millisecond. Also owns the rule for ids that callers choose.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from base64 import b32hexencode
+from time import time_ns
+
+CHOSEN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+
+_lock = threading.Lock()
+_last = 0
+
+
+def _stem() -> str:
+    global _last
+    with _lock:
+        stamp = (time_ns() // 1_000_000) << 16
+        _last = stamp if stamp > _last else _last + 1
+        head = _last
+    return b32hexencode(head.to_bytes(8, "big") + os.urandom(8))[:26].decode().lower()
+
+
+def message() -> str:
+    return "msg_" + _stem()
+
+
+def message_for(call_id: str) -> str:
+    """The message a tool call makes: the same call names the same message, however often it is tried."""
+    return "msg_" + call_id.removeprefix("call_")
+
+
+def run() -> str:
+    return "run_" + _stem()
+
+
+def run_message() -> str:
+    return "rmg_" + _stem()
+
+
+def call() -> str:
+    return "call_" + _stem()
+
+
+def space() -> str:
+    return "spc_" + _stem()
+
+
+def agent() -> str:
+    return "agt_" + _stem()
+
+
+def person() -> str:
+    return "psn_" + _stem()
+
+
+def thread() -> str:
+    return "thr_" + _stem()
+
+
+def inbox_item() -> str:
+    return "itm_" + _stem()
+
+
+def passage() -> str:
+    return "psg_" + _stem()
+
+
+def token() -> str:
+    return "tok_" + _stem()
+
+
+def chain() -> str:
+    return "chn_" + _stem()
+
+
+def dm(first: str, second: str) -> str:
+    """The id of the DM of two members, in either order; two hyphens join them when an id holds one itself."""
+    a, b = sorted((first, second))
+    joint = "--" if "-" in a or "-" in b else "-"
+    return f"dm-{a}{joint}{b}"
+
+
+def canonical_space(id: str) -> str:
+    """A space's id as it is stored: a DM is understood with its two members in either order."""
+    if not id.startswith("dm-"):
+        return id
+    pair = id.removeprefix("dm-").split("--" if "--" in id else "-")
+    return dm(*pair) if len(pair) == 2 else id
+
+
+def choosable(value: str) -> bool:
+    """May a caller name a space or an agent so? DM ids are made of member ids, so those must stay unambiguous."""
+    return CHOSEN.match(value) is not None and "--" not in value and not value.startswith("dm-")

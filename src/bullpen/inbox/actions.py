@@ -1,0 +1,72 @@
+"""Deliver to threads, claim for a run, and let the next of a group have its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bullpen import ids
+from bullpen.inbox import rows, rules
+from bullpen.inbox.types import Cause, Item, Recipient
+from bullpen.storage import Transaction
+from bullpen.threads import actions as threads
+
+# One run takes at most this many items; the rest make the next one.
+DRAIN = 100
+
+
+async def deliver(
+    tx: Transaction,
+    recipients: Sequence[tuple[Recipient, bool]],
+    *,
+    space_id: str,
+    message_id: str,
+    payload: dict[str, Any],
+    cause: Cause,
+    depth: int,
+    chain_id: str,
+    group_wait_ms: int,
+) -> None:
+    """One item per recipient (with whether it was addressed directly), in join order.
+
+    Several agents woken by one message answer one after another: only the first is woken now. The others are woken by
+    the run that ends before them, or when their item is due.
+    """
+    now = tx.clock.millis()
+    for rank, (recipient, addressed) in enumerate(recipients):
+        thread_id = recipient.thread_id or await threads.ensure(tx, recipient.agent_id, recipient.scope, space_id)
+        item = Item(
+            id=ids.inbox_item(),
+            thread_id=thread_id,
+            kind="message",
+            space_id=space_id,
+            payload=payload,
+            cause=cause,
+            depth=depth,
+            chain_id=chain_id,
+            addressed=addressed,
+            batch=message_id if len(recipients) > 1 else None,
+        )
+        due_at = now + rank * group_wait_ms
+        if not await rows.insert_item(tx, item, key=f"message:{message_id}", rank=rank, due_at=due_at):
+            continue
+        if rank == 0:
+            threads.wake(tx, thread_id)
+        elif tx.store.nudge_port is not None:
+            await tx.store.nudge_port.remind(tx, thread_id, due_at)
+
+
+async def claim(tx: Transaction, thread_id: str, run_id: str) -> Sequence[Item]:
+    """The items that this run answers. None: nothing to do, whatever the nudge said."""
+    items = rules.drained(await rows.select_unclaimed(tx, thread_id, DRAIN))
+    if items:
+        await rows.claim(tx, [item.id for item in items], run_id)
+    return items
+
+
+async def pass_turn(tx: Transaction, run_id: str) -> None:
+    """A run ended: wake the next agent of each group it was part of, unless another of that group is still at it."""
+    for batch in await rows.select_batches(tx, run_id):
+        thread_id = await rows.select_next_thread(tx, batch)
+        if thread_id is not None and not await rows.batch_is_busy(tx, batch, but_for=run_id):
+            threads.wake(tx, thread_id)

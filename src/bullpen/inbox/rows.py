@@ -1,0 +1,153 @@
+"""SQL for inbox items."""
+
+from __future__ import annotations
+
+import orjson
+from sqlalchemy import bindparam, delete, exists, select, update
+
+from bullpen.inbox.types import Cause, Item
+from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.tables import inbox_items, runs, threads
+
+_INSERT = insert_or_ignore(inbox_items)
+_COLUMNS = (
+    inbox_items.c.id,
+    inbox_items.c.thread_id,
+    inbox_items.c.kind,
+    inbox_items.c.space_id,
+    inbox_items.c.payload,
+    inbox_items.c.cause_kind,
+    inbox_items.c.cause_id,
+    inbox_items.c.grants,
+    inbox_items.c.depth,
+    inbox_items.c.chain_id,
+    inbox_items.c.addressed,
+    inbox_items.c.batch,
+)
+_SELECT_UNCLAIMED = Statement(
+    select(*_COLUMNS)
+    .where(inbox_items.c.thread_id == bindparam("thread_id"), inbox_items.c.claimed_by.is_(None))
+    .order_by(inbox_items.c.id)
+    .limit(bindparam("limit"))
+)
+_HAS_UNCLAIMED = Statement(
+    select(inbox_items.c.id)
+    .where(inbox_items.c.thread_id == bindparam("thread_id"), inbox_items.c.claimed_by.is_(None))
+    .limit(1)
+)
+_CLAIM = Statement(
+    update(inbox_items).where(any_of(inbox_items.c.id, "ids")).values(claimed_by=bindparam("run_id"))
+)
+_SELECT_BATCHES = Statement(
+    select(inbox_items.c.batch)
+    .distinct()
+    .where(inbox_items.c.claimed_by == bindparam("run_id"), inbox_items.c.batch.is_not(None))
+)
+_SELECT_NEXT = Statement(
+    select(inbox_items.c.thread_id)
+    .where(inbox_items.c.batch == bindparam("batch"), inbox_items.c.claimed_by.is_(None))
+    .order_by(inbox_items.c.rank)
+    .limit(1)
+)
+_BATCH_IS_BUSY = Statement(
+    select(runs.c.id)
+    .select_from(inbox_items.join(runs, runs.c.id == inbox_items.c.claimed_by))
+    .where(
+        inbox_items.c.batch == bindparam("batch"),
+        runs.c.finished_at.is_(None),
+        runs.c.id != bindparam("run_id"),
+    )
+    .limit(1)
+)
+_SELECT_AGENTS_ITEMS = Statement(
+    select(*_COLUMNS, inbox_items.c.claimed_by, inbox_items.c.created_at)
+    .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
+    .where(
+        threads.c.agent_id == bindparam("agent_id"),
+        inbox_items.c.claimed_by.is_(None),
+        inbox_items.c.id < bindparam("before"),
+    )
+    .order_by(inbox_items.c.id.desc())
+    .limit(bindparam("limit"))
+)
+_DROP = Statement(
+    delete(inbox_items).where(
+        inbox_items.c.claimed_by.is_(None),
+        exists().where(threads.c.id == inbox_items.c.thread_id, threads.c.agent_id == bindparam("agent_id")),
+    )
+)
+
+
+def _item(row: Row) -> Item:
+    id_, thread_id, kind, space_id, payload, cause_kind, cause_id, grants, depth, chain_id, addressed, batch = row
+    return Item(
+        id=id_,
+        thread_id=thread_id,
+        kind=kind,
+        space_id=space_id,
+        payload=orjson.loads(payload),
+        cause=Cause(cause_kind, cause_id, grants),
+        depth=depth,
+        chain_id=chain_id,
+        addressed=bool(addressed),
+        batch=batch,
+    )
+
+
+async def insert_item(tx: Transaction, item: Item, *, key: str, rank: int, due_at: int) -> bool:
+    touched = await tx.run(
+        _INSERT,
+        id=item.id,
+        thread_id=item.thread_id,
+        kind=item.kind,
+        key=key,
+        batch=item.batch,
+        rank=rank,
+        due_at=due_at,
+        space_id=item.space_id,
+        payload=orjson.dumps(item.payload).decode(),
+        cause_kind=item.cause.kind,
+        cause_id=item.cause.id,
+        grants=item.cause.grants,
+        depth=item.depth,
+        chain_id=item.chain_id,
+        addressed=int(item.addressed),
+        claimed_by=None,
+        created_at=tx.clock.now(),
+    )
+    return touched > 0
+
+
+async def select_unclaimed(tx: Transaction, thread_id: str, limit: int) -> list[Item]:
+    return [_item(row) for row in await tx.all(_SELECT_UNCLAIMED, thread_id=thread_id, limit=limit)]
+
+
+async def has_unclaimed(tx: Transaction, thread_id: str) -> bool:
+    return await tx.one(_HAS_UNCLAIMED, thread_id=thread_id) is not None
+
+
+async def claim(tx: Transaction, ids: list[str], run_id: str) -> None:
+    await tx.run(_CLAIM, ids=ids, run_id=run_id)
+
+
+async def select_batches(tx: Transaction, run_id: str) -> list[str]:
+    return [row[0] for row in await tx.all(_SELECT_BATCHES, run_id=run_id)]
+
+
+async def select_next_thread(tx: Transaction, batch: str) -> str | None:
+    row = await tx.one(_SELECT_NEXT, batch=batch)
+    return None if row is None else str(row[0])
+
+
+async def batch_is_busy(tx: Transaction, batch: str, *, but_for: str) -> bool:
+    return await tx.one(_BATCH_IS_BUSY, batch=batch, run_id=but_for) is not None
+
+
+async def select_of_agent(tx: Transaction, agent_id: str, *, before: str, limit: int) -> list[tuple[Item, str]]:
+    found = await tx.all(_SELECT_AGENTS_ITEMS, agent_id=agent_id, before=before, limit=limit)
+    return [(_item(row[:12]), row[13]) for row in found]
+
+
+async def delete_unclaimed(tx: Transaction, agent_id: str) -> None:
+    await tx.run(_DROP, agent_id=agent_id)

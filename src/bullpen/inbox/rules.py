@@ -1,0 +1,44 @@
+"""Who receives a message, whether it wakes them, and how deep the chain is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bullpen.inbox.types import Item, Recipient
+from bullpen.wire.nouns import WakePolicy
+
+
+def wakes(policy: WakePolicy, *, mentioned: bool, trigger: str | None, triggered: bool) -> bool:
+    """Does a message wake this agent? A group without a trigger word is woken by mentions instead."""
+    match policy:
+        case "all":
+            return True
+        case "mention":
+            return mentioned
+        case "trigger":
+            return mentioned if trigger is None else triggered
+        case "none":
+            return False
+
+
+def depth_of_run(author_kind: str, message_depth: int) -> int:
+    """A person's message wakes runs of depth 0; an agent's, runs one deeper than the run that spoke."""
+    return message_depth + 1 if author_kind == "agent" else 0
+
+
+def chain_goes_on(author_kind: str, message_depth: int, recipient: Recipient, limit: int) -> bool:
+    own = limit if recipient.chain_limit is None else recipient.chain_limit
+    return author_kind != "agent" or message_depth < own
+
+
+def drained(items: Sequence[Item]) -> Sequence[Item]:
+    """The items one run takes: from the oldest on, as long as their causes hold equal grants.
+
+    Ten quick messages are one run; an owner's and a guest's are two, since what a run may do is what its cause may.
+    """
+    count = 0
+    for item in items:
+        if item.cause.grants != items[0].cause.grants:
+            break
+        count += 1
+    return items[:count]

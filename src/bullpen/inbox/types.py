@@ -1,0 +1,42 @@
+"""An inbox item, who caused it, and an agent that may receive one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bullpen.wire.nouns import InboxKind
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """On whose behalf work is done. Grants only shrink along a chain of work."""
+
+    kind: str
+    id: str
+    grants: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """An agent in a space, as the question "does this wake it?" needs it."""
+
+    agent_id: str
+    name: str
+    scope: str
+    chain_limit: int | None
+    thread_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    id: str
+    thread_id: str
+    kind: InboxKind
+    space_id: str | None
+    payload: dict[str, Any]
+    cause: Cause
+    depth: int
+    chain_id: str
+    addressed: bool
+    batch: str | None

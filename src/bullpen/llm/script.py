@@ -1,0 +1,160 @@
+"""The offline model: it plays written turns.
+
+A turn is chosen by its `when` (a regex searched in the newest inbox text) and `kind`; the first that fits plays. It has
+one step per model call of the run, so the n-th answer is the n-th step. Nothing matching, or no step left, answers ''.
+Text and arguments grow in pieces, as a real provider's do. Strings may hold `{{trigger.text}}` and
+`{{results[0].messageId}}`; an unknown path is ''.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from bullpen.llm.types import (
+    CallDelta,
+    CallWish,
+    OnDelta,
+    Reply,
+    TextDelta,
+    TokenUsage,
+    ToolSpec,
+    Transcript,
+)
+
+PIECE = 48  # characters per delta
+_PLACE = re.compile(r"\{\{\s*([a-zA-Z_][\w.\[\]]*)\s*\}\}")
+_PART = re.compile(r"[a-zA-Z_]\w*|\[\d+\]")
+
+
+def _compilable(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"is not a regular expression: {error}") from None
+    return pattern
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class ScriptCall(_Strict):
+    tool: str
+    # A string is sent as it stands, so that bad JSON can be rehearsed too.
+    args: dict[str, Any] | str = Field(default_factory=dict)
+
+
+class ScriptStep(_Strict):
+    text: str = ""
+    calls: list[ScriptCall] = Field(default_factory=list)
+    delay_ms: int = Field(default=0, ge=0, le=600_000)  # how long the model "thinks"
+
+
+class ScriptTurn(_Strict):
+    when: Annotated[str, AfterValidator(_compilable)] | None = None
+    kind: str | None = None
+    steps: list[ScriptStep] = Field(default_factory=list)
+
+
+class Script(_Strict):
+    provider: Literal["script"] = "script"
+    name: str | None = None
+    turns: list[ScriptTurn] = Field(default_factory=list)
+
+
+class ScriptModel:
+    def __init__(self, script: Script) -> None:
+        self._turns = [(re.compile(t.when) if t.when is not None else None, t) for t in script.turns]
+
+    async def ask(self, transcript: Transcript, tools: Sequence[ToolSpec], on_delta: OnDelta | None = None) -> Reply:
+        step = self._step(transcript)
+        if step is None:
+            return Reply("")
+        if step.delay_ms:
+            await asyncio.sleep(step.delay_ms / 1000)
+        known = _known(transcript)
+        text = fill(step.text, known)
+        calls = [
+            CallWish(f"script_{transcript.steps}_{n}", call.tool, _arguments(call.args, known))
+            for n, call in enumerate(step.calls)
+        ]
+        if on_delta is not None:
+            await _stream(text, calls, on_delta)
+        return Reply(text, calls, _usage(transcript, text, calls))
+
+    def _step(self, transcript: Transcript) -> ScriptStep | None:
+        trigger = transcript.trigger
+        for when, turn in self._turns:
+            if turn.kind is not None and turn.kind != trigger.kind:
+                continue
+            if when is None or when.search(trigger.text):
+                return turn.steps[transcript.steps] if transcript.steps < len(turn.steps) else None
+        return None
+
+
+async def _stream(text: str, calls: Sequence[CallWish], on_delta: OnDelta) -> None:
+    for end in range(PIECE, len(text) + PIECE, PIECE):
+        on_delta(TextDelta(text[:end]))
+        await asyncio.sleep(0)
+    for index, call in enumerate(calls):
+        for end in range(PIECE, len(call.arguments) + PIECE, PIECE):
+            on_delta(CallDelta(index, call.name, call.arguments[:end]))
+            await asyncio.sleep(0)
+
+
+def _usage(transcript: Transcript, text: str, calls: Sequence[CallWish]) -> TokenUsage:
+    """About four characters a token, so that budgets and reports have something to show offline."""
+    said = len(text) + sum(len(call.arguments) for call in calls)
+    return TokenUsage(input_tokens=len(transcript.system) // 4, output_tokens=(said + 3) // 4)
+
+
+def _known(transcript: Transcript) -> dict[str, Any]:
+    trigger = transcript.trigger
+    return {
+        "trigger": {
+            "kind": trigger.kind,
+            "text": trigger.text,
+            "messageId": trigger.message_id,
+            "spaceId": trigger.space_id,
+        },
+        "results": transcript.results,
+    }
+
+
+def _arguments(args: dict[str, Any] | str, known: Mapping[str, Any]) -> str:
+    return fill(args, known) if isinstance(args, str) else orjson.dumps(_filled(args, known)).decode()
+
+
+def _filled(value: Any, known: Mapping[str, Any]) -> Any:
+    if isinstance(value, str):
+        return fill(value, known)
+    if isinstance(value, dict):
+        return {key: _filled(inner, known) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_filled(inner, known) for inner in value]
+    return value
+
+
+def fill(text: str, known: Mapping[str, Any]) -> str:
+    return _PLACE.sub(lambda match: _text(_look_up(match[1], known)), text) if "{{" in text else text
+
+
+def _look_up(path: str, known: Mapping[str, Any]) -> Any:
+    value: Any = known
+    for part in _PART.findall(path):
+        try:
+            value = value[int(part[1:-1])] if part.startswith("[") else value[part]
+        except (KeyError, IndexError, TypeError):
+            return ""
+    return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,0 +1,94 @@
+"""SQL for blocks and passages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import and_, bindparam, delete, select
+
+from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage.statements import contains, insert_or_ignore, upsert
+from bullpen.storage.tables import blocks, passages
+
+_UPSERT_BLOCK = upsert(blocks, ["agent_id", "label"], ["content", "updated_at"])
+_SELECT_BLOCKS = Statement(
+    select(blocks.c.label, blocks.c.content, blocks.c.updated_at)
+    .where(blocks.c.agent_id == bindparam("agent_id"))
+    .order_by(blocks.c.label)
+)
+_DELETE_BLOCK = Statement(
+    delete(blocks).where(blocks.c.agent_id == bindparam("agent_id"), blocks.c.label == bindparam("label"))
+)
+_INSERT_PASSAGE = insert_or_ignore(passages)
+_PASSAGE = (passages.c.id, passages.c.content, passages.c.tags, passages.c.metadata, passages.c.created_at)
+_SELECT_BY_HASH = Statement(
+    select(*_PASSAGE).where(passages.c.agent_id == bindparam("agent_id"), passages.c.hash == bindparam("hash"))
+)
+# More keywords than this in a query are dropped: each is one more scan of the agent's passages.
+KEYWORDS = 8
+
+
+def _search(keywords: int) -> Statement:
+    found = [contains(passages.c.folded, f"word{n}") for n in range(keywords)]
+    return Statement(
+        select(*_PASSAGE)
+        .where(and_(passages.c.agent_id == bindparam("agent_id"), *found))
+        .order_by(passages.c.id.desc())
+        .limit(bindparam("limit"))
+    )
+
+
+_SEARCHES = [_search(n) for n in range(KEYWORDS + 1)]
+
+
+def _passage(row: Row) -> dict[str, Any]:
+    id_, content, tags, metadata, created_at = row
+    return {
+        "id": id_,
+        "content": content,
+        "tags": orjson.loads(tags),
+        "metadata": orjson.loads(metadata),
+        "createdAt": created_at,
+    }
+
+
+async def upsert_block(tx: Transaction, agent_id: str, label: str, content: str) -> None:
+    await tx.run(_UPSERT_BLOCK, agent_id=agent_id, label=label, content=content, version=1, updated_at=tx.clock.now())
+
+
+async def select_blocks(tx: Transaction, agent_id: str) -> list[tuple[str, str, str]]:
+    """label, content, updated at."""
+    return [(row[0], row[1], row[2]) for row in await tx.all(_SELECT_BLOCKS, agent_id=agent_id)]
+
+
+async def delete_block(tx: Transaction, agent_id: str, label: str) -> bool:
+    return await tx.run(_DELETE_BLOCK, agent_id=agent_id, label=label) > 0
+
+
+async def insert_passage(tx: Transaction, agent_id: str, passage: dict[str, Any], *, folded: str, hash: str) -> bool:
+    touched = await tx.run(
+        _INSERT_PASSAGE,
+        id=passage["id"],
+        agent_id=agent_id,
+        content=passage["content"],
+        folded=folded,
+        tags=orjson.dumps(passage["tags"]).decode(),
+        metadata=orjson.dumps(passage["metadata"]).decode(),
+        hash=hash,
+        created_at=passage["createdAt"],
+    )
+    return touched > 0
+
+
+async def select_by_hash(tx: Transaction, agent_id: str, hash: str) -> dict[str, Any] | None:
+    row = await tx.one(_SELECT_BY_HASH, agent_id=agent_id, hash=hash)
+    return None if row is None else _passage(row)
+
+
+async def search_passages(tx: Transaction, agent_id: str, words: list[str], limit: int) -> list[dict[str, Any]]:
+    """Those that contain every word, newest first; with no words, the newest."""
+    words = words[:KEYWORDS]
+    named = {f"word{n}": word for n, word in enumerate(words)}
+    found = await tx.all(_SEARCHES[len(words)], agent_id=agent_id, limit=limit, **named)
+    return [_passage(row) for row in found]

@@ -1,0 +1,451 @@
+"""Start or resume, record what the model wants, settle what its calls came to, finish, cancel.
+
+Each function is (part of) one commit. `RunJournal` is the port through which `bullpen.tools` records calls: it keeps the
+result, the run's new counts and the events in the very transaction in which the tool acted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from time import monotonic
+from typing import Any
+
+import orjson
+
+from bullpen import ids
+from bullpen.agents import rows as agent_rows
+from bullpen.engine import leases
+from bullpen.engine.leases import Lease
+from bullpen.errors import RunAlreadyFinished
+from bullpen.events.actions import record
+from bullpen.inbox import actions as inbox
+from bullpen.inbox import rows as inbox_rows
+from bullpen.inbox.types import Item
+from bullpen.llm.types import Reply
+from bullpen.memory import rows as memory_rows
+from bullpen.runs import rows, rules, transcript
+from bullpen.runs.types import Entry, Run
+from bullpen.spaces import rows as space_rows
+from bullpen.storage import Row, Stage, Transaction
+from bullpen.threads import rows as thread_rows
+from bullpen.tools.types import Done, Tool, ToolCall, ToolResult
+from bullpen.wire import Agent
+from bullpen.wire.nouns import StopReason
+
+logger = logging.getLogger("bullpen.runs")
+
+SILENCE = "agent_chose_silence"
+# Marks in `acts` that are not acts: the agent ended the run itself; its unsent text is being delivered for it.
+ENDED, DELIVERED = "ended", "delivered"
+
+
+def storable(text: str) -> str:
+    """A model may write anything; both databases must be able to keep it, and keep the same."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+
+
+# ── start or resume ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def start_or_resume(
+    tx: Transaction, lease: Lease, teaching: dict[str, str]
+) -> tuple[Run, list[Entry]] | None:
+    """The thread's run and its journal. None: nothing is unclaimed, and the thread rests."""
+    run = await rows.select_under_way(tx, lease.thread_id)
+    if run is not None:
+        return run, await rows.select_entries(tx, run.id)
+    thread = await thread_rows.select_thread(tx, lease.thread_id)
+    agent = None if thread is None else await agent_rows.select_definition(tx, thread[0])
+    if thread is None or agent is None:
+        await _rest(tx, lease, always=True)
+        return None
+    id = ids.run()
+    while not (items := await inbox.claim(tx, lease.thread_id, id)):
+        if await _rest(tx, lease):
+            return None
+    return await _start(tx, lease, id, thread, agent, items, teaching)
+
+
+async def _start(
+    tx: Transaction,
+    lease: Lease,
+    id: str,
+    thread: Row,
+    agent: Agent,
+    items: Sequence[Item],
+    teaching: dict[str, str],
+) -> tuple[Run, list[Entry]]:
+    _, scope, home, _, run_count = thread
+    space_id = _active_space(scope, home, agent, items)
+    prompt = await _prompt(tx, agent, teaching)
+    newest = items[-1]
+    room = None if space_id is None else await space_rows.select_room(tx, space_id)
+    run = Run(
+        id=id,
+        thread_id=lease.thread_id,
+        agent_id=agent.id,
+        space_id=space_id,
+        status="thinking",
+        outcome=None,
+        stop_reason=None,
+        silence_reason=None,
+        error=None,
+        cause_kind=newest.cause.kind,
+        cause_id=newest.cause.id,
+        grants=newest.cause.grants,
+        trigger=_trigger(newest, len(items)),
+        payload=newest.payload,
+        chain_id=max(items, key=lambda item: item.depth).chain_id,
+        depth=max(item.depth for item in items),
+        addressed=any(item.addressed for item in items),
+        corrected=False,
+        cancel_requested=False,
+        ordinal=run_count + 1,
+        step=0,
+        position=1,
+        message_ids=(),
+        acts=frozenset(),
+        active_ms=0,
+        window_seq=0 if room is None else room.last_seq,
+        prompt_hash=prompt,
+        summary=None,
+        input_tokens=0,
+        output_tokens=0,
+        cached_tokens=0,
+        cost=0.0,
+        started_at=tx.clock.now(),
+        finished_at=None,
+    )
+    await rows.insert_run(tx, run)
+    await thread_rows.update_for_run(tx, lease.thread_id, space_id)
+    content = storable(transcript.waking([(item.kind, item.payload) for item in items]))
+    first = Entry(ids.run_message(), id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)
+    await rows.insert_entries(tx, [first])
+    _tell(tx, "run_started", run)
+    return run, [first]
+
+
+def _active_space(scope: str, home: str | None, agent: Agent, items: Sequence[Item]) -> str | None:
+    """A mind that spans spaces enters the one it was spoken to in; from several it enters none, lest what was said in
+    a DM be answered in public by accident."""
+    if scope != "agent":
+        return home
+    spoken_in = {item.space_id for item in items if item.space_id is not None}
+    return spoken_in.pop() if len(spoken_in) == 1 and agent.auto_enter else None
+
+
+def _trigger(item: Item, count: int) -> dict[str, Any]:
+    found = {"kind": item.kind, "items": count, "spaceId": item.space_id}
+    for name in ("messageId", "authorId"):
+        if name in item.payload:
+            found[name] = item.payload[name]
+    return found
+
+
+async def _prompt(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> str:
+    """The system part, rendered once at the start of a run and kept by its hash: blocks changed later show next time."""
+    blocks = [(label, content) for label, content, _ in await memory_rows.select_blocks(tx, agent.id)]
+    text = storable(transcript.system_prompt(agent, blocks, _lessons(agent, teaching)))
+    hash = sha256(text.encode()).hexdigest()
+    await rows.insert_prompt(tx, hash, text)
+    return hash
+
+
+def _lessons(agent: Agent, teaching: dict[str, str]) -> list[str]:
+    """The teaching texts of the families this agent has tools of."""
+    return list(dict.fromkeys(text for name in agent.tools if (text := teaching.get(name)) is not None))
+
+
+async def _rest(tx: Transaction, lease: Lease, *, always: bool = False) -> bool:
+    """Put the thread to rest, unless something came in. Its state is locked, so either we see the item or its poster
+    sees us idle."""
+    await thread_rows.lock_state(tx, lease.thread_id)
+    if not always and await inbox_rows.has_unclaimed(tx, lease.thread_id):
+        return False
+    await thread_rows.update_idle(tx, lease.thread_id)
+    await leases.release(tx, lease)
+    return True
+
+
+# ── thinking ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def record_answer(
+    tx: Transaction, lease: Lease, run: Run, entries: Sequence[Entry], reply: Reply, agent: Agent, elapsed_ms: int
+) -> tuple[Run, list[Entry]]:
+    """Keep what the model wants to do. From here on it is not asked again for this step."""
+    now = tx.clock.now()
+    step = run.step + 1
+    text = storable(reply.text)
+    at = run.position
+    added = [Entry(ids.run_message(), run.id, at, step, "assistant_message", now, lease.token, content=text)]
+    for wish in reply.calls:
+        added.append(_call_entry(run, at + len(added), step, wish.name, wish.arguments, now, lease, wish.id))
+    usage = reply.usage
+    run = replace(
+        run,
+        step=step,
+        position=at + len(added),
+        active_ms=run.active_ms + elapsed_ms,
+        input_tokens=run.input_tokens + usage.input_tokens,
+        output_tokens=run.output_tokens + usage.output_tokens,
+        cached_tokens=run.cached_tokens + usage.cached_tokens,
+        cost=run.cost + usage.cost,
+    )
+    if reply.calls:
+        run = replace(run, status=rules.move(run, "acting"))
+    elif rules.needs_correction(run, text):
+        run, more = _correct(run, now, lease)
+        added += more
+    elif rules.is_unsent(run, text) and run.addressed and agent.on_unsent_text == "deliver":
+        run, more = _deliver_unsent(run, text, now, lease)
+        added += more
+    else:
+        await rows.insert_entries(tx, added)
+        unsent = rules.is_unsent(run, text)
+        return await finish(tx, lease, run, [*entries, *added], "done", unsent_text=unsent), added
+    await rows.insert_entries(tx, added)
+    return await _written(tx, run), added
+
+
+def _call_entry(
+    run: Run, position: int, step: int, tool: str, arguments: str, now: str, lease: Lease, provider_id: str | None
+) -> Entry:
+    return Entry(
+        ids.run_message(),
+        run.id,
+        position,
+        step,
+        "tool_call_message",
+        now,
+        lease.token,
+        call_id=ids.call(),
+        provider_call_id=provider_id,
+        tool_name=storable(tool)[:200],
+        args=storable(arguments),
+    )
+
+
+def _correct(run: Run, now: str, lease: Lease) -> tuple[Run, list[Entry]]:
+    entry = Entry(
+        ids.run_message(), run.id, run.position, run.step, "user_message", now, lease.token, content=rules.CORRECTION
+    )
+    return replace(run, corrected=True, position=run.position + 1), [entry]
+
+
+def _deliver_unsent(run: Run, text: str, now: str, lease: Lease) -> tuple[Run, list[Entry]]:
+    """The agent's policy says its words are to be sent for it: through the same door as every other message."""
+    arguments = orjson.dumps({"text": text}).decode()
+    entry = _call_entry(run, run.position, run.step, "send_message", arguments, now, lease, None)
+    status = rules.move(run, "acting")
+    return replace(run, status=status, position=run.position + 1, acts=run.acts | {DELIVERED}), [entry]
+
+
+async def _written(tx: Transaction, run: Run) -> Run:
+    return replace(run, cancel_requested=await rows.update_run(tx, run))
+
+
+# ── acting ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def unsettled(entries: Sequence[Entry]) -> list[ToolCall]:
+    """Calls that have no result yet, in the order the model made them."""
+    settled = {entry.call_id for entry in entries if entry.type == "tool_return_message"}
+    return [
+        ToolCall(entry.call_id or "", entry.tool_name or "", entry.args or "", entry.started)
+        for entry in entries
+        if entry.type == "tool_call_message" and entry.call_id not in settled
+    ]
+
+
+class RunJournal:
+    """Records calls of one run for `bullpen.tools`. What it recorded becomes true for us once the commit is durable."""
+
+    def __init__(self, lease: Lease, run: Run, entries: list[Entry]) -> None:
+        self._lease = lease
+        self.run = run
+        self.entries = entries
+        self._began = monotonic()
+        self._told: set[str] = set()
+        self._next: tuple[Run, list[Entry]] = (run, entries)
+
+    def adopt(self) -> None:
+        """The commit is durable: its outcome is what we go on from."""
+        self.run, self.entries = self._next
+
+    async def check(self, tx: Transaction) -> None:
+        await leases.check(tx, self._lease)
+
+    async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None:
+        await rows.mark_started(tx, self.run.id, call.id)
+        _tell_call(tx, "tool.started", self.run, tool, call, args)
+        tx.after_commit(lambda: self._told.add(call.id))
+
+    async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None:
+        run, call = self.run, result.call
+        if not call.started and call.id not in self._told:
+            _tell_call(tx, "tool.started", run, tool, call, result.args)
+        name = "tool.error" if result.is_error else "tool.done"
+        _tell_call(tx, name, run, tool, call, result.args, result=result.value)
+        added = [self._return(tx, run, call, result.value, result.is_error)]
+        run = replace(
+            run,
+            position=run.position + 1,
+            active_ms=run.active_ms + int((monotonic() - self._began) * 1000),
+            acts=run.acts | self._earned(result),
+            message_ids=run.message_ids + ((result.effects.message_id,) if result.effects.message_id else ()),
+            silence_reason=result.effects.silence_reason or run.silence_reason,
+        )
+        await self._go_on(tx, run, added)
+
+    def _earned(self, result: ToolResult) -> set[str]:
+        earned = set()
+        # Words delivered for the agent are not words it spoke.
+        if isinstance(result.outcome, Done) and result.outcome.act and DELIVERED not in self.run.acts:
+            earned.add(result.outcome.act)
+        if result.effects.end_run:
+            earned.add(ENDED)
+        return earned
+
+    async def _go_on(self, tx: Transaction, run: Run, added: list[Entry]) -> None:
+        """After a result: the next call, the next step, or the end."""
+        entries = [*self.entries, *added]
+        left = unsettled(entries)
+        ends = ENDED in run.acts or DELIVERED in run.acts
+        if left and ends:
+            more = self.refusals(tx, run, left, "Not run: you ended this run before it.")
+            added, entries, left = [*added, *more], [*entries, *more], []
+            run = replace(run, position=run.position + len(more))
+        await rows.insert_entries(tx, added)
+        if ends:
+            unsent = DELIVERED in run.acts
+            reason: StopReason = "skipped" if ENDED in run.acts else "done"
+            run = await finish(tx, self._lease, run, entries, reason, unsent_text=unsent)
+        else:
+            run = await _written(tx, run if left else replace(run, status=rules.move(run, "thinking")))
+        self._next = (run, entries)
+
+    async def refuse(self, tx: Transaction, calls: Sequence[ToolCall], why: str) -> None:
+        """Settle calls that will not be run, together."""
+        more = self.refusals(tx, self.run, calls, why)
+        await self._go_on(tx, replace(self.run, position=self.run.position + len(more)), more)
+
+    def refusals(self, tx: Transaction, run: Run, calls: Sequence[ToolCall], why: str) -> list[Entry]:
+        added: list[Entry] = []
+        for call in calls:
+            entry = self._return(tx, run, call, {"error": why}, True)
+            added.append(replace(entry, position=run.position + len(added)))
+            _tell_call(tx, "tool.error", run, None, call, None, result={"error": why})
+        return added
+
+    def _return(self, tx: Transaction, run: Run, call: ToolCall, value: Any, is_error: bool) -> Entry:
+        return Entry(
+            ids.run_message(),
+            run.id,
+            run.position,
+            run.step,
+            "tool_return_message",
+            tx.clock.now(),
+            self._lease.token,
+            call_id=call.id,
+            tool_name=call.tool,
+            result=orjson.dumps(value).decode(),
+            is_error=is_error,
+        )
+
+
+# ── the end ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def finish(
+    tx: Transaction,
+    lease: Lease,
+    run: Run,
+    entries: Sequence[Entry],
+    reason: StopReason,
+    *,
+    unsent_text: bool = False,
+    error: str | None = None,
+) -> Run:
+    """The run is over: what it amounted to, who is next in its group, and rest if nothing else waits."""
+    chosen = reason in ("done", "skipped")
+    outcome = rules.outcome(run.acts, unsent_text=unsent_text)
+    if not chosen and outcome == "silent":
+        outcome = None  # it was stopped; it did not choose to say nothing
+    run = replace(
+        run,
+        status=rules.move(run, rules.status_of(reason)),
+        outcome=outcome,
+        stop_reason=reason,
+        silence_reason=(run.silence_reason or SILENCE) if outcome == "silent" else None,
+        error=error,
+        finished_at=tx.clock.now(),
+    )
+    run = replace(run, summary=transcript.summary(run, entries))
+    await rows.update_run(tx, run)
+    _tell(tx, "run_finished", run)
+    await inbox.pass_turn(tx, run.id)
+    tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
+    if outcome == "silent":
+        reason_given = run.silence_reason
+        tx.after_commit(
+            lambda: logger.info(
+                "no message was sent", extra={"run_id": run.id, "agent_id": run.agent_id, "reason": SILENCE, "said": reason_given}
+            )
+        )
+    return run
+
+
+async def _rest_after(tx: Transaction, lease: Lease) -> None:
+    await _rest(tx, lease)
+
+
+async def stop(
+    tx: Transaction, lease: Lease, run: Run, entries: list[Entry], reason: StopReason, error: str | None = None
+) -> Run:
+    """End a run from outside its own steps. Calls that were not settled get a result that says why."""
+    await leases.check(tx, lease)
+    left = unsettled(entries)
+    if left:
+        more = RunJournal(lease, run, entries).refusals(tx, run, left, _WHY.get(reason, "Not run: the run was stopped."))
+        await rows.insert_entries(tx, more)
+        run = replace(run, position=run.position + len(more))
+        entries = [*entries, *more]
+    return await finish(tx, lease, run, entries, reason, error=error)
+
+
+_WHY = {"cancelled": "Not run: the run was cancelled."}
+
+
+async def request_cancel(tx: Transaction, id: str) -> Run:
+    """Ask for a run to be cancelled; its driver does it, so that nothing is half done."""
+    run = await rows.select_run(tx, id)
+    assert run is not None, "the caller looked it up"
+    if run.finished_at is not None or not await rows.request_cancel(tx, id):
+        raise RunAlreadyFinished(id)
+    return replace(run, cancel_requested=True)
+
+
+# ── telling ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tell(tx: Transaction, type: str, run: Run) -> None:
+    record(tx, type, space_id=run.space_id, agent_id=run.agent_id, run_id=run.id, run=rows.on_the_wire(run))
+
+
+def _tell_call(
+    tx: Transaction, type: str, run: Run, tool: Tool | None, call: ToolCall, args: Any, **more: Any
+) -> None:
+    record(
+        tx,
+        type,
+        space_id=run.space_id,
+        agent_id=run.agent_id,
+        run_id=run.id,
+        audience="space" if tool is not None and tool.visible else "owners",
+        call={"callId": call.id, "toolName": call.tool, "args": args, **more},
+    )

@@ -1,0 +1,84 @@
+"""What a run shows while it works: typing, text and arguments as they grow. Live only, throttled, never stored."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from pydantic_core import from_json
+
+from bullpen.events.feed import Feed
+from bullpen.llm.types import CallDelta, Delta, TextDelta
+from bullpen.runs.types import Run
+
+EVERY_SECONDS = 0.05
+
+
+class Live:
+    def __init__(self, feed: Feed, run: Run) -> None:
+        self._feed = feed
+        self._run = run
+        self._shown_at = 0.0
+        self._last: tuple[int, str] | None = None
+
+    @property
+    def watched(self) -> bool:
+        return self._feed.watched
+
+    def typing(self) -> None:
+        self._publish("agent_typing")
+
+    def done(self) -> None:
+        self._publish("agent_done")
+
+    def delta(self, delta: Delta) -> None:
+        """Called for every piece a model streams; shows some of them."""
+        now = monotonic()
+        if now - self._shown_at < EVERY_SECONDS and self._same_call(delta):
+            return
+        self._shown_at = now
+        if isinstance(delta, CallDelta):
+            self._show_call(delta)
+
+    def _same_call(self, delta: Delta) -> bool:
+        mark = (-1, "") if isinstance(delta, TextDelta) else (delta.index, delta.name)
+        same, self._last = mark == self._last, mark
+        return same
+
+    def _show_call(self, delta: CallDelta) -> None:
+        key = f"{self._run.id}/{self._run.step}/{delta.index}"
+        self._publish(
+            "tool.streaming",
+            audience="owners",
+            key=key,
+            call={"toolName": delta.name, "index": delta.index, "runStep": self._run.step + 1},
+            text=delta.arguments,
+        )
+        if delta.name == "send_message" and self._run.space_id is not None:
+            text = partial_text(delta.arguments)
+            if text:
+                self._publish("message_streaming", key=f"{key}/text", index=delta.index, text=text)
+
+    def _publish(self, type: str, *, audience: str = "space", key: str | None = None, **fields: object) -> None:
+        if not self.watched:
+            return
+        self._feed.publish(
+            type,
+            space_id=self._run.space_id,
+            agent_id=self._run.agent_id,
+            run_id=self._run.id,
+            audience="owners" if audience == "owners" or self._run.space_id is None else "space",
+            key=key,
+            **fields,
+        )
+
+
+def partial_text(arguments: str) -> str:
+    """The words of a message whose arguments are still being written. Only those for the space the run is in."""
+    try:
+        found = from_json(arguments, allow_partial="trailing-strings")
+    except ValueError:
+        return ""
+    if not isinstance(found, dict) or "spaceId" in found or "channelId" in found or "space_id" in found:
+        return ""
+    text = found.get("text", found.get("content"))
+    return text if isinstance(text, str) else ""

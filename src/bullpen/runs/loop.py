@@ -1,0 +1,313 @@
+"""Drives one thread: its runs, one after another, until nothing waits for it.
+
+Each pass reads the status, does one thing, and commits. A crash therefore resumes at the last commit, and "resume" is
+simply calling drive() again. Streaming needs nothing here but telling who is there: followers read the events that
+each commit records, and live frames are shown to whoever happens to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from time import monotonic
+
+from bullpen.agents import rows as agent_rows
+from bullpen.engine import leases
+from bullpen.engine.leases import Held, Lease
+from bullpen.errors import Invalid, ModelError, ModelRefused, ModelUnavailable
+from bullpen.events.feed import Feed
+from bullpen.llm.models import Models
+from bullpen.llm.types import Reply, Transcript, Turn, UserTurn
+from bullpen.runs import actions, rows, rules, transcript
+from bullpen.runs.live import Live
+from bullpen.runs.types import Entry, Run
+from bullpen.settings import Settings
+from bullpen.storage import Store, Transaction
+from bullpen.threads import rows as thread_rows
+from bullpen.tools.registry import Registry
+from bullpen.tools.toolkit import Toolkit, get_toolkit
+from bullpen.tools.types import RunView
+from bullpen.wire import Agent
+from bullpen.wire.nouns import RunStatus, StopReason
+
+MODEL_TRIES = 4
+
+
+@dataclass(slots=True)
+class World:
+    """What a run needs of the server around it."""
+
+    store: Store
+    feed: Feed
+    models: Models
+    registry: Registry
+    settings: Settings
+    owner: str
+    teaching: dict[str, str]
+    # Runs that are waiting for a model or a tool just now, and may be interrupted there.
+    interruptible: dict[str, asyncio.Task[object]] = field(default_factory=dict)
+    interrupted: set[str] = field(default_factory=set)
+
+    def interrupt(self, run_id: str) -> None:
+        task = self.interruptible.get(run_id)
+        if task is not None:
+            self.interrupted.add(run_id)
+            task.cancel()
+
+
+@dataclass(slots=True)
+class Drive:
+    """One drive of one thread. Everything here but the lease could be read again from the rows; it saves reading."""
+
+    world: World
+    lease: Lease
+    run: Run
+    entries: list[Entry]
+    agent: Agent | None = None
+    system: str = ""
+    before: list[Turn] = field(default_factory=list)
+    live: Live = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.live = Live(self.world.feed, self.run)
+
+
+Pass = Callable[[Drive], Awaitable[None]]
+
+
+async def drive(world: World, thread_id: str, epoch: int) -> float | None:
+    """Everything for one thread. Returns how long to wait if another process holds it, else None."""
+    lease: Lease | Held | None = None
+
+    async def claim(tx: Transaction) -> tuple[Run, list[Entry]] | None:
+        nonlocal lease
+        millis = int(world.settings.engine.lease_seconds * 1000)
+        lease = await leases.claim(tx, thread_id, epoch, owner=world.owner, millis=millis)
+        return await actions.start_or_resume(tx, lease, world.teaching) if isinstance(lease, Lease) else None
+
+    begun = await world.store.transact(claim)
+    if isinstance(lease, Held):
+        return lease.millis / 1000 + 0.02
+    while begun is not None and lease is not None:
+        held = lease
+        await _drive_run(Drive(world, held, *begun))
+        begun = None if held.rested else await world.store.transact(lambda tx: _next(tx, world, held))
+    return None
+
+
+async def _next(tx: Transaction, world: World, lease: Lease) -> tuple[Run, list[Entry]] | None:
+    """Something came in while the last run was under way: the thread goes on without resting."""
+    await leases.check(tx, lease)
+    return await actions.start_or_resume(tx, lease, world.teaching)
+
+
+async def _drive_run(drive: Drive) -> None:
+    await _load(drive)
+    drive.live.typing()
+    while (one_pass := PASSES.get(drive.run.status)) is not None:
+        if drive.agent is None:
+            await _stop(drive, "agent_deleted")
+        elif drive.run.cancel_requested:
+            await _stop(drive, "cancelled")
+        else:
+            await one_pass(drive)
+    drive.live.done()
+
+
+async def _load(drive: Drive) -> None:
+    """What the model will be shown of the past. Fixed by the run's row, so a resumed run sees the same."""
+    run = drive.run
+
+    async def read(tx: Transaction) -> None:
+        drive.agent = await agent_rows.select_definition(tx, run.agent_id)
+        drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
+        drive.before = await _past(tx, run, drive.agent)
+
+    await drive.world.store.read(read)
+
+
+async def _past(tx: Transaction, run: Run, agent: Agent | None) -> list[Turn]:
+    if agent is not None and agent.scope == "agent":
+        return await _past_of_mind(tx, run)
+    if run.space_id is None:
+        return []
+    start = transcript.window_start(run.window_seq)
+    window = await rows.select_window(tx, run.space_id, after=start, upto=run.window_seq)
+    names = await agent_rows.select_names(tx, sorted({row[2] for row in window}))
+    turns: list[Turn] = [UserTurn(transcript.history(window, names, run.space_id))] if window else []
+    since = max(0, run.ordinal - 1 - transcript.SUMMARIES)
+    if told := await rows.select_summaries(tx, run.thread_id, after=since, before=run.ordinal):
+        turns.append(UserTurn("What you did here before:\n" + "\n".join(told)))
+    return turns
+
+
+async def _past_of_mind(tx: Transaction, run: Run) -> list[Turn]:
+    """A mind that spans spaces remembers its own latest runs, and the ones before as a line each."""
+    start = transcript.window_start(run.ordinal - 1, transcript.JOURNALS)
+    since = max(0, start - transcript.SUMMARIES)
+    told = await rows.select_summaries(tx, run.thread_id, after=since, before=start + 1)
+    turns: list[Turn] = [UserTurn("What you did before:\n" + "\n".join(told))] if told else []
+    for id in await rows.select_earlier(tx, run.thread_id, after=start, before=run.ordinal):
+        turns += transcript.journal(await rows.select_entries(tx, id))
+    return turns
+
+
+# ── passes ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def think(drive: Drive) -> None:
+    """Ask the model; keep what it wants to do."""
+    run, agent = drive.run, drive.agent
+    assert agent is not None
+    reached = rules.limit_reached(run, agent.limits)
+    if reached is not None:
+        await _stop(drive, reached)
+        return
+    began = monotonic()
+    shown = transcript.build(run, drive.system, drive.before, drive.entries)
+    seconds_left = agent.limits.max_seconds - run.active_ms / 1000
+    try:
+        with _interruptible(drive):
+            async with asyncio.timeout(seconds_left):
+                reply = await _ask(drive, agent, shown)
+    except TimeoutError:
+        drive.run = replace(run, active_ms=int(agent.limits.max_seconds * 1000))
+        await _stop(drive, "max_seconds")
+        return
+    except ModelError as error:
+        reason: StopReason = "model_unavailable" if isinstance(error, ModelUnavailable) else "model_refused"
+        await _stop(drive, reason, error.message)
+        return
+    except _Interrupted:
+        return await _look_again(drive)
+    elapsed = int((monotonic() - began) * 1000)
+
+    async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
+        await leases.check(tx, drive.lease)
+        return await actions.record_answer(tx, drive.lease, run, drive.entries, reply, agent, elapsed)
+
+    drive.run, added = await drive.world.store.transact(keep)
+    drive.entries = [*drive.entries, *added]
+
+
+async def _ask(drive: Drive, agent: Agent, shown: Transcript) -> Reply:
+    """One answer, asked for again a few times if the provider is not there. Waiting does not hold anything."""
+    try:
+        model = drive.world.models.resolve(agent.model)
+    except Invalid as error:
+        raise ModelRefused(error.message) from error
+    definitions = [tool.spec for tool in drive.world.registry.listed(agent.tools)]
+    for attempt in range(1, MODEL_TRIES + 1):
+        try:
+            return await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None)
+        except ModelUnavailable:
+            if attempt == MODEL_TRIES:
+                raise
+            await asyncio.sleep(random.uniform(0.5, 1.0) * 2**attempt / 2)
+    raise AssertionError("unreachable")
+
+
+async def act(drive: Drive) -> None:
+    """Carry out the next call that has no result yet. Only one: its result is stored before anything else happens."""
+    journal = actions.RunJournal(drive.lease, drive.run, drive.entries)
+    left = actions.unsettled(drive.entries)
+    index = sum(1 for e in drive.entries if e.type == "tool_call_message" and e.step == drive.run.step) - len(left)
+    limit = drive.world.settings.limits.calls_per_step
+    if index >= limit:
+        why = f"Not run: at most {limit} calls are carried out in one step. Ask for the rest in your next one."
+
+        async def refuse(tx: Transaction) -> None:
+            await leases.check(tx, drive.lease)
+            await journal.refuse(tx, left, why)
+
+        await drive.world.store.transact(refuse)
+    else:
+        toolkit = _toolkit(drive, journal)
+        space_id = await _active_space(drive)
+        await toolkit.dispatch(left[0], space_id)
+    journal.adopt()
+    drive.run, drive.entries = journal.run, journal.entries
+
+
+def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
+    run, agent, settings = drive.run, drive.agent, drive.world.settings
+    assert agent is not None
+    view = RunView(
+        id=run.id,
+        thread_id=run.thread_id,
+        agent=agent,
+        grants=run.grants,
+        cause_kind=run.cause_kind,
+        cause_id=run.cause_id,
+        depth=run.depth,
+        chain_id=run.chain_id,
+        message_count=len(run.message_ids),
+        limits=agent.limits,
+        chain_limit=settings.limits.chain_depth,
+        group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
+    )
+    return get_toolkit(agent, view, registry=drive.world.registry, store=drive.world.store, journal=journal)
+
+
+async def _active_space(drive: Drive) -> str | None:
+    thread = await drive.world.store.read(lambda tx: thread_rows.select_thread(tx, drive.run.thread_id))
+    return None if thread is None else thread[3]
+
+
+PASSES: Mapping[RunStatus, Pass] = {"thinking": think, "acting": act}
+
+
+# ── stopping ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _stop(drive: Drive, reason: StopReason, error: str | None = None) -> None:
+    drive.run = await drive.world.store.transact(
+        lambda tx: actions.stop(tx, drive.lease, drive.run, drive.entries, reason, error)
+    )
+
+
+async def _look_again(drive: Drive) -> None:
+    """Somebody interrupted us: the rows say why."""
+    run = await drive.world.store.read(lambda tx: rows.select_run(tx, drive.run.id))
+    entries = await drive.world.store.read(lambda tx: rows.select_entries(tx, drive.run.id))
+    assert run is not None
+    drive.run, drive.entries = run, entries
+
+
+class _Interrupted(Exception):
+    """A person asked for the run to be cancelled while it waited for something."""
+
+
+@contextlib.contextmanager
+def _interruptible(drive: Drive) -> Iterator[None]:
+    """While this lasts, a cancel request ends the wait at once. A server that stops cancels too, but does not say so."""
+    task = asyncio.current_task()
+    assert task is not None
+    waiting = drive.world.interruptible
+    waiting[drive.run.id] = task
+    try:
+        yield
+    except asyncio.CancelledError:
+        if drive.run.id not in drive.world.interrupted:
+            raise
+        drive.world.interrupted.discard(drive.run.id)
+        task.uncancel()
+        raise _Interrupted from None
+    finally:
+        waiting.pop(drive.run.id, None)
+
+
+async def give_up(world: World, thread_id: str, error: Exception) -> None:
+    """A drive failed in a way nobody foresaw: end the run as broken, so that the thread can go on with the next."""
+
+    async def body(tx: Transaction) -> None:
+        run = await rows.select_under_way(tx, thread_id)
+        lease = await leases.select_mine(tx, thread_id, world.owner)
+        if run is not None and lease is not None:
+            entries = await rows.select_entries(tx, run.id)
+            await actions.stop(tx, lease, run, entries, "broken", f"{type(error).__name__}: {error}"[:500])
+
+    await world.store.transact(body)

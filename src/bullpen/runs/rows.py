@@ -1,0 +1,293 @@
+"""SQL for runs, their journal, and the prompts they were shown."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import orjson
+from sqlalchemy import Text, and_, bindparam, insert, or_, select, update
+
+from bullpen.runs.types import Entry, Run
+from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.tables import messages, prompts, run_messages, runs
+from bullpen.wire import RunMessage, Trigger, Usage
+from bullpen.wire import Run as WireRun
+
+_COLUMNS = [runs.c[f.name] for f in fields(Run)]
+_INSERT = Statement(insert(runs))
+_CHANGING = (
+    "status",
+    "outcome",
+    "stop_reason",
+    "silence_reason",
+    "error",
+    "corrected",
+    "step",
+    "position",
+    "message_ids",
+    "acts",
+    "active_ms",
+    "summary",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cost",
+    "finished_at",
+)
+_UPDATE = Statement(
+    update(runs)
+    .where(runs.c.id == bindparam("id_"))
+    .values({name: bindparam(name) for name in _CHANGING})
+    .returning(runs.c.cancel_requested)
+)
+_REQUEST_CANCEL = Statement(
+    update(runs)
+    .where(runs.c.id == bindparam("id_"), runs.c.finished_at.is_(None))
+    .values(cancel_requested=1)
+)
+_SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
+_SELECT_UNDER_WAY = Statement(
+    select(*_COLUMNS).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
+)
+_EVERY = "*"
+_SELECT_PAGE = Statement(
+    select(*_COLUMNS)
+    .where(
+        runs.c.id < bindparam("before"),
+        or_(bindparam("agent_id", type_=Text) == _EVERY, runs.c.agent_id == bindparam("agent_id")),
+        or_(bindparam("space_id", type_=Text) == _EVERY, runs.c.space_id == bindparam("space_id")),
+        or_(bindparam("status", type_=Text) == _EVERY, runs.c.status == bindparam("status")),
+    )
+    .order_by(runs.c.id.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_SUMMARIES = Statement(
+    select(runs.c.ordinal, runs.c.summary)
+    .where(
+        runs.c.thread_id == bindparam("thread_id"),
+        runs.c.ordinal < bindparam("before"),
+        runs.c.ordinal > bindparam("after"),
+        runs.c.summary.is_not(None),
+    )
+    .order_by(runs.c.ordinal)
+)
+_SELECT_EARLIER = Statement(
+    select(runs.c.id, runs.c.ordinal, runs.c.outcome)
+    .where(
+        runs.c.thread_id == bindparam("thread_id"),
+        runs.c.ordinal < bindparam("before"),
+        runs.c.ordinal > bindparam("after"),
+        runs.c.outcome.is_not(None),
+        runs.c.outcome != "silent",
+    )
+    .order_by(runs.c.ordinal)
+)
+
+_ENTRY = [run_messages.c[f.name] for f in fields(Entry)]
+_INSERT_ENTRY = Statement(insert(run_messages))
+_SELECT_ENTRIES = Statement(
+    select(*_ENTRY).where(run_messages.c.run_id == bindparam("run_id")).order_by(run_messages.c.position)
+)
+_SELECT_ENTRY_PAGE = Statement(
+    select(*_ENTRY)
+    .where(run_messages.c.run_id == bindparam("run_id"), run_messages.c.position > bindparam("after"))
+    .order_by(run_messages.c.position)
+    .limit(bindparam("limit"))
+)
+_MARK_STARTED = Statement(
+    update(run_messages)
+    .where(
+        and_(
+            run_messages.c.run_id == bindparam("run_id_"),
+            run_messages.c.call_id == bindparam("call_id_"),
+            run_messages.c.type == "tool_call_message",
+        )
+    )
+    .values(started=1)
+)
+_INSERT_PROMPT = insert_or_ignore(prompts)
+_SELECT_PROMPT = Statement(select(prompts.c.text).where(prompts.c.hash == bindparam("hash")))
+
+_WINDOW = (
+    messages.c.seq,
+    messages.c.id,
+    messages.c.author_id,
+    messages.c.author_kind,
+    messages.c.type,
+    messages.c.text,
+    messages.c.deleted_at,
+)
+_SELECT_WINDOW = Statement(
+    select(*_WINDOW)
+    .where(
+        messages.c.space_id == bindparam("space_id"),
+        messages.c.seq > bindparam("after"),
+        messages.c.seq <= bindparam("upto"),
+    )
+    .order_by(messages.c.seq)
+)
+
+
+def _run(row: Row) -> Run:
+    values = dict(zip((f.name for f in fields(Run)), row, strict=True))
+    for name in ("trigger", "payload"):
+        values[name] = orjson.loads(values[name])
+    for name in ("addressed", "corrected", "cancel_requested"):
+        values[name] = bool(values[name])
+    values["message_ids"] = tuple(values["message_ids"].split())
+    values["acts"] = frozenset(values["acts"].split())
+    return Run(**values)
+
+
+def _changing(run: Run) -> dict[str, Any]:
+    values = {name: getattr(run, name) for name in _CHANGING}
+    values["corrected"] = int(run.corrected)
+    values["message_ids"] = " ".join(run.message_ids)
+    values["acts"] = " ".join(sorted(run.acts))
+    return values
+
+
+async def insert_run(tx: Transaction, run: Run) -> None:
+    values = {f.name: getattr(run, f.name) for f in fields(Run)}
+    values.update(_changing(run))
+    values.update(
+        trigger=orjson.dumps(run.trigger).decode(),
+        payload=orjson.dumps(run.payload).decode(),
+        addressed=int(run.addressed),
+        cancel_requested=int(run.cancel_requested),
+    )
+    await tx.run(_INSERT, **values)
+
+
+async def update_run(tx: Transaction, run: Run) -> bool:
+    """Write what passes may change; true if somebody asked meanwhile for it to be cancelled."""
+    row = await tx.one(_UPDATE, id_=run.id, **_changing(run))
+    return row is not None and bool(row[0])
+
+
+async def request_cancel(tx: Transaction, id: str) -> bool:
+    return await tx.run(_REQUEST_CANCEL, id_=id) > 0
+
+
+async def select_run(tx: Transaction, id: str) -> Run | None:
+    row = await tx.one(_SELECT, id=id)
+    return None if row is None else _run(row)
+
+
+async def select_under_way(tx: Transaction, thread_id: str) -> Run | None:
+    row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id)
+    return None if row is None else _run(row)
+
+
+async def select_runs(
+    tx: Transaction, *, agent_id: str | None, space_id: str | None, status: str | None, before: str, limit: int
+) -> list[Run]:
+    found = await tx.all(
+        _SELECT_PAGE,
+        before=before,
+        agent_id=agent_id or _EVERY,
+        space_id=space_id or _EVERY,
+        status=status or _EVERY,
+        limit=limit,
+    )
+    return [_run(row) for row in found]
+
+
+async def select_summaries(tx: Transaction, thread_id: str, *, after: int, before: int) -> list[str]:
+    return [row[1] for row in await tx.all(_SELECT_SUMMARIES, thread_id=thread_id, after=after, before=before)]
+
+
+async def select_earlier(tx: Transaction, thread_id: str, *, after: int, before: int) -> list[str]:
+    """Ids of the thread's earlier runs in which something happened."""
+    return [row[0] for row in await tx.all(_SELECT_EARLIER, thread_id=thread_id, after=after, before=before)]
+
+
+async def insert_entries(tx: Transaction, entries: list[Entry]) -> None:
+    rows = [{f.name: getattr(entry, f.name) for f in fields(Entry)} for entry in entries]
+    for row in rows:
+        row["is_error"] = None if row["is_error"] is None else int(row["is_error"])
+        row["started"] = int(row["started"])
+    await tx.many(_INSERT_ENTRY, rows)
+
+
+def _entry(row: Row) -> Entry:
+    *values, started = row
+    found = Entry(*values, started=bool(started))
+    return found
+
+
+async def select_entries(tx: Transaction, run_id: str) -> list[Entry]:
+    return [_entry(row) for row in await tx.all(_SELECT_ENTRIES, run_id=run_id)]
+
+
+async def select_entry_page(tx: Transaction, run_id: str, *, after: int, limit: int) -> list[Entry]:
+    return [_entry(row) for row in await tx.all(_SELECT_ENTRY_PAGE, run_id=run_id, after=after, limit=limit)]
+
+
+async def mark_started(tx: Transaction, run_id: str, call_id: str) -> None:
+    await tx.run(_MARK_STARTED, run_id_=run_id, call_id_=call_id)
+
+
+async def insert_prompt(tx: Transaction, hash: str, text: str) -> None:
+    await tx.run(_INSERT_PROMPT, hash=hash, text=text)
+
+
+async def select_prompt(tx: Transaction, hash: str) -> str:
+    row = await tx.one(_SELECT_PROMPT, hash=hash)
+    return "" if row is None else str(row[0])
+
+
+async def select_window(tx: Transaction, space_id: str, *, after: int, upto: int) -> list[Row]:
+    """seq, id, author id, author kind, type, text, deleted at: only what the transcript shows."""
+    return list(await tx.all(_SELECT_WINDOW, space_id=space_id, after=after, upto=upto))
+
+
+def on_the_wire(run: Run) -> WireRun:
+    return WireRun(
+        id=run.id,
+        agent_id=run.agent_id,
+        thread_id=run.thread_id,
+        space_id=run.space_id,
+        trigger=Trigger.model_validate(run.trigger),
+        depth=run.depth,
+        status=run.status,
+        outcome=run.outcome,
+        stop_reason=run.stop_reason,
+        silence_reason=run.silence_reason,
+        message_ids=list(run.message_ids),
+        usage=Usage(
+            input_tokens=run.input_tokens,
+            output_tokens=run.output_tokens,
+            cached_tokens=run.cached_tokens,
+            cost=run.cost,
+        ),
+        error=run.error,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )
+
+
+def entry_on_the_wire(entry: Entry) -> RunMessage:
+    return RunMessage(
+        id=entry.id,
+        run_id=entry.run_id,
+        step=entry.step,
+        type=entry.type,
+        call_id=entry.call_id,
+        tool_name=entry.tool_name,
+        args=None if entry.args is None else _readable(entry.args),
+        result=None if entry.result is None else orjson.loads(entry.result),
+        is_error=None if entry.is_error is None else bool(entry.is_error),
+        content=entry.content,
+        at=entry.at,
+    )
+
+
+def _readable(arguments: str) -> Any:
+    """What the model wrote, as JSON if it is that, else as the text it is."""
+    try:
+        return orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return arguments

@@ -1,0 +1,75 @@
+"""Statuses and legal moves, limits, and what a run amounted to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, get_args
+
+from bullpen.errors import Broken
+from bullpen.runs.types import Run
+from bullpen.wire import Limits
+from bullpen.wire.nouns import Outcome, RunStatus, StopReason
+
+MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
+    "queued": frozenset({"thinking", "cancelled"}),
+    "thinking": frozenset({"thinking", "acting", "completed", "failed", "cancelled"}),
+    "acting": frozenset({"acting", "thinking", "waiting", "completed", "failed", "cancelled"}),
+    "waiting": frozenset({"acting", "cancelled"}),
+    "completed": frozenset(),
+    "failed": frozenset(),
+    "cancelled": frozenset(),
+}
+FINISHED: Final = frozenset({status for status, moves in MOVES.items() if not moves})
+
+_STATUS_OF: Final[Mapping[StopReason, RunStatus]] = {
+    "cancelled": "cancelled",
+    "agent_deleted": "cancelled",
+    "model_unavailable": "failed",
+    "model_refused": "failed",
+    "broken": "failed",
+}
+# In this order: the first that holds names the outcome.
+_OUTCOMES: Final[tuple[Outcome, ...]] = ("spoke", "reacted", "acted")
+
+CORRECTION: Final = """\
+What you wrote reached nobody: text outside a tool call is not sent. If you meant to say it, call send_message now. If \
+you meant to stay silent, call do_nothing."""
+
+
+def move(run: Run, to: RunStatus) -> RunStatus:
+    if to not in MOVES[run.status]:
+        raise Broken(f"Run {run.id} cannot go from {run.status} to {to}.")
+    return to
+
+
+def limit_reached(run: Run, limits: Limits) -> StopReason | None:
+    """Asked before each model call, and nowhere else. What it counts is in the run's row, so a crash resets nothing."""
+    if run.step >= limits.max_steps:
+        return "max_steps"
+    if run.active_ms >= limits.max_seconds * 1000:
+        return "max_seconds"
+    return None
+
+
+def status_of(reason: StopReason) -> RunStatus:
+    return _STATUS_OF.get(reason, "completed")
+
+
+def outcome(acts: frozenset[str], *, unsent_text: bool) -> Outcome:
+    for act in _OUTCOMES:
+        if act in acts:
+            return act
+    return "unsent_text" if unsent_text else "silent"
+
+
+def is_unsent(run: Run, text: str) -> bool:
+    """The model ended with words that nobody will read, and neither spoke, nor reacted, nor chose silence."""
+    return bool(text.strip()) and not run.acts & {"spoke", "reacted", "silence"}
+
+
+def needs_correction(run: Run, text: str) -> bool:
+    return run.addressed and not run.corrected and is_unsent(run, text)
+
+
+def agrees_with_the_wire() -> bool:
+    return set(MOVES) == set(get_args(RunStatus))

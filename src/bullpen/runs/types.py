@@ -1,0 +1,69 @@
+"""A run and its journal, as the server keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bullpen.wire.nouns import Outcome, RunMessageType, RunStatus, StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A row of `runs`. Passes make a changed copy and write it; nothing is changed in place."""
+
+    id: str
+    thread_id: str
+    agent_id: str
+    space_id: str | None
+    status: RunStatus
+    outcome: Outcome | None
+    stop_reason: StopReason | None
+    silence_reason: str | None
+    error: str | None
+    cause_kind: str
+    cause_id: str
+    grants: str
+    trigger: dict[str, Any]
+    payload: dict[str, Any]
+    chain_id: str
+    depth: int
+    addressed: bool
+    corrected: bool
+    cancel_requested: bool
+    ordinal: int
+    step: int
+    position: int
+    message_ids: tuple[str, ...]
+    acts: frozenset[str]
+    active_ms: int
+    window_seq: int
+    prompt_hash: str | None
+    summary: str | None
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost: float
+    started_at: str
+    finished_at: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the journal."""
+
+    id: str
+    run_id: str
+    position: int
+    step: int
+    type: RunMessageType
+    at: str
+    token: int = 0
+    call_id: str | None = None
+    provider_call_id: str | None = None
+    tool_name: str | None = None
+    args: str | None = None  # what the model wrote
+    result: str | None = None  # JSON
+    is_error: bool | None = None
+    content: str | None = None
+    started: bool = False

@@ -1,0 +1,163 @@
+"""Settings: read once at start, then passed down. Nothing else in the server looks at the environment.
+
+In rising order: defaults, `bullpen.toml` in the working folder, `bullpen.toml` in the data folder, a `.env` file, the
+environment (`BULLPEN_…`, nested with `__`), and what the command line says. An unknown name in a file or
+under `BULLPEN_` is refused with a sentence, since a misspelt limit is worse than none.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from hashlib import sha256
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+from bullpen.errors import CannotStart
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    lease_seconds: float = 8.0
+    concurrent_runs: int = 100
+    group_wait_seconds: float = 30.0  # how long the next agent of a group waits for the one before it
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    chain_depth: int = 3
+    body_bytes: int = 1_048_576
+    calls_per_step: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    host: str = "127.0.0.1"
+    port: int = 8420
+    data: Path = Path("bullpen-data")
+    database_url: str = ""
+    url: str = "http://127.0.0.1:8420"
+    token: str = ""
+    model: str = ""  # when set, every agent loaded from files runs on this model
+    log_level: str = "info"
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+
+    @property
+    def socket_path(self) -> Path:
+        """The local door. A socket's path may have some 100 characters, so deep folders get one elsewhere."""
+        path = self.data.absolute() / "bullpen.sock"
+        if len(str(path)) < 100:
+            return path
+        name = sha256(str(path).encode()).hexdigest()[:16]
+        return Path(gettempdir()) / f"bullpen-{os.getuid()}" / f"{name}.sock"
+
+    @property
+    def backups(self) -> Path:
+        return self.data / "backups"
+
+    @property
+    def sqlite_path(self) -> Path:
+        if self.database_url:
+            return Path(self.database_url.removeprefix("sqlite:///"))
+        return self.data / "bullpen.db"
+
+    @property
+    def on_postgres(self) -> bool:
+        return self.database_url.startswith(("postgresql://", "postgres://"))
+
+
+_GROUPS = {"engine": EngineSettings, "limits": LimitSettings}
+# The same thing under the name people already have in their environment.
+_PLAIN_NAMES = {"DATABASE_URL": "database_url"}
+
+
+def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+    """Settings for this process. `overrides` are the command line's; a value of None means "not said"."""
+    said = {name: value for name, value in overrides.items() if value is not None}
+    env = {**_read_dotenv(Path(".env")), **(os.environ if environ is None else environ)}
+    from_env = _from_environment(env)
+    merged: dict[str, Any] = {}
+    _merge(merged, _read_toml(Path("bullpen.toml")))
+    data = said.get("data") or from_env.get("data") or merged.get("data") or Settings.data
+    _merge(merged, _read_toml(Path(data) / "bullpen.toml"))
+    _merge(merged, from_env)
+    _merge(merged, said)
+    return _build(merged)
+
+
+def _build(merged: Mapping[str, Any]) -> Settings:
+    values: dict[str, Any] = {}
+    for name, value in merged.items():
+        if name in _GROUPS:
+            values[name] = _GROUPS[name](**{k: _convert(_GROUPS[name], k, v) for k, v in value.items()})
+        else:
+            values[name] = _convert(Settings, name, value)
+    settings = Settings(**values)
+    url = settings.database_url
+    if url and not settings.on_postgres and not url.startswith("sqlite:///"):
+        raise CannotStart("DATABASE_URL must look like sqlite:///path or postgresql://user@host/database.")
+    return settings
+
+
+def _convert(group: type, name: str, value: Any) -> Any:
+    kinds = {f.name: type(f.default) for f in fields(group)}
+    if group is Settings:
+        kinds["data"] = Path
+    if name not in kinds:
+        known = ", ".join(sorted(kinds))
+        raise CannotStart(f"There is no setting named {name!r}. Known here: {known}.")
+    kind = kinds[name]
+    if isinstance(value, kind):
+        return value
+    try:
+        return Path(value) if issubclass(kind, Path) else kind(value)
+    except (TypeError, ValueError):
+        raise CannotStart(f"The setting {name!r} should be a {kind.__name__}, not {value!r}.") from None
+
+
+def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in env.items():
+        if name in _PLAIN_NAMES and value:
+            found.setdefault(_PLAIN_NAMES[name], value)
+        elif name.startswith("BULLPEN_") and value:
+            head, _, tail = name.removeprefix("BULLPEN_").lower().partition("__")
+            if tail:
+                found.setdefault(head, {})[tail] = value
+            else:
+                found[head] = value
+    return found
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for name, value in more.items():
+        if name in _GROUPS and isinstance(value, Mapping):
+            into[name] = {**into.get(name, {}), **value}
+        elif name in _GROUPS and not isinstance(value, Mapping):
+            into[name] = {f.name: getattr(value, f.name) for f in fields(_GROUPS[name])}
+        else:
+            into[name] = value
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CannotStart(f"Cannot read {path}: {error}.") from error
+
+
+def _read_dotenv(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    found = {}
+    for line in path.read_text().splitlines():
+        name, sign, value = line.strip().removeprefix("export ").partition("=")
+        if sign and not name.startswith("#"):
+            found[name.strip()] = value.strip().strip("'\"")
+    return found

@@ -1,0 +1,467 @@
+"""Create, join, leave, post, edit, react: each change of a space, with the events that tell of it.
+
+Every function here takes the transaction it is part of. Nothing is numbered and nobody is woken until its end: see the
+lock order in storage/store.py.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from bullpen import ids
+from bullpen.access import rules as access
+from bullpen.access.types import Principal
+from bullpen.agents import rows as agent_rows
+from bullpen.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from bullpen.events.actions import record
+from bullpen.inbox import actions as inbox
+from bullpen.inbox import rules as inbox_rules
+from bullpen.inbox.types import Cause, Recipient
+from bullpen.spaces import rows, rules
+from bullpen.spaces.types import Author, Draft, Room
+from bullpen.storage import Stage, Transaction
+from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.tables import chain_stops
+from bullpen.wire import Message, Space, Wake
+from bullpen.wire.requests import CreateSpace, UpdateSpace
+
+_INSERT_CHAIN_STOP = insert_or_ignore(chain_stops)
+
+SYSTEM_AUTHOR = Author(
+    id="system", kind="system", name="Bullpen", cause=Cause("system", "system", access.written(access.GRANTS))
+)
+
+
+# ── who may ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def visible_room(tx: Transaction, principal: Principal, id: str) -> Room:
+    """The space, if the principal may know of it. Unknown and hidden are deliberately the same."""
+    return await _room(tx, principal, id, access.may_see)
+
+
+async def readable_room(tx: Transaction, principal: Principal, id: str) -> Room:
+    room = await _room(tx, principal, id, access.may_see)
+    return room if await _may_read(tx, principal, room.id) else _not_a_member(room)
+
+
+async def writable_room(tx: Transaction, principal: Principal, id: str) -> Room:
+    """Writing needs membership, of everybody."""
+    standing = await rows.select_standing(tx, ids.canonical_space(id), principal.id)
+    if standing is not None and standing[1]:
+        return standing[0]
+    return _not_a_member(await visible_room(tx, principal, id))
+
+
+async def _room(tx: Transaction, principal: Principal, id: str, rule: Any) -> Room:
+    standing = await rows.select_standing(tx, ids.canonical_space(id), principal.id)
+    if standing is not None:
+        room, member, people = standing
+        if rule(principal, member=member, kind=room.kind, private=room.private, people=people):
+            return room
+    raise NotFound(f"There is no space {id!r}, or you are not a member of it.")
+
+
+async def _may_read(tx: Transaction, principal: Principal, id: str) -> bool:
+    return id in await readable(tx, principal, [id])
+
+
+def _not_a_member(room: Room) -> Room:
+    raise Forbidden(f"You are not a member of {room.id!r}. Join it first: POST /api/spaces/{room.id}/members.")
+
+
+async def readable(tx: Transaction, principal: Principal, among: list[str] | None) -> set[str]:
+    """Which of these spaces (None: of all) the principal may read."""
+    is_owner = principal.kind == "person" and principal.is_owner
+    return await rows.select_readable(tx, principal.id, is_owner=is_owner, among=among)
+
+
+# ── spaces and members ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def create(tx: Transaction, request: CreateSpace, creator: Principal) -> Space:
+    kinds = await agent_rows.select_kinds(tx, list(request.members))
+    if unknown := [member for member in request.members if member not in kinds]:
+        raise Invalid(f"Nobody has the id {unknown[0]!r}.", fields={"members": f"unknown: {', '.join(unknown)}"})
+    id = _new_id(request)
+    if await rows.select_room(tx, id) is not None:
+        raise AlreadyExists(f"There is a space {id!r} already.", fields={"id": "is taken"})
+    space = Space(
+        id=id,
+        kind=request.kind,
+        name=request.name or request.id or id,
+        private=request.private or request.kind == "dm",
+        wake=rules.wake(request.kind, request.wake, main=request.main),
+        created_at=tx.clock.now(),
+        **{name: getattr(request, name) for name in _KEPT_AS_ASKED},
+    )
+    await rows.insert_space(tx, space, created_by=creator.id)
+    record(tx, "space_created", space_id=id, space=space)
+    joining = list(dict.fromkeys(request.members))
+    if request.kind != "dm" and creator.kind != "system" and creator.id not in joining:
+        kinds[creator.id] = creator.kind
+        joining.insert(0, creator.id)
+    for member_id in joining:
+        await _add(tx, id, member_id, kinds[member_id])
+    return await _answer(tx, id, creator)
+
+
+_KEPT_AS_ASKED = ("trigger", "main", "folder", "provider", "model", "timezone", "bridge")
+
+
+def _new_id(request: CreateSpace) -> str:
+    if request.kind == "dm":
+        if len(set(request.members)) != 2:
+            raise Invalid("A DM has exactly two members.", fields={"members": "name two different members"})
+        id = ids.dm(*request.members)
+        if request.id is not None and ids.canonical_space(request.id) != id:
+            raise Invalid(f"The id of this DM is {id!r}; leave `id` out.", fields={"id": f"must be {id}"})
+        return id
+    if request.id is not None and not ids.choosable(request.id):
+        raise Invalid(
+            f"{request.id!r} cannot be a space's id.",
+            fields={"id": "1–64 of a–z, 0–9, _ and -, not starting with _ or -, without '--' and not 'dm-…'"},
+        )
+    return request.id or ids.space()
+
+
+async def _answer(tx: Transaction, id: str, principal: Principal) -> Space:
+    space = await rows.select_space(tx, id, principal.id)
+    assert space is not None
+    return space
+
+
+async def get(tx: Transaction, principal: Principal, id: str) -> Space:
+    room = await visible_room(tx, principal, id)
+    return await _answer(tx, room.id, principal)
+
+
+async def update(tx: Transaction, principal: Principal, id: str, request: UpdateSpace) -> Space:
+    space = await get(tx, principal, id)
+    if not principal.is_owner:
+        await writable_room(tx, principal, space.id)
+        access.authorize(principal, "manage_space")
+    said = {name: getattr(request, name) for name in request.model_fields_set if name != "wake"}
+    if said.get("private") is False and space.kind == "dm":
+        raise Invalid("A DM is always private.", fields={"private": "cannot be false here"})
+    if request.wake is not None and space.kind != "dm":
+        said["wake"] = Wake(
+            people=request.wake.people or space.wake.people, agents=request.wake.agents or space.wake.agents
+        )
+    for required in ("name", "private"):
+        if said.get(required, "") is None:
+            del said[required]
+    changed = space.model_copy(update=said)
+    await rows.update_space(tx, changed)
+    record(tx, "space_updated", space_id=space.id, space=_shared(changed))
+    return changed
+
+
+def _shared(space: Space) -> Space:
+    """What is the same for everybody: an event must not tell one member how far another has read."""
+    return space.model_copy(update={"read_seq": 0, "unread": 0, "mentions": 0})
+
+
+async def add_member(tx: Transaction, principal: Principal, space_id: str, member_id: str) -> Space:
+    room = await visible_room(tx, principal, space_id)
+    if room.kind == "dm":
+        raise Conflict("A DM has exactly two members; create a channel or a group for more.")
+    if member_id != principal.id or principal.kind != "person":
+        access.authorize(principal, "manage_space")
+    if room.private and not principal.is_owner:
+        await writable_room(tx, principal, room.id)
+    kinds = await agent_rows.select_kinds(tx, [member_id])
+    if member_id not in kinds:
+        raise NotFound(f"Nobody has the id {member_id!r}.")
+    await _add(tx, room.id, member_id, kinds[member_id])
+    return await _answer(tx, room.id, principal)
+
+
+async def _add(tx: Transaction, space_id: str, member_id: str, kind: str) -> None:
+    if await rows.insert_member(tx, space_id, member_id, kind):
+        members = await rows.select_members(tx, [space_id])
+        member = next(m for m in members[space_id] if m.id == member_id)
+        record(tx, "member_joined", space_id=space_id, member=member)
+
+
+async def join_owner(tx: Transaction, owner: Principal, made_by: str) -> None:
+    """The owner becomes a member of the spaces that came with a demo."""
+    for space_id in await rows.select_made_by(tx, made_by):
+        await _add(tx, space_id, owner.id, "person")
+
+
+async def ensure_member(tx: Transaction, space_id: str, member_id: str) -> bool:
+    """For files that are applied again: true if that changed anything."""
+    if await rows.is_member(tx, space_id, member_id):
+        return False
+    kinds = await agent_rows.select_kinds(tx, [member_id])
+    if member_id not in kinds:
+        raise Invalid(f"Nobody has the id {member_id!r}.", fields={"members": f"unknown: {member_id}"})
+    await _add(tx, space_id, member_id, kinds[member_id])
+    return True
+
+
+async def remove_member(tx: Transaction, principal: Principal, space_id: str, member_id: str) -> None:
+    room = await visible_room(tx, principal, space_id)
+    if room.kind == "dm":
+        raise Conflict("Nobody can leave a DM.")
+    if member_id != principal.id:
+        access.authorize(principal, "manage_space")
+        if not principal.is_owner:
+            await writable_room(tx, principal, room.id)
+    if not await rows.is_member(tx, room.id, member_id):
+        raise NotFound(f"{member_id!r} is not a member of {room.id!r}.")
+    await _remove(tx, room.id, member_id)
+
+
+async def _remove(tx: Transaction, space_id: str, member_id: str) -> None:
+    if await rows.delete_member(tx, space_id, member_id):
+        record(tx, "member_left", space_id=space_id, member={"id": member_id})
+
+
+async def remove_everywhere(tx: Transaction, member_id: str) -> None:
+    for space_id, _, _ in await rows.select_spaces_of(tx, member_id, limit=100_000):
+        await _remove(tx, space_id, member_id)
+
+
+async def mark_read(tx: Transaction, principal: Principal, space_id: str, seq: int) -> Space:
+    room = await writable_room(tx, principal, space_id)
+    await rows.update_read_seq(tx, room.id, principal.id, min(seq, room.last_seq))
+    return await _answer(tx, room.id, principal)
+
+
+# ── messages ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def post(
+    tx: Transaction,
+    room: Room,
+    author: Author,
+    text: str,
+    *,
+    id: str | None = None,
+    reply_to: str | None = None,
+    client_message_id: str | None = None,
+    chain_limit: int = 3,
+    group_wait_ms: int = 30_000,
+) -> Draft:
+    """Keep a message, hand it to the threads it wakes, and tell followers. The caller has checked membership.
+
+    The same clientMessageId again is the same message, and wakes nobody; with another text or space it is a conflict.
+    """
+    if client_message_id is not None:
+        known = await rows.select_by_client_id(tx, author.id, client_message_id)
+        if known is not None:
+            return _again(known, room, author, text, client_message_id)
+    draft = Draft(
+        id=id or ids.message(),
+        space_id=room.id,
+        author=author,
+        text=text,
+        reply_to=reply_to,
+        client_message_id=client_message_id,
+    )
+    draft.chain_id = author.chain_id or draft.id
+    replied = await _replied(tx, room, reply_to)
+    tx.defer(Stage.SPACES, room.id, partial(_number, draft=draft))
+    await _hand_out(tx, room, draft, replied, chain_limit=chain_limit, group_wait_ms=group_wait_ms)
+    return draft
+
+
+def _again(known: Message, room: Room, author: Author, text: str, client_message_id: str) -> Draft:
+    same = known.space_id == room.id and (known.text == text or known.edited_at or known.deleted_at)
+    if not same:
+        raise Conflict(
+            f"clientMessageId {client_message_id!r} was used for another message ({known.id}); use a new one.",
+            fields={"clientMessageId": "was used for another message"},
+        )
+    draft = Draft(id=known.id, space_id=room.id, author=author, text=known.text, created=False)
+    draft.message = known
+    return draft
+
+
+async def _replied(tx: Transaction, room: Room, reply_to: str | None) -> Message | None:
+    if reply_to is None:
+        return None
+    message = await rows.select_message(tx, reply_to)
+    if message is None or message.space_id != room.id:
+        raise Invalid(f"There is no message {reply_to!r} in this space.", fields={"replyTo": "unknown here"})
+    if message.type == "tool":
+        raise Invalid("A tool message cannot be replied to.", fields={"replyTo": "is a tool message"})
+    return message
+
+
+async def _hand_out(
+    tx: Transaction, room: Room, draft: Draft, replied: Message | None, *, chain_limit: int, group_wait_ms: int
+) -> None:
+    author = draft.author
+    policy = room.wake_agents if author.kind == "agent" else room.wake_people
+    to_agent = replied is not None and replied.author_kind == "agent"
+    if author.kind == "system" or rules.nobody_wakes(policy, draft.text, replied=to_agent, trigger=room.trigger):
+        return
+    present = await rows.select_recipients(tx, room.id)
+    woken = _woken(room, draft, replied, present)
+    going_on = [
+        (r, a) for r, a in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, chain_limit)
+    ]
+    if len(going_on) < len(woken):
+        tx.defer(Stage.SPACES, room.id, partial(_stop_chain, draft=draft))
+    payload = {
+        "messageId": draft.id,
+        "spaceId": room.id,
+        "authorId": author.id,
+        "authorKind": author.kind,
+        "authorName": author.name,
+        "text": draft.text,
+    }
+    await inbox.deliver(
+        tx,
+        going_on,
+        space_id=room.id,
+        message_id=draft.id,
+        payload=payload,
+        cause=author.cause,
+        depth=inbox_rules.depth_of_run(author.kind, author.depth),
+        chain_id=draft.chain_id,
+        group_wait_ms=group_wait_ms,
+    )
+
+
+def _woken(
+    room: Room, draft: Draft, replied: Message | None, present: list[Recipient]
+) -> list[tuple[Recipient, bool]]:
+    """Whom this message wakes, in join order, and whether each was addressed directly."""
+    author = draft.author
+    policy = room.wake_agents if author.kind == "agent" else room.wake_people
+    triggered = room.trigger is not None and rules.says(draft.text, room.trigger)
+    found = []
+    for recipient in present:
+        if recipient.agent_id == author.id:
+            continue
+        mentioned = rules.mentions(draft.text, id=recipient.agent_id, name=recipient.name) or (
+            replied is not None and replied.author_id == recipient.agent_id
+        )
+        if inbox_rules.wakes(policy, mentioned=mentioned, trigger=room.trigger, triggered=triggered):
+            directly = room.kind == "dm" or mentioned or triggered or len(present) == 1
+            found.append((recipient, author.kind == "person" and directly))
+    return found
+
+
+async def _number(tx: Transaction, draft: Draft) -> None:
+    """Give the message its place in the space. The counter row is locked from here to the commit."""
+    seq = await rows.update_last_seq(tx, draft.space_id)
+    author = draft.author
+    draft.message = Message(
+        id=draft.id,
+        space_id=draft.space_id,
+        seq=seq,
+        author_id=author.id,
+        author_kind=author.kind,
+        type=draft.type,
+        text=draft.text,
+        reply_to=draft.reply_to,
+        metadata=draft.metadata,
+        client_message_id=draft.client_message_id,
+        run_id=author.run_id,
+        depth=author.depth,
+        created_at=tx.clock.now(),
+    )
+    await rows.insert_message(tx, draft.message, chain_id=draft.chain_id)
+    if author.kind == "person":
+        await rows.update_read_seq(tx, draft.space_id, author.id, seq)
+    record(
+        tx,
+        "message_created",
+        space_id=draft.space_id,
+        agent_id=author.id if author.kind == "agent" else None,
+        run_id=author.run_id,
+        message=draft.message,
+    )
+
+
+async def _stop_chain(tx: Transaction, draft: Draft) -> None:
+    """Agents have answered each other long enough: say so once per chain, and wake nobody."""
+    if not await tx.run(_INSERT_CHAIN_STOP, chain_id=draft.chain_id, at=tx.clock.now()):
+        return
+    author = draft.author
+    record(
+        tx,
+        "chain_stopped",
+        space_id=draft.space_id,
+        agent_id=author.id,
+        run_id=author.run_id,
+        chain={"id": draft.chain_id, "depth": author.depth, "messageId": draft.id},
+    )
+    text = f"The agents have answered each other {author.depth + 1} times in a row and stop here. Say something to go on."
+    notice = Draft(id=ids.message(), space_id=draft.space_id, author=SYSTEM_AUTHOR, text=text, type="system")
+    notice.metadata = {"chainId": draft.chain_id}
+    notice.chain_id = draft.chain_id
+    await _number(tx, notice)
+
+
+async def get_message(tx: Transaction, principal: Principal, id: str) -> Message:
+    message = await rows.select_message(tx, id)
+    if message is None or not await _may_read(tx, principal, message.space_id):
+        raise NotFound(f"There is no message {id!r}.")
+    return message
+
+
+async def _own_message(tx: Transaction, principal: Principal, id: str) -> Message:
+    message = await get_message(tx, principal, id)
+    if message.author_id != principal.id:
+        raise Forbidden("Only its author may change a message.")
+    if message.deleted_at is not None:
+        raise Conflict("The message was deleted.")
+    await writable_room(tx, principal, message.space_id)
+    return message
+
+
+async def edit(tx: Transaction, principal: Principal, id: str, text: str) -> Message:
+    """Change one's own words. Nobody is woken by it."""
+    await _own_message(tx, principal, id)
+    await rows.update_text(tx, id, text)
+    return await _tell_of(tx, "message_updated", id)
+
+
+async def delete(tx: Transaction, principal: Principal, id: str) -> Message:
+    """Take one's own message back. Its place stays, empty."""
+    await _own_message(tx, principal, id)
+    await rows.delete_message(tx, id)
+    return await _tell_of(tx, "message_deleted", id)
+
+
+async def _tell_of(tx: Transaction, type: str, id: str) -> Message:
+    message = await rows.select_message(tx, id)
+    assert message is not None
+    record(tx, type, space_id=message.space_id, run_id=message.run_id, message=message)
+    return message
+
+
+# ── reactions ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def react(tx: Transaction, message: Message, member_id: str, emoji: str, *, run_id: str | None = None) -> None:
+    """The caller has checked membership. The same reaction twice is one."""
+    if message.deleted_at is not None:
+        raise Conflict("The message was deleted.")
+    if await rows.insert_reaction(tx, message.id, member_id, emoji):
+        _tell_reaction(tx, "reaction_added", message, member_id, emoji, run_id)
+
+
+async def unreact(tx: Transaction, message: Message, member_id: str, emoji: str) -> None:
+    if not await rows.delete_reaction(tx, message.id, member_id, emoji):
+        raise NotFound(f"You have not reacted with {emoji} to this message.")
+    _tell_reaction(tx, "reaction_removed", message, member_id, emoji, None)
+
+
+def _tell_reaction(
+    tx: Transaction, type: str, message: Message, member_id: str, emoji: str, run_id: str | None
+) -> None:
+    record(
+        tx,
+        type,
+        space_id=message.space_id,
+        run_id=run_id,
+        reaction={"messageId": message.id, "memberId": member_id, "emoji": emoji},
+    )

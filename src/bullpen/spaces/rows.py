@@ -1,0 +1,524 @@
+"""SQL for spaces, members, messages and reactions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import BigInteger, and_, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy.sql import ColumnElement
+
+from bullpen.inbox.types import Recipient
+from bullpen.spaces.types import Room
+from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.statements import contains, insert_or_ignore
+from bullpen.storage.tables import agents, members, messages, people, reactions, spaces, threads
+from bullpen.wire import Member, Message, Reaction, Space, Wake
+
+# ── spaces ──────────────────────────────────────────────────────────────────────────────────────────────
+
+_INSERT_SPACE = Statement(insert(spaces))
+_UPDATE_SPACE = Statement(
+    update(spaces)
+    .where(spaces.c.id == bindparam("id_"))
+    .values(
+        name=bindparam("name"),
+        private=bindparam("private"),
+        wake_people=bindparam("wake_people"),
+        wake_agents=bindparam("wake_agents"),
+        trigger=bindparam("trigger"),
+        options=bindparam("options"),
+    )
+)
+_ROOM = (
+    spaces.c.id,
+    spaces.c.kind,
+    spaces.c.name,
+    spaces.c.private,
+    spaces.c.main,
+    spaces.c.wake_people,
+    spaces.c.wake_agents,
+    spaces.c.trigger,
+    spaces.c.last_seq,
+)
+_SELECT_ROOM = Statement(select(*_ROOM).where(spaces.c.id == bindparam("id")))
+_BUMP = Statement(
+    update(spaces)
+    .where(spaces.c.id == bindparam("id_"))
+    .values(last_seq=spaces.c.last_seq + 1)
+    .returning(spaces.c.last_seq)
+)
+
+_mine = members.alias("mine")
+
+
+def _people_in(space_id: ColumnElement[str]) -> Any:
+    return (
+        select(func.count())
+        .select_from(members)
+        .where(members.c.space_id == space_id, members.c.kind == "person")
+        .scalar_subquery()
+    )
+
+
+_FULL = (*_ROOM, spaces.c.options, spaces.c.created_at, _mine.c.read_seq)
+_WITH_MINE = spaces.outerjoin(
+    _mine, and_(_mine.c.space_id == spaces.c.id, _mine.c.member_id == bindparam("principal_id"))
+)
+_SELECT_SPACE = Statement(select(*_FULL).select_from(_WITH_MINE).where(spaces.c.id == bindparam("id")))
+# Who may read and who may see: the same conditions as access/rules.py, where they are explained.
+_READABLE = or_(
+    _mine.c.member_id.is_not(None),
+    and_(
+        bindparam("is_owner", type_=BigInteger) == 1,
+        or_(_people_in(spaces.c.id) == 0, and_(spaces.c.private == 0, spaces.c.kind != "dm")),
+    ),
+)
+_VISIBLE = or_(_READABLE, and_(bindparam("is_person", type_=BigInteger) == 1, spaces.c.private == 0, spaces.c.kind != "dm"))
+_SELECT_SPACES = Statement(
+    select(*_FULL)
+    .select_from(_WITH_MINE)
+    .where(_VISIBLE, spaces.c.created_at < bindparam("before"))
+    .order_by(spaces.c.created_at.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_READABLE_ALL = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(_READABLE))
+_SELECT_READABLE = Statement(
+    select(spaces.c.id).select_from(_WITH_MINE).where(any_of(spaces.c.id, "ids"), _READABLE)
+)
+_SELECT_STANDING = Statement(
+    select(*_ROOM, _mine.c.member_id, _people_in(spaces.c.id))
+    .select_from(_WITH_MINE)
+    .where(spaces.c.id == bindparam("id"))
+)
+_SELECT_MADE_BY = Statement(
+    select(spaces.c.id).where(spaces.c.created_by == bindparam("created_by"), spaces.c.kind != "dm")
+)
+_SELECT_UNREAD = Statement(
+    select(func.count())
+    .select_from(messages)
+    .where(
+        messages.c.space_id == bindparam("space_id"),
+        messages.c.seq > bindparam("read_seq"),
+        messages.c.author_id != bindparam("member_id"),
+        messages.c.type != "system",
+        messages.c.deleted_at.is_(None),
+    )
+)
+
+
+def _room(row: Row) -> Room:
+    return Room(row[0], row[1], row[2], bool(row[3]), bool(row[4]), row[5], row[6], row[7], row[8])
+
+
+def _options(space: Space) -> str:
+    kept = {"folder", "provider", "model", "timezone", "bridge"}
+    return orjson.dumps(space.model_dump(mode="json", include=kept, exclude_none=True)).decode()
+
+
+async def insert_space(tx: Transaction, space: Space, *, created_by: str) -> None:
+    await tx.run(
+        _INSERT_SPACE,
+        id=space.id,
+        kind=space.kind,
+        name=space.name,
+        private=int(space.private),
+        main=int(space.main),
+        wake_people=space.wake.people,
+        wake_agents=space.wake.agents,
+        trigger=space.trigger,
+        options=_options(space),
+        last_seq=0,
+        created_by=created_by,
+        created_at=space.created_at,
+    )
+
+
+async def update_space(tx: Transaction, space: Space) -> None:
+    await tx.run(
+        _UPDATE_SPACE,
+        id_=space.id,
+        name=space.name,
+        private=int(space.private),
+        wake_people=space.wake.people,
+        wake_agents=space.wake.agents,
+        trigger=space.trigger,
+        options=_options(space),
+    )
+
+
+async def select_room(tx: Transaction, id: str) -> Room | None:
+    row = await tx.one(_SELECT_ROOM, id=id)
+    return None if row is None else _room(row)
+
+
+async def select_standing(tx: Transaction, id: str, principal_id: str) -> tuple[Room, bool, int] | None:
+    """The room, whether the principal is a member of it, and how many people are in it."""
+    row = await tx.one(_SELECT_STANDING, id=id, principal_id=principal_id)
+    return None if row is None else (_room(row), row[9] is not None, row[10])
+
+
+async def select_readable(
+    tx: Transaction, principal_id: str, *, is_owner: bool, among: Sequence[str] | None
+) -> set[str]:
+    if among is None:
+        found = await tx.all(_SELECT_READABLE_ALL, principal_id=principal_id, is_owner=int(is_owner))
+    else:
+        found = await tx.all(_SELECT_READABLE, principal_id=principal_id, is_owner=int(is_owner), ids=list(among))
+    return {row[0] for row in found}
+
+
+async def select_space(tx: Transaction, id: str, principal_id: str) -> Space | None:
+    row = await tx.one(_SELECT_SPACE, id=id, principal_id=principal_id)
+    return None if row is None else (await _spaces(tx, [row], principal_id))[0]
+
+
+async def select_spaces(
+    tx: Transaction, principal_id: str, *, is_owner: bool, is_person: bool, before: str, limit: int
+) -> list[Space]:
+    found = await tx.all(
+        _SELECT_SPACES,
+        principal_id=principal_id,
+        is_owner=int(is_owner),
+        is_person=int(is_person),
+        before=before,
+        limit=limit,
+    )
+    return await _spaces(tx, found, principal_id)
+
+
+async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> list[Space]:
+    inside = await select_members(tx, [row[0] for row in found])
+    result = []
+    for row in found:
+        room, options, created_at, read_seq = _room(row), row[9], row[10], row[11]
+        unread = 0
+        if read_seq is not None and read_seq < room.last_seq:
+            count = await tx.one(_SELECT_UNREAD, space_id=room.id, read_seq=read_seq, member_id=principal_id)
+            unread = 0 if count is None else count[0]
+        result.append(
+            Space(
+                id=room.id,
+                kind=room.kind,  # type: ignore[arg-type]
+                name=room.name,
+                private=room.private,
+                members=inside[room.id],
+                wake=Wake(people=room.wake_people, agents=room.wake_agents),
+                trigger=room.trigger,
+                main=room.main,
+                last_seq=room.last_seq,
+                read_seq=read_seq or 0,
+                unread=unread,
+                created_at=created_at,
+                **orjson.loads(options),
+            )
+        )
+    return result
+
+
+async def select_made_by(tx: Transaction, created_by: str) -> list[str]:
+    return [row[0] for row in await tx.all(_SELECT_MADE_BY, created_by=created_by)]
+
+
+async def update_last_seq(tx: Transaction, space_id: str) -> int:
+    row = await tx.one(_BUMP, id_=space_id)
+    assert row is not None
+    return int(row[0])
+
+
+# ── members ─────────────────────────────────────────────────────────────────────────────────────────────
+
+_INSERT_MEMBER = insert_or_ignore(members)
+_NEXT_POSITION = Statement(
+    select(func.coalesce(func.max(members.c.position), 0) + 1).where(members.c.space_id == bindparam("space_id"))
+)
+_DELETE_MEMBER = Statement(
+    delete(members).where(members.c.space_id == bindparam("space_id"), members.c.member_id == bindparam("member_id"))
+)
+_IS_MEMBER = Statement(
+    select(members.c.kind).where(
+        members.c.space_id == bindparam("space_id"), members.c.member_id == bindparam("member_id")
+    )
+)
+_SELECT_MEMBERS = Statement(
+    select(
+        members.c.space_id,
+        members.c.member_id,
+        members.c.kind,
+        func.coalesce(people.c.name, agents.c.name),
+        members.c.joined_at,
+    )
+    .select_from(
+        members.outerjoin(people, people.c.id == members.c.member_id).outerjoin(
+            agents, agents.c.id == members.c.member_id
+        )
+    )
+    .where(any_of(members.c.space_id, "ids"))
+    .order_by(members.c.space_id, members.c.position)
+)
+_SELECT_RECIPIENTS = Statement(
+    select(agents.c.id, agents.c.name, agents.c.scope, agents.c.max_chain_depth, threads.c.id)
+    .select_from(
+        members.join(agents, agents.c.id == members.c.member_id).outerjoin(
+            threads,
+            and_(
+                threads.c.agent_id == agents.c.id,
+                threads.c.scope == agents.c.scope,
+                threads.c.anchor == case((agents.c.scope == "agent", ""), else_=members.c.space_id),
+            ),
+        )
+    )
+    .where(members.c.space_id == bindparam("space_id"), members.c.kind == "agent")
+    .order_by(members.c.position)
+)
+_SELECT_SPACES_OF = Statement(
+    select(spaces.c.id, spaces.c.kind, spaces.c.name)
+    .select_from(members.join(spaces, spaces.c.id == members.c.space_id))
+    .where(members.c.member_id == bindparam("member_id"))
+    .order_by(members.c.joined_at)
+    .limit(bindparam("limit"))
+)
+_MARK_READ = Statement(
+    update(members)
+    .where(
+        members.c.space_id == bindparam("space"),
+        members.c.member_id == bindparam("member"),
+        members.c.read_seq < bindparam("seq"),
+    )
+    .values(read_seq=bindparam("seq"))
+)
+
+
+async def insert_member(tx: Transaction, space_id: str, member_id: str, kind: str) -> bool:
+    position = await tx.one(_NEXT_POSITION, space_id=space_id)
+    assert position is not None
+    touched = await tx.run(
+        _INSERT_MEMBER,
+        space_id=space_id,
+        member_id=member_id,
+        kind=kind,
+        position=position[0],
+        read_seq=0,
+        joined_at=tx.clock.now(),
+    )
+    return touched > 0
+
+
+async def delete_member(tx: Transaction, space_id: str, member_id: str) -> bool:
+    return await tx.run(_DELETE_MEMBER, space_id=space_id, member_id=member_id) > 0
+
+
+async def is_member(tx: Transaction, space_id: str, member_id: str) -> bool:
+    return await tx.one(_IS_MEMBER, space_id=space_id, member_id=member_id) is not None
+
+
+async def select_members(tx: Transaction, space_ids: list[str]) -> dict[str, list[Member]]:
+    found: dict[str, list[Member]] = defaultdict(list)
+    for space_id, id_, kind, name, joined_at in await tx.all(_SELECT_MEMBERS, ids=space_ids):
+        found[space_id].append(Member(id=id_, kind=kind, name=name or id_, joined_at=joined_at))
+    return found
+
+
+async def select_recipients(tx: Transaction, space_id: str) -> list[Recipient]:
+    return [Recipient(*row) for row in await tx.all(_SELECT_RECIPIENTS, space_id=space_id)]
+
+
+async def select_spaces_of(tx: Transaction, member_id: str, limit: int = 50) -> list[tuple[str, str, str]]:
+    """id, kind, name of the spaces somebody is a member of, in the order they joined."""
+    return [(row[0], row[1], row[2]) for row in await tx.all(_SELECT_SPACES_OF, member_id=member_id, limit=limit)]
+
+
+async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int) -> None:
+    await tx.run(_MARK_READ, space=space_id, member=member_id, seq=seq)
+
+
+# ── messages ────────────────────────────────────────────────────────────────────────────────────────────
+
+_INSERT_MESSAGE = Statement(insert(messages))
+_MESSAGE = (
+    messages.c.id,
+    messages.c.space_id,
+    messages.c.seq,
+    messages.c.author_id,
+    messages.c.author_kind,
+    messages.c.type,
+    messages.c.text,
+    messages.c.status,
+    messages.c.reply_to,
+    messages.c.metadata,
+    messages.c.client_message_id,
+    messages.c.run_id,
+    messages.c.depth,
+    messages.c.created_at,
+    messages.c.edited_at,
+    messages.c.deleted_at,
+)
+_SELECT_MESSAGE = Statement(select(*_MESSAGE).where(messages.c.id == bindparam("id")))
+_SELECT_BY_CLIENT_ID = Statement(
+    select(*_MESSAGE).where(
+        messages.c.author_id == bindparam("author_id"), messages.c.client_message_id == bindparam("client_message_id")
+    )
+)
+_IN_SPACE = messages.c.space_id == bindparam("space_id")
+_SELECT_BEFORE = Statement(
+    select(*_MESSAGE)
+    .where(_IN_SPACE, messages.c.seq < bindparam("before"), messages.c.seq > bindparam("after"))
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_AFTER = Statement(
+    select(*_MESSAGE)
+    .where(_IN_SPACE, messages.c.seq > bindparam("after"), messages.c.seq < bindparam("before"))
+    .order_by(messages.c.seq)
+    .limit(bindparam("limit"))
+)
+_SEARCH = Statement(
+    select(*_MESSAGE)
+    .where(_IN_SPACE, contains(func.lower(messages.c.text), "query"), messages.c.deleted_at.is_(None))
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("limit"))
+    .offset(bindparam("offset"))
+)
+_UPDATE_TEXT = Statement(
+    update(messages)
+    .where(messages.c.id == bindparam("id_"))
+    .values(text=bindparam("text_"), edited_at=bindparam("now"))
+)
+_DELETE_MESSAGE = Statement(
+    update(messages).where(messages.c.id == bindparam("id_")).values(text="", metadata="{}", deleted_at=bindparam("now"))
+)
+# The newest possible number, for "no bound above".
+NEWEST = 2**62
+
+
+def _message(row: Row, found: dict[str, list[Reaction]]) -> Message:
+    return Message(
+        id=row[0],
+        space_id=row[1],
+        seq=row[2],
+        author_id=row[3],
+        author_kind=row[4],
+        type=row[5],
+        text=row[6],
+        status=row[7],
+        reply_to=row[8],
+        metadata=orjson.loads(row[9]),
+        client_message_id=row[10],
+        run_id=row[11],
+        depth=row[12],
+        created_at=row[13],
+        edited_at=row[14],
+        deleted_at=row[15],
+        reactions=found.get(row[0], []),
+    )
+
+
+async def insert_message(tx: Transaction, message: Message, *, chain_id: str) -> None:
+    await tx.run(
+        _INSERT_MESSAGE,
+        id=message.id,
+        space_id=message.space_id,
+        seq=message.seq,
+        author_id=message.author_id,
+        author_kind=message.author_kind,
+        type=message.type,
+        text=message.text,
+        status=message.status,
+        reply_to=message.reply_to,
+        metadata=orjson.dumps(message.metadata).decode(),
+        client_message_id=message.client_message_id,
+        run_id=message.run_id,
+        chain_id=chain_id,
+        depth=message.depth,
+        created_at=message.created_at,
+        edited_at=None,
+        deleted_at=None,
+    )
+
+
+async def _messages(tx: Transaction, found: Sequence[Row]) -> list[Message]:
+    if not found:
+        return []
+    by_message = await select_reactions(tx, [row[0] for row in found])
+    return [_message(row, by_message) for row in found]
+
+
+async def select_message(tx: Transaction, id: str) -> Message | None:
+    row = await tx.one(_SELECT_MESSAGE, id=id)
+    return None if row is None else (await _messages(tx, [row]))[0]
+
+
+async def select_by_client_id(tx: Transaction, author_id: str, client_message_id: str) -> Message | None:
+    row = await tx.one(_SELECT_BY_CLIENT_ID, author_id=author_id, client_message_id=client_message_id)
+    return None if row is None else (await _messages(tx, [row]))[0]
+
+
+async def select_messages(
+    tx: Transaction, space_id: str, *, before: int | None = None, after: int | None = None, limit: int = 50
+) -> list[Message]:
+    """Rising. With `after` the oldest that follow it, else the newest."""
+    from_start = after is not None
+    found = await tx.all(
+        _SELECT_AFTER if from_start else _SELECT_BEFORE,
+        space_id=space_id,
+        before=NEWEST if before is None else before,
+        after=0 if after is None else after,
+        limit=limit,
+    )
+    return await _messages(tx, found if from_start else found[::-1])
+
+
+async def search_messages(tx: Transaction, space_id: str, query: str, *, offset: int, limit: int) -> list[Message]:
+    """Rising; of those that contain the text in any case, the newest after passing over `offset`."""
+    found = await tx.all(_SEARCH, space_id=space_id, query=query.lower(), offset=offset, limit=limit)
+    return await _messages(tx, found[::-1])
+
+
+async def update_text(tx: Transaction, id: str, text: str) -> None:
+    await tx.run(_UPDATE_TEXT, id_=id, text_=text, now=tx.clock.now())
+
+
+async def delete_message(tx: Transaction, id: str) -> None:
+    await tx.run(_DELETE_MESSAGE, id_=id, now=tx.clock.now())
+    await tx.run(_DELETE_REACTIONS, message_id=id)
+
+
+# ── reactions ───────────────────────────────────────────────────────────────────────────────────────────
+
+_INSERT_REACTION = insert_or_ignore(reactions)
+_DELETE_REACTION = Statement(
+    delete(reactions).where(
+        reactions.c.message_id == bindparam("message_id"),
+        reactions.c.member_id == bindparam("member_id"),
+        reactions.c.emoji == bindparam("emoji"),
+    )
+)
+_DELETE_REACTIONS = Statement(delete(reactions).where(reactions.c.message_id == bindparam("message_id")))
+_SELECT_REACTIONS = Statement(
+    select(reactions.c.message_id, reactions.c.emoji, reactions.c.member_id)
+    .where(any_of(reactions.c.message_id, "ids"))
+    .order_by(reactions.c.created_at)
+)
+
+
+async def insert_reaction(tx: Transaction, message_id: str, member_id: str, emoji: str) -> bool:
+    touched = await tx.run(
+        _INSERT_REACTION, message_id=message_id, member_id=member_id, emoji=emoji, created_at=tx.clock.now()
+    )
+    return touched > 0
+
+
+async def delete_reaction(tx: Transaction, message_id: str, member_id: str, emoji: str) -> bool:
+    return await tx.run(_DELETE_REACTION, message_id=message_id, member_id=member_id, emoji=emoji) > 0
+
+
+async def select_reactions(tx: Transaction, message_ids: list[str]) -> dict[str, list[Reaction]]:
+    by_message: dict[str, dict[str, list[str]]] = defaultdict(dict)
+    for message_id, emoji, member_id in await tx.all(_SELECT_REACTIONS, ids=message_ids):
+        by_message[message_id].setdefault(emoji, []).append(member_id)
+    return {
+        message_id: [Reaction(emoji=emoji, member_ids=found) for emoji, found in by_emoji.items()]
+        for message_id, by_emoji in by_message.items()
+    }

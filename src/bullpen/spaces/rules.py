@@ -1,0 +1,56 @@
+"""Who is addressed by a message, and how a space wakes its agents. Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from bullpen.wire import Wake
+from bullpen.wire.nouns import SpaceKind, WakePolicy
+from bullpen.wire.requests import WakeRequest
+
+
+def default_wake(kind: SpaceKind, *, main: bool) -> Wake:
+    match kind:
+        case "dm":
+            return Wake(people="all", agents="all")
+        case "channel":
+            return Wake(people="mention", agents="mention")
+        case "group":
+            return Wake(people="all" if main else "trigger", agents="none")
+
+
+def wake(kind: SpaceKind, asked: WakeRequest, *, main: bool) -> Wake:
+    """What was asked for, and the kind's default for the rest. A DM always wakes its other side."""
+    default = default_wake(kind, main=main)
+    if kind == "dm":
+        return default
+    return Wake(people=asked.people or default.people, agents=asked.agents or default.agents)
+
+
+@lru_cache(maxsize=4096)
+def _word(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w@]){re.escape(word)}(?![\w-])", re.IGNORECASE)
+
+
+def says(text: str, word: str) -> bool:
+    """Does the text hold this word, any case, not as a part of another?"""
+    return _word(word).search(text) is not None
+
+
+def mentions(text: str, *, id: str, name: str) -> bool:
+    """`@id` or `@Name`, any case, at a word boundary."""
+    return "@" in text and (says(text, f"@{id}") or says(text, f"@{name}"))
+
+
+def nobody_wakes(policy: WakePolicy, text: str, *, replied: bool, trigger: str | None) -> bool:
+    """True when it is plain without looking at the members: most messages of a busy channel end here."""
+    match policy:
+        case "none":
+            return True
+        case "mention":
+            return "@" not in text and not replied
+        case "trigger":
+            return not says(text, trigger) if trigger is not None else "@" not in text and not replied
+        case "all":
+            return False

@@ -1,0 +1,59 @@
+"""A space as posting needs it, an author, and a message on its way to having a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bullpen.inbox.types import Cause
+from bullpen.wire import Message
+from bullpen.wire.nouns import AuthorKind, MessageType, WakePolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The part of a space that decides who is woken and who may see what."""
+
+    id: str
+    kind: str
+    name: str
+    private: bool
+    main: bool
+    wake_people: WakePolicy
+    wake_agents: WakePolicy
+    trigger: str | None
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who speaks, and on whose behalf: an agent's words carry the depth and chain of the run that speaks them."""
+
+    id: str
+    kind: AuthorKind
+    name: str
+    cause: Cause
+    run_id: str | None = None
+    depth: int = 0
+    chain_id: str | None = None
+
+
+@dataclass(slots=True)
+class Draft:
+    """A message that is being posted; `message` is there once the transaction has numbered it."""
+
+    id: str
+    space_id: str
+    author: Author
+    text: str
+    type: MessageType = "text"
+    reply_to: str | None = None
+    client_message_id: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    chain_id: str = ""
+    created: bool = True
+    message: Message | None = None
+
+    def done(self) -> Message:
+        assert self.message is not None, "asked for before the transaction ended"
+        return self.message

@@ -1,0 +1,178 @@
+"""The store: what both databases promise.
+
+`transact(body)` runs `body(tx)` and commits; when it returns, the change is durable. A body may run more than once
+(a deadlock, a serialisation failure, a unique key taken meanwhile), so it must build what it returns anew each time
+and touch nothing but its transaction. A body never waits for anything but its own statements. A caller that is
+cancelled while its change is being committed takes nothing back: the commit and its `after_commit` happen all the same.
+
+Lock order, in every transaction: lease row → space counters (by id) → thread states (by id). Bodies keep it without
+thinking: they only `defer` numbering and waking, and the store does both last, sorted, just before it commits.
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import heapq
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from bullpen.clock import Clock
+from bullpen.errors import Broken, BullpenError
+from bullpen.storage.statements import Statement
+
+T = TypeVar("T")
+Row: TypeAlias = Sequence[Any]
+Body: TypeAlias = Callable[["Transaction"], Awaitable[T]]
+Deferred: TypeAlias = Body[None]
+Place: TypeAlias = tuple["Stage", str]
+
+
+class Stage(IntEnum):
+    """When deferred work runs. The order is the lock order; events come last, when everything has its number."""
+
+    SPACES = 1
+    THREADS = 2
+    EVENTS = 3
+
+
+class Unavailable(BullpenError):
+    """The database cannot be used just now. The sentence says whether anything was changed."""
+
+    code = "unavailable"
+
+
+class DiskFull(Unavailable):
+    code = "disk_full"
+
+
+class RetryTransaction(Unavailable):
+    """The database asks for the transaction to be run again. Leaves this package only when that has not helped.
+
+    `instead` is what the caller then gets in its place, `attempts` how often to try.
+    """
+
+    code = "busy"
+
+    def __init__(self, message: str, *, instead: BullpenError | None = None, attempts: int = 12) -> None:
+        super().__init__(message)
+        self.instead = instead
+        self.attempts = attempts
+
+
+class Transaction(abc.ABC):
+    """One unit of change. Statements take parameters by name and give rows as tuples."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.clock = store.clock
+        self._deferred: dict[Place, list[Deferred]] = {}
+        self._order: list[Place] = []  # a heap of the keys of _deferred
+        self._place: Place | None = None
+        self._after: list[Callable[[], None]] = []
+        # What the layers above collect until the end of the transaction, each under its own name.
+        self.notes: dict[str, Any] = {}
+
+    @abc.abstractmethod
+    async def all(self, statement: Statement, **params: Any) -> Sequence[Row]: ...
+
+    @abc.abstractmethod
+    async def one(self, statement: Statement, **params: Any) -> Row | None: ...
+
+    @abc.abstractmethod
+    async def run(self, statement: Statement, **params: Any) -> int:
+        """Run for its effect; the number of rows it touched."""
+
+    @abc.abstractmethod
+    async def many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None: ...
+
+    def defer(self, stage: Stage, key: str, work: Deferred) -> None:
+        """Do this at the end: by stage, then by key, then in the order asked for."""
+        place = (stage, key)
+        if self._place is not None and place < self._place:
+            raise Broken(
+                f"Work for {place} was deferred while {self._place} is being done: that breaks the lock order."
+            )
+        if place not in self._deferred:
+            self._deferred[place] = []
+            heapq.heappush(self._order, place)
+        self._deferred[place].append(work)
+
+    def after_commit(self, work: Callable[[], None]) -> None:
+        """Call this once the change is durable. It is a hint to somebody: a crash may lose it."""
+        self._after.append(work)
+
+    async def settle(self) -> None:
+        """Do what was deferred. It may defer more, at the same place or a later one."""
+        while self._order:
+            self._place = heapq.heappop(self._order)
+            for work in self._deferred.pop(self._place):
+                await work(self)
+
+    def committed(self) -> None:
+        # By way of the loop: a hint that fails must not look like a commit that failed.
+        for work in self._after:
+            asyncio.get_running_loop().call_soon(work)
+
+
+class NudgePort(Protocol):
+    async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
+        """Say that a thread may have work; takes effect if and when `tx` commits."""
+
+    async def remind(self, tx: Transaction, thread_id: str, due_at: int) -> None:
+        """Say that a thread has an item that is due later, should nobody wake it before."""
+
+
+class Store(abc.ABC):
+    """A database. `shared` says whether other processes may be using it at the same time."""
+
+    shared: bool
+    location: str  # for people: holds no password
+    # What may be raised when the database goes away under somebody's hands; trying again later may help.
+    connection_errors: tuple[type[Exception], ...] = (Unavailable,)
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.nudge_port: NudgePort | None = None
+        # Called after a durable commit that recorded events.
+        self.on_events: Callable[[], None] | None = None
+        # Called after every durable commit; tests kill the process here.
+        self.on_commit: Callable[[int], None] | None = None
+        self.commits = 0
+
+    @abc.abstractmethod
+    async def open(self) -> None: ...
+
+    @abc.abstractmethod
+    async def close(self) -> None: ...
+
+    @abc.abstractmethod
+    async def transact_once(self, body: Body[T]) -> T: ...
+
+    @abc.abstractmethod
+    async def read(self, body: Body[T]) -> T:
+        """Run `body` on one consistent, committed view. It cannot write."""
+
+    async def transact(self, body: Body[T]) -> T:
+        """Run `body` and commit. Unavailable: nothing was changed, unless the sentence says that nobody knows."""
+        return await self.patiently(self.transact_once, body)
+
+    async def patiently(self, once: Callable[[Body[T]], Awaitable[T]], body: Body[T]) -> T:
+        attempt = 0
+        while True:
+            try:
+                return await once(body)
+            except RetryTransaction as error:
+                attempt += 1
+                if attempt >= error.attempts:
+                    if error.instead is not None:
+                        raise error.instead from error
+                    raise
+            await asyncio.sleep(random.uniform(0, 0.005 * 2 ** min(attempt, 6)))
+
+    def count_commit(self) -> None:
+        self.commits += 1
+        if self.on_commit is not None:
+            self.on_commit(self.commits)

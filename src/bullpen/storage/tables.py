@@ -1,0 +1,316 @@
+"""Every table, once, for both databases.
+
+Columns are TEXT, BIGINT, REAL only, so that statements compiled once run with no bind or result processors;
+`rows.py` files encode. Times people read are RFC 3339 text; deadlines are milliseconds. A change here needs a
+numbered migration (storage/migrations), and a test builds the schema both ways and compares.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
+from sqlalchemy.types import REAL
+
+metadata = MetaData()
+
+
+def _text(name: str, *, null: bool = False, primary_key: bool = False) -> Column[Any]:
+    return Column(name, Text, nullable=null, primary_key=primary_key)
+
+
+def _number(name: str, *, null: bool = False, default: int | None = None) -> Column[Any]:
+    server_default = None if default is None else text(str(default))
+    return Column(name, BigInteger, nullable=null, server_default=server_default)
+
+
+meta = Table("meta", metadata, _text("key", primary_key=True), _text("value"))
+
+schema_migrations = Table(
+    "schema_migrations",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    _text("name"),
+    _text("applied_at"),
+)
+
+people = Table(
+    "people",
+    metadata,
+    _text("id", primary_key=True),
+    _text("name"),
+    _text("role"),  # member | admin | owner
+    _text("created_at"),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    _text("id", primary_key=True),
+    _text("hash"),  # SHA-256; the value itself is never stored
+    _text("name"),
+    _text("kind"),  # owner | person | agent | tools
+    _text("person_id", null=True),
+    _text("agent_id", null=True),
+    _text("tools", null=True),
+    _text("created_at"),
+    _text("revoked_at", null=True),
+    UniqueConstraint("hash", name="tokens_hash"),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    _text("id", primary_key=True),
+    _text("name"),
+    _text("scope"),
+    _number("max_chain_depth", null=True),
+    _text("definition"),  # JSON: instructions, model, tools, limits, …
+    _text("created_at"),
+    _text("updated_at"),
+    _text("deleted_at", null=True),
+)
+
+spaces = Table(
+    "spaces",
+    metadata,
+    _text("id", primary_key=True),
+    _text("kind"),
+    _text("name"),
+    _number("private", default=0),
+    _number("main", default=0),
+    _text("wake_people"),
+    _text("wake_agents"),
+    _text("trigger", null=True),
+    _text("options"),  # JSON: folder, provider, model, timezone, bridge
+    _number("last_seq", default=0),  # the counter: bumped in the transaction that writes the message
+    _text("created_by"),
+    _text("created_at"),
+)
+
+members = Table(
+    "members",
+    metadata,
+    _text("space_id", primary_key=True),
+    _text("member_id", primary_key=True),
+    _text("kind"),
+    _number("position"),  # join order
+    _number("read_seq", default=0),
+    _text("joined_at"),
+    Index("members_member", "member_id"),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    _text("id", primary_key=True),
+    _text("space_id"),
+    _number("seq"),
+    _text("author_id"),
+    _text("author_kind"),
+    _text("type"),
+    _text("text"),
+    _text("status"),
+    _text("reply_to", null=True),
+    _text("metadata"),
+    _text("client_message_id", null=True),
+    _text("run_id", null=True),
+    _text("chain_id", null=True),
+    _number("depth", default=0),
+    _text("created_at"),
+    _text("edited_at", null=True),
+    _text("deleted_at", null=True),
+    UniqueConstraint("space_id", "seq", name="messages_seq"),
+    UniqueConstraint("author_id", "client_message_id", name="messages_client_message_id"),
+)
+
+reactions = Table(
+    "reactions",
+    metadata,
+    _text("message_id", primary_key=True),
+    _text("member_id", primary_key=True),
+    _text("emoji", primary_key=True),
+    _text("created_at"),
+)
+
+threads = Table(
+    "threads",
+    metadata,
+    _text("id", primary_key=True),
+    _text("agent_id"),
+    _text("scope"),
+    _text("anchor"),  # what makes it the only one: the space's id, '' for scope agent, its own id when fresh
+    _text("space_id", null=True),
+    _text("active_space_id", null=True),
+    _text("state"),  # idle | queued
+    _number("epoch", default=0),
+    _number("run_count", default=0),
+    _text("created_at"),
+    UniqueConstraint("agent_id", "scope", "anchor", name="threads_anchor"),
+    Index("threads_queued", "state", sqlite_where=text("state <> 'idle'"), postgresql_where=text("state <> 'idle'")),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    _text("thread_id", primary_key=True),
+    _text("owner", null=True),
+    _number("epoch", default=0),
+    _number("token", default=0),
+    _number("until", default=0),  # milliseconds of the database's clock
+)
+
+_unclaimed = text("claimed_by IS NULL")
+
+inbox_items = Table(
+    "inbox_items",
+    metadata,
+    _text("id", primary_key=True),
+    _text("thread_id"),
+    _text("kind"),
+    _text("key"),
+    _text("batch", null=True),  # the message whose agents answer one after another
+    _number("rank", default=0),
+    _number("due_at", default=0),
+    _text("space_id", null=True),
+    _text("payload"),
+    _text("cause_kind"),
+    _text("cause_id"),
+    _text("grants"),
+    _number("depth", default=0),
+    _text("chain_id"),
+    _number("addressed", default=0),
+    _text("claimed_by", null=True),
+    _text("created_at"),
+    UniqueConstraint("thread_id", "key", name="inbox_items_key"),
+    Index("inbox_items_unclaimed", "thread_id", "id", sqlite_where=_unclaimed, postgresql_where=_unclaimed),
+    Index(
+        "inbox_items_batch",
+        "batch",
+        "rank",
+        sqlite_where=text("batch IS NOT NULL"),
+        postgresql_where=text("batch IS NOT NULL"),
+    ),
+    Index("inbox_items_claimed", "claimed_by"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    _text("id", primary_key=True),
+    _text("thread_id"),
+    _text("agent_id"),
+    _text("space_id", null=True),
+    _text("status"),
+    _text("outcome", null=True),
+    _text("stop_reason", null=True),
+    _text("silence_reason", null=True),
+    _text("error", null=True),
+    _text("cause_kind"),
+    _text("cause_id"),
+    _text("grants"),
+    _text("trigger"),  # JSON, as it goes over the wire
+    _text("payload"),  # JSON of the newest drained item, for the model
+    _text("chain_id"),
+    _number("depth", default=0),
+    _number("addressed", default=0),
+    _number("corrected", default=0),
+    _number("cancel_requested", default=0),
+    _number("ordinal", default=0),  # the thread's first run is 1
+    _number("step", default=0),
+    _number("position", default=0),  # run messages so far
+    _text("message_ids"),
+    _text("acts"),  # which kinds of outcome its calls have earned so far
+    _number("active_ms", default=0),
+    _number("window_seq", default=0),
+    _text("prompt_hash", null=True),
+    _text("summary", null=True),
+    _number("input_tokens", default=0),
+    _number("output_tokens", default=0),
+    _number("cached_tokens", default=0),
+    Column("cost", REAL, nullable=False, server_default=text("0")),
+    _text("started_at"),
+    _text("finished_at", null=True),
+    Index("runs_thread", "thread_id", "ordinal"),
+    Index("runs_agent", "agent_id", "id"),
+    Index("runs_space", "space_id", "id"),
+    Index(
+        "runs_under_way",
+        "thread_id",
+        unique=True,  # P3, kept by the database itself
+        sqlite_where=text("finished_at IS NULL"),
+        postgresql_where=text("finished_at IS NULL"),
+    ),
+)
+
+run_messages = Table(
+    "run_messages",
+    metadata,
+    _text("id", primary_key=True),
+    _text("run_id"),
+    _number("position"),
+    _number("step"),
+    _text("type"),
+    _text("call_id", null=True),
+    _text("provider_call_id", null=True),
+    _text("tool_name", null=True),
+    _text("args", null=True),
+    _text("result", null=True),
+    _number("is_error", null=True),
+    _text("content", null=True),
+    _number("token", default=0),  # the fencing token of whoever wrote it
+    _number("started", default=0),  # a call whose effect may have begun outside our database
+    _text("at"),
+    UniqueConstraint("run_id", "position", name="run_messages_position"),
+    Index(
+        "run_messages_result",
+        "call_id",
+        unique=True,  # P5, kept by the database itself: one result per call
+        sqlite_where=text("type = 'tool_return_message'"),
+        postgresql_where=text("type = 'tool_return_message'"),
+    ),
+)
+
+prompts = Table("prompts", metadata, _text("hash", primary_key=True), _text("text"))
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _number("xid", default=0),  # PostgreSQL: the writing transaction; SQLite has one writer and needs none
+    _text("type"),
+    _text("space_id", null=True),
+    _text("agent_id", null=True),
+    _text("run_id", null=True),
+    _text("audience"),  # space | owners
+    _text("at"),
+    _text("body"),  # the JSON that goes to followers, byte for byte
+    Index("events_order", "xid", "id"),
+    sqlite_autoincrement=True,  # a number is never used again, even after retention removed the newest
+)
+
+blocks = Table(
+    "blocks",
+    metadata,
+    _text("agent_id", primary_key=True),
+    _text("label", primary_key=True),
+    _text("content"),
+    _number("version", default=1),
+    _text("updated_at"),
+)
+
+passages = Table(
+    "passages",
+    metadata,
+    _text("id", primary_key=True),
+    _text("agent_id"),
+    _text("content"),
+    _text("folded"),  # content and tags, case folded: what keywords are looked for in
+    _text("tags"),
+    _text("metadata"),
+    _text("hash"),
+    _text("created_at"),
+    UniqueConstraint("agent_id", "hash", name="passages_hash"),
+)
+
+chain_stops = Table("chain_stops", metadata, _text("chain_id", primary_key=True), _text("at"))

@@ -1,0 +1,91 @@
+"""SQL for threads."""
+
+from __future__ import annotations
+
+from sqlalchemy import bindparam, select, update
+
+from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.tables import threads
+
+_INSERT = insert_or_ignore(threads)
+_SELECT_BY_ANCHOR = Statement(
+    select(threads.c.id).where(
+        threads.c.agent_id == bindparam("agent_id"),
+        threads.c.scope == bindparam("scope"),
+        threads.c.anchor == bindparam("anchor"),
+    )
+)
+_SELECT = Statement(
+    select(threads.c.agent_id, threads.c.scope, threads.c.space_id, threads.c.active_space_id, threads.c.run_count).where(
+        threads.c.id == bindparam("id")
+    )
+)
+_LOCK = Statement(select(threads.c.state).where(threads.c.id == bindparam("id")).with_for_update())
+_QUEUE = Statement(
+    update(threads)
+    .where(threads.c.id == bindparam("id_"))
+    .values(state="queued", epoch=threads.c.epoch + 1)
+    .returning(threads.c.epoch)
+)
+_REST = Statement(update(threads).where(threads.c.id == bindparam("id_")).values(state="idle"))
+_ENTER = Statement(
+    update(threads).where(threads.c.id == bindparam("id_")).values(active_space_id=bindparam("space_id_"))
+)
+_BEGIN_RUN = Statement(
+    update(threads)
+    .where(threads.c.id == bindparam("id_"))
+    .values(active_space_id=bindparam("space_id_"), run_count=threads.c.run_count + 1)
+)
+
+
+async def insert_thread(
+    tx: Transaction, *, id: str, agent_id: str, scope: str, anchor: str, space_id: str | None
+) -> bool:
+    touched = await tx.run(
+        _INSERT,
+        id=id,
+        agent_id=agent_id,
+        scope=scope,
+        anchor=anchor,
+        space_id=space_id,
+        active_space_id=space_id,
+        state="idle",
+        epoch=0,
+        run_count=0,
+        created_at=tx.clock.now(),
+    )
+    return touched > 0
+
+
+async def select_id(tx: Transaction, *, agent_id: str, scope: str, anchor: str) -> str | None:
+    row = await tx.one(_SELECT_BY_ANCHOR, agent_id=agent_id, scope=scope, anchor=anchor)
+    return None if row is None else str(row[0])
+
+
+async def select_thread(tx: Transaction, id: str) -> Row | None:
+    """agent id, scope, space id, active space id, run count."""
+    return await tx.one(_SELECT, id=id)
+
+
+async def lock_state(tx: Transaction, id: str) -> str | None:
+    row = await tx.one(_LOCK, id=id)
+    return None if row is None else str(row[0])
+
+
+async def update_queued(tx: Transaction, id: str) -> int:
+    row = await tx.one(_QUEUE, id_=id)
+    assert row is not None
+    return int(row[0])
+
+
+async def update_idle(tx: Transaction, id: str) -> None:
+    await tx.run(_REST, id_=id)
+
+
+async def update_active_space(tx: Transaction, id: str, space_id: str | None) -> None:
+    await tx.run(_ENTER, id_=id, space_id_=space_id)
+
+
+async def update_for_run(tx: Transaction, id: str, space_id: str | None) -> None:
+    await tx.run(_BEGIN_RUN, id_=id, space_id_=space_id)

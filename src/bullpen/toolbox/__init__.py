@@ -1,0 +1,13 @@
+"""The tools we ship: a folder per family, a file per tool, the text that teaches it beside the code.
+
+`FAMILIES` is what `app.py` fills the registry with. Tools act through the nouns' actions, inside the transaction they
+are given.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from bullpen.toolbox import memory, messaging
+from bullpen.tools import Tool
+
+FAMILIES: Mapping[str, Sequence[Tool]] = {"messaging": messaging.TOOLS, "memory": memory.TOOLS}
+TEACHING: Mapping[str, str] = {"messaging": messaging.TEACHING, "memory": memory.TEACHING}

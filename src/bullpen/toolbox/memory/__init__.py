@@ -1,0 +1,11 @@
+"""Remembering: blocks that are always in the prompt, passages that are searched."""
+
+from bullpen.toolbox.memory.search_memory import search_memory
+from bullpen.toolbox.memory.store_memory import store_memory
+from bullpen.toolbox.memory.update_memory import update_memory
+
+TOOLS = (update_memory, search_memory, store_memory)
+
+TEACHING = """\
+Your memory blocks are shown above and change only when you call update_memory; the change shows from your next waking \
+on. For facts worth keeping that need not always be in view, call store_memory, and find them again with search_memory."""

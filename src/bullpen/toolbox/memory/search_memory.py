@@ -1,0 +1,20 @@
+"""search_memory: find one's own passages by keyword."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bullpen.memory import actions as memory
+from bullpen.tools import ToolContext, tool
+
+
+@tool(effect="tx", act=None)
+async def search_memory(
+    context: ToolContext,
+    query: Annotated[str, Field(max_length=1000, description="Words that the passage contains, in any case.")],
+) -> dict[str, Any]:
+    """Search what you have stored with store_memory. Finds passages that contain every word of the query."""
+    found = await memory.search(context.tx, context.agent.id, query.replace("\x00", ""))
+    return {"passages": [{key: p[key] for key in ("id", "content", "tags", "createdAt")} for p in found]}

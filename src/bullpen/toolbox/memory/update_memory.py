@@ -1,0 +1,21 @@
+"""update_memory: change one of one's own blocks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bullpen.memory import rows
+from bullpen.tools import ToolContext, tool
+
+
+@tool(effect="tx")
+async def update_memory(
+    context: ToolContext,
+    label: Annotated[str, Field(min_length=1, max_length=200, description="Which block; a new label makes a new one.")],
+    content: Annotated[str, Field(max_length=20_000, description="What the block says from now on.")],
+) -> dict[str, Any]:
+    """Rewrite one of your own memory blocks: who you are, how you feel, what you think of others."""
+    await rows.upsert_block(context.tx, context.agent.id, label, content.replace("\x00", ""))
+    return {"success": True}

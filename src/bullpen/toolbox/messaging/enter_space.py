@@ -1,0 +1,29 @@
+"""enter_space: be somewhere, so that what you say and show appears there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bullpen.agents import rows as agent_rows
+from bullpen.spaces import rows
+from bullpen.threads import actions as threads
+from bullpen.toolbox.messaging.spaces import member_room
+from bullpen.tools import ToolContext, tool
+
+HISTORY = 20
+
+
+@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]})
+async def enter_space(
+    context: ToolContext,
+    space_id: Annotated[str, Field(description="The id of a space you are a member of.")],
+) -> dict[str, Any]:
+    """Enter a space: it becomes the space you are in, and you get its latest messages."""
+    room = await member_room(context, space_id)
+    threads.enter(context.tx, context.run.thread_id, room.id)
+    latest = await rows.select_messages(context.tx, room.id, limit=HISTORY)
+    names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in latest}))
+    said = [{"id": m.id, "from": names.get(m.author_id, m.author_id), "text": m.text} for m in latest]
+    return {"spaceId": room.id, "name": room.name, "kind": room.kind, "messages": said}

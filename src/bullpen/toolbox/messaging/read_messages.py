@@ -1,0 +1,51 @@
+"""read_messages: everything that was said, further back than the transcript shows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bullpen.agents import rows as agent_rows
+from bullpen.spaces import rows
+from bullpen.toolbox.messaging.spaces import member_room
+from bullpen.tools import ToolContext, tool
+from bullpen.wire import Message
+
+
+@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]})
+async def read_messages(
+    context: ToolContext,
+    space_id: Annotated[str | None, Field(description="Left out: the space you are in.")] = None,
+    offset: Annotated[int, Field(ge=0, description="How many of the newest messages to pass over.")] = 0,
+    limit: Annotated[int, Field(ge=1, le=100, description="How many to read.")] = 20,
+    query: Annotated[str | None, Field(description="Only messages that contain this text, in any case.")] = None,
+) -> dict[str, Any]:
+    """Read messages of a space you are a member of, oldest first. The newest ones, or further back with an offset.
+
+    With a query, searches the whole history of the space.
+    """
+    room = await member_room(context, space_id)
+    if query is not None and query.strip():
+        found = await rows.search_messages(context.tx, room.id, query.strip(), offset=offset, limit=limit)
+    else:
+        # Numbers have no gaps, so an offset is a subtraction however long the history is.
+        before = room.last_seq - offset + 1
+        found = await rows.select_messages(context.tx, room.id, before=before, limit=limit) if before > 1 else []
+    names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in found}))
+    return {"spaceId": room.id, "total": room.last_seq, "messages": [_shown(m, names) for m in found]}
+
+
+def _shown(message: Message, names: dict[str, str]) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": message.id,
+        "seq": message.seq,
+        "from": names.get(message.author_id, message.author_id),
+        "text": message.text,
+        "at": message.created_at,
+    }
+    if message.deleted_at is not None:
+        shown["deleted"] = True
+    if message.reactions:
+        shown["reactions"] = [{"emoji": r.emoji, "count": len(r.member_ids)} for r in message.reactions]
+    return shown

@@ -1,0 +1,44 @@
+"""send_message: the only way an agent speaks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bullpen import ids
+from bullpen.errors import BadArguments
+from bullpen.spaces import actions as spaces
+from bullpen.toolbox.messaging.spaces import author, member_room
+from bullpen.tools import ToolContext, tool
+from bullpen.wire.requests import MAX_TEXT
+
+
+@tool(effect="tx", act="spoke", aliases={"spaceId": ["channelId"], "text": ["content"]})
+async def send_message(
+    context: ToolContext,
+    text: Annotated[str, Field(description="What to say. Everyone in the space sees it at once.")],
+    space_id: Annotated[
+        str | None, Field(description="The id of a space you are a member of. Left out: the space you are in.")
+    ] = None,
+    reply_to: Annotated[str | None, Field(description="The id of the message this answers.")] = None,
+) -> dict[str, Any]:
+    """Send a message to the space you are in, or to another one you are a member of. People see it at once.
+
+    You may call this several times, or not at all.
+    """
+    if not text.strip() or len(text) > MAX_TEXT or "\x00" in text:
+        raise BadArguments(f"text must have 1 to {MAX_TEXT} characters and say something.")
+    room = await member_room(context, space_id)
+    draft = await spaces.post(
+        context.tx,
+        room,
+        author(context),
+        text,
+        id=ids.message_for(context.call_id),
+        reply_to=reply_to,
+        chain_limit=context.run.chain_limit,
+        group_wait_ms=context.run.group_wait_ms,
+    )
+    context.effects.message_id = draft.id
+    return {"messageId": draft.id, "status": "sent", "spaceId": room.id}

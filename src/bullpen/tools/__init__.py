@@ -1,0 +1,10 @@
+"""The only way to act.
+
+`execute` is the one door; `registry` knows the tools there are; `toolkit` binds those an agent lists to its identity.
+Does not know runs: what a call needs to be recorded is a port (`Journal`) that runs implement.
+"""
+
+from bullpen.tools.schema import tool
+from bullpen.tools.types import Tool, ToolContext
+
+__all__ = ["Tool", "ToolContext", "tool"]

@@ -1,0 +1,51 @@
+"""The tools there are, by name and by family. Two tools with one name stop the server at start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from bullpen.errors import CannotStart, Invalid
+from bullpen.tools.types import Tool
+
+
+class Registry:
+    def __init__(self, families: Mapping[str, Sequence[Tool]]) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._families = {family: [tool.name for tool in tools] for family, tools in families.items()}
+        for tools in families.values():
+            for tool in tools:
+                self._add(tool)
+
+    def _add(self, tool: Tool) -> None:
+        there = self._tools.get(tool.name)
+        if there is not None:
+            raise CannotStart(f"Two tools are named {tool.name!r}: in {_home(there)} and in {_home(tool)}. Rename one.")
+        self._tools[tool.name] = tool
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._tools)
+
+    def find(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    def listed(self, names: Iterable[str]) -> list[Tool]:
+        """The tools an agent has: exactly those it lists, by family or one by one, in that order."""
+        chosen: dict[str, Tool] = {}
+        for name in names:
+            for member in self._families.get(name, [name]):
+                found = self._tools.get(member)
+                if found is not None:
+                    chosen[member] = found
+        return list(chosen.values())
+
+    def check(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._families and name not in self._tools:
+                known = ", ".join([*self._families, *self._tools])
+                message = f"There is no tool or family named {name!r}. Known: {known}."
+                raise Invalid(message, fields={"tools": message})
+
+
+def _home(tool: Tool) -> str:
+    return tool.function.__code__.co_filename  # type: ignore[attr-defined, no-any-return]

@@ -1,0 +1,28 @@
+"""What a call may do, and what becomes of one that a crash interrupted. Pure."""
+
+from __future__ import annotations
+
+from bullpen.tools.types import RunView, Tool
+
+REPEATABLE = frozenset({"tx", "pure", "idempotent"})
+
+
+def over_budget(tool: Tool, run: RunView) -> str | None:
+    """Why this call is refused for having used up the run's share, if it is."""
+    if tool.act == "spoke" and run.message_count >= run.limits.max_messages:
+        return (
+            f"You have sent {run.message_count} of {run.limits.max_messages} messages of this run, so this one was not "
+            "sent. Finish here; you may speak again when you are woken again."
+        )
+    return None
+
+
+def no_space(tool: Tool, space_id: str | None) -> str | None:
+    if tool.visible and space_id is None:
+        return f'Tool "{tool.name}" is visible but you are not in a space. Call enter_space first.'
+    return None
+
+
+def may_run_again(tool: Tool) -> bool:
+    """A call had started when the process died: may it simply be run again?"""
+    return tool.effect in REPEATABLE

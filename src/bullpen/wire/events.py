@@ -1,0 +1,35 @@
+"""The names of events. Stored ones are numbered and replayed; live ones are seen by whoever is there, and gone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STORED_EVENTS: Final = frozenset(
+    {
+        "message_created",
+        "message_updated",
+        "message_deleted",
+        "reaction_added",
+        "reaction_removed",
+        "member_joined",
+        "member_left",
+        "space_created",
+        "space_updated",
+        "agent_created",
+        "agent_updated",
+        "agent_deleted",
+        "run_started",
+        "run_finished",
+        "tool.started",
+        "tool.done",
+        "tool.error",
+        "tool.requires_action",
+        "pending_resolved",
+        "task_fired",
+        "chain_stopped",
+    }
+)
+
+LIVE_EVENTS: Final = frozenset({"agent_typing", "agent_done", "tool.streaming", "message_streaming", "presence"})
+
+RESET: Final = "reset"

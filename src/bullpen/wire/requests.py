@@ -1,0 +1,144 @@
+"""What callers may ask for: the bodies of requests, checked at the door."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic.alias_generators import to_camel
+
+from bullpen.wire.nouns import Limits, SpaceKind, WakePolicy
+
+MAX_TEXT = 32_768
+
+
+def _storable(value: str) -> str:
+    # PostgreSQL cannot store NUL in text and SQLite cuts at it in places: both refuse it, alike.
+    if "\x00" in value:
+        raise ValueError("must not contain the NUL character")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+ShortText = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_storable)]
+MessageText = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_storable)]
+LongText = Annotated[str, StringConstraints(max_length=262_144), AfterValidator(_storable)]
+
+
+class Request(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class CreateMessage(Request):
+    text: MessageText = ""
+    reply_to: ShortText | None = None
+    attachments: list[Any] = Field(default_factory=list, max_length=0)
+    client_message_id: ShortText | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> CreateMessage:
+        if not self.text:
+            raise ValueError("text must have at least 1 character")
+        return self
+
+
+class EditMessage(Request):
+    text: Annotated[MessageText, StringConstraints(min_length=1)]
+
+
+class AddReaction(Request):
+    emoji: Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_storable)]
+
+
+class WakeRequest(Request):
+    people: WakePolicy | None = None
+    agents: WakePolicy | None = None
+
+
+class CreateSpace(Request):
+    id: ShortText | None = None
+    kind: SpaceKind = "channel"
+    name: ShortText | None = None
+    private: bool = False
+    members: list[ShortText] = Field(default_factory=list, max_length=1000)
+    wake: WakeRequest = Field(default_factory=WakeRequest)
+    trigger: ShortText | None = None
+    folder: ShortText | None = None
+    main: bool = False
+    provider: ShortText | None = None
+    model: Any = None
+    timezone: ShortText | None = None
+    bridge: ShortText | None = None
+
+
+class UpdateSpace(Request):
+    name: ShortText | None = None
+    private: bool | None = None
+    wake: WakeRequest | None = None
+    trigger: ShortText | None = None
+    folder: ShortText | None = None
+    provider: ShortText | None = None
+    model: Any = None
+    timezone: ShortText | None = None
+    bridge: ShortText | None = None
+
+
+class AddMember(Request):
+    member_id: ShortText
+
+
+class MarkRead(Request):
+    seq: int = Field(ge=0, le=2**62)
+
+
+class CreateAgent(Request):
+    id: ShortText | None = None
+    name: ShortText
+    description: LongText = ""
+    instructions: LongText = ""
+    model: Any
+    tools: list[ShortText] | None = Field(default=None, max_length=200)
+    scope: Literal["space", "agent"] = "space"
+    auto_enter: bool = True
+    limits: Limits = Field(default_factory=Limits)
+    on_unsent_text: Literal["drop", "deliver"] = "drop"
+    blocks: dict[ShortText, LongText] = Field(default_factory=dict, max_length=100)
+    avatar: ShortText | None = None
+
+
+class UpdateAgent(Request):
+    name: ShortText | None = None
+    description: LongText | None = None
+    instructions: LongText | None = None
+    model: Any = None
+    tools: list[ShortText] | None = Field(default=None, max_length=200)
+    scope: Literal["space", "agent"] | None = None
+    auto_enter: bool | None = None
+    limits: Limits | None = None
+    on_unsent_text: Literal["drop", "deliver"] | None = None
+    avatar: ShortText | None = None
+
+
+class PutBlock(Request):
+    content: LongText
+
+
+class CreatePassage(Request):
+    content: Annotated[LongText, StringConstraints(min_length=1)]
+    tags: list[ShortText] = Field(default_factory=list, max_length=50)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class ApplyProject(Request):
+    """Agents and spaces as files describe them; applying the same again changes nothing."""
+
+    agents: list[CreateAgent] = Field(default_factory=list, max_length=1000)
+    spaces: list[CreateSpace] = Field(default_factory=list, max_length=1000)
+
+
+class CreateToken(Request):
+    name: ShortText
+    owner: bool = False
+    agent_id: ShortText | None = None
+    person_id: ShortText | None = None
+    tools: list[ShortText] | None = Field(default=None, max_length=200)

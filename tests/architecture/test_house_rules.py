@@ -1,0 +1,135 @@
+"""Rules of the house that a machine can check: who may commit, record, catch, and what is never used at all."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture import source
+from tests.architecture.source import Module
+
+EDGES = ("api/", "runs/", "engine/", "cli/", "testing/", "tools/execute.py", "app.py")
+CATCHERS = {"tools/execute.py", "api/errors.py", "engine/worker.py"}
+# Imports one of its own modules, by a name that argparse has checked.
+CHOOSERS = {"cli/__init__.py"}
+MEANINGLESS = {"manager", "helper", "util", "service", "handler", "base", "common", "data", "info"}
+
+
+def every_module() -> list[Module]:
+    found = list(source.modules().values())
+    assert len(found) > 20
+    return found
+
+
+def test_only_actions_record_events() -> None:
+    wrong = [
+        module.at(call)
+        for module in every_module()
+        for name, call in source.calls(module)
+        if name == "record" and module.path.name != "actions.py"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_the_edges_open_a_transaction() -> None:
+    wrong = [
+        module.at(call)
+        for module in every_module()
+        for name, call in source.calls(module)
+        if name == "transact" and not module.file.startswith(EDGES)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rules_are_pure() -> None:
+    forbidden = re.compile(r"bullpen\.(storage|\w+\.(rows|actions))\b|asyncio\b|random\b|time\b|datetime\b|os\b")
+    wrong = []
+    for module in every_module():
+        if module.path.name in ("rules.py", "transcript.py"):
+            wrong += [
+                f"{module.at(n)} imports {name}"
+                for name, n in source.imported_names(module.tree)
+                if forbidden.match(name)
+            ]
+            wrong += [f"{module.at(n)} is async" for n in ast.walk(module.tree) if isinstance(n, ast.AsyncFunctionDef)]
+    assert not wrong, "\n".join(wrong)
+
+
+# ── what is never used ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def dangerous(module: Module) -> Iterator[str]:
+    for name, node in source.imported_names(module.tree):
+        if name.split(".")[0] in {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}:
+            yield f"{module.at(node)} imports {name}"
+    for name, call in source.calls(module):
+        literal = bool(call.args) and isinstance(call.args[0], ast.Constant)
+        if isinstance(call.func, ast.Name) and name in {"eval", "exec", "compile", "__import__"}:
+            yield f"{module.at(call)} calls {name}"
+        if name in {"import_module", "load_module", "exec_module"} and not literal and module.file not in CHOOSERS:
+            yield f"{module.at(call)} imports what a value names"
+        if name in {"unsafe_load", "full_load"} or ast.unparse(call.func) == "yaml.load":
+            yield f"{module.at(call)} lets YAML make objects: use safe_load"
+
+
+@pytest.mark.proves("N2")
+def test_nothing_stored_is_ever_executed() -> None:
+    wrong = [line for module in every_module() for line in dangerous(module)]
+    assert not wrong, "\n".join(wrong)
+
+
+# ── errors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {None if kind is None else getattr(kind, "id", "") for kind in caught}
+    passes_on = isinstance(handler.body[-1], ast.Raise) and handler.body[-1].exc is None
+    return bool(names & {None, "Exception", "BaseException"}) and not passes_on
+
+
+def test_exceptions_become_something_else_in_three_places_only() -> None:
+    wrong = [
+        module.at(node)
+        for module in every_module()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler) and is_broad(node) and module.file not in CATCHERS
+    ]
+    assert not wrong, "catch what you expect, or let it through: " + ", ".join(wrong)
+
+
+# ── words ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    wrong = [module.file for module in every_module() if not ast.get_docstring(module.tree)]
+    assert not wrong, "no docstring: " + ", ".join(wrong)
+
+
+def test_no_name_is_meaningless() -> None:
+    named = [(module.file, word) for module in every_module() for word in module.name.split(".")[1:]]
+    for module in every_module():
+        named += [(module.at(n), n.name) for n in ast.walk(module.tree) if isinstance(n, ast.ClassDef)]
+    wrong = []
+    for where, name in named:
+        words = {word.lower().removesuffix("s") for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)}
+        if words & MEANINGLESS or re.search(r"_v\d+$", name):
+            wrong.append(f"{where} {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_imports_stand_at_the_top_unless_they_are_heavy_or_optional() -> None:
+    """A module of ours imported inside a function means that two modules share one job. Start-up files may wait."""
+    wrong = [
+        f"{module.at(node)} imports {name} inside a function"
+        for module in every_module()
+        if module.package not in ("cli", "app", "__main__")
+        for function in ast.walk(module.tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for name, node in source.imported_names(function)
+        if name in source.modules()
+    ]
+    assert not wrong, "\n".join(wrong)

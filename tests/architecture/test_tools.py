@@ -1,0 +1,64 @@
+"""The programs in tools/ do what the Makefile says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import changelog, mutants, shape
+
+
+def test_shape_measures_files_functions_classes_and_inner_imports(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("class A:\n    def f(self):\n        import os\n        return os\n")
+    (tmp_path / "two.py").write_text("def g():\n    return 1\n" * 3)
+    (tmp_path / "empty.py").write_text("")
+    found = shape.measure(tmp_path, tmp_path)
+    assert shape.spread(found.files) == "5 / 4 / 6"
+    assert sorted(one.lines for one in found.functions) == [2, 2, 2, 3]
+    assert [(sized.name, sized.lines, methods) for sized, methods in found.classes] == [("A", 4, 1)]
+    assert found.inner_imports == ["one.py:3"]
+
+
+def test_a_mutant_is_applied_to_the_copy_and_only_if_its_place_is_clear(tmp_path: Path) -> None:
+    (tmp_path / "bullpen").mkdir()
+    (tmp_path / "bullpen" / "it.py").write_text("a < b\nc\nc\n")
+    assert mutants.break_once(tmp_path, mutants.Mutant("it.py", "a < b", "a <= b", "t"))
+    assert (tmp_path / "bullpen" / "it.py").read_text() == "a <= b\nc\nc\n"
+    assert not mutants.break_once(tmp_path, mutants.Mutant("it.py", "c", "d", "t"))
+    assert not mutants.break_once(tmp_path, mutants.Mutant("gone.py", "c", "d", "t"))
+
+
+def test_every_mutant_still_has_its_place_and_its_test() -> None:
+    for mutant in mutants.load():
+        assert (mutants.ROOT / "src" / "bullpen" / mutant.file).read_text().count(mutant.old) == 1, mutant
+        assert mutant.new != mutant.old, mutant
+        file, _, name = mutant.test.partition("::")
+        assert (mutants.ROOT / file).is_file(), mutant
+        assert name.partition("[")[0] in (mutants.ROOT / file).read_text(), mutant
+
+
+@pytest.mark.parametrize(
+    "exit_code, verdict", [(0, mutants.Verdict.SURVIVED), (1, mutants.Verdict.NOTICED), (4, mutants.Verdict.USELESS)]
+)
+def test_only_a_failing_test_notices_a_mutant(
+    exit_code: int, verdict: mutants.Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mutants, "pytest", lambda source, tests, timeout: (exit_code, ""))
+    assert mutants.judge(mutants.Mutant("ids.py", '"msg_" + _stem()', '"x_" + _stem()', "t"), timeout=1) is verdict
+
+
+def test_a_release_gathers_the_fragments_by_kind(tmp_path: Path) -> None:
+    (tmp_path / "b.fixed.md").write_text("A bug is gone.\n")
+    (tmp_path / "a.added.md").write_text("There is more\nof it.\n")
+    written = changelog.section("1.0", "2026-11-15", changelog.fragments(tmp_path))
+    assert written == "## 1.0 (2026-11-15)\n\n### Added\n\n- There is more of it.\n\n### Fixed\n\n- A bug is gone.\n"
+
+
+def test_a_fragment_of_no_known_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a kind is one of"):
+        changelog.kind_of(tmp_path / "a.improved.md")
+
+
+def test_our_own_fragments_can_be_gathered() -> None:
+    assert changelog.section("0", "", changelog.fragments(changelog.ROOT / "changelog.d"))

@@ -1,0 +1,137 @@
+"""`bullpen` as people run it: real processes, real files, bounded waits."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+BOUND = 60.0
+BULLPEN = [sys.executable, "-m", "bullpen"]
+
+
+def environment(data: Path, **more: str) -> dict[str, str]:
+    """The environment of a command: none of the caller's own settings, one data folder."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("BULLPEN_") and name != "DATABASE_URL"
+    }
+    return {**kept, "BULLPEN_DATA": str(data), "PYTHONUNBUFFERED": "1", **more}
+
+
+def bullpen(data: Path, *args: str, stdin: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end, in a folder without settings."""
+    return subprocess.run(
+        [*BULLPEN, *args],
+        capture_output=True,
+        text=True,
+        input=stdin,
+        timeout=BOUND,
+        check=False,
+        cwd=data.parent,
+        env=environment(data, **more),
+    )
+
+
+def output(data: Path, *args: str, stdin: str | None = None, **more: str) -> str:
+    """What a command says when it succeeds."""
+    done = bullpen(data, *args, stdin=stdin, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Process:
+    """A command that stays, and its lines as they come."""
+
+    def __init__(self, data: Path, *args: str, **more: str) -> None:
+        self.process = subprocess.Popen(
+            [*BULLPEN, *args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=data.parent,
+            env=environment(data, **more),
+        )
+        self.seen: list[str] = []
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream,)) for stream in (self.process.stdout, self.process.stderr)
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def wait_for(self, wanted: str | Callable[[str], bool]) -> str:
+        """The next line that holds these words."""
+        matches = wanted if callable(wanted) else lambda line: wanted in line
+        deadline, ends = time.monotonic() + BOUND, 0
+        while ends < len(self._readers):
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                break
+            if line is None:
+                ends += 1
+                continue
+            self.seen.append(line)
+            if matches(line):
+                return line
+        raise AssertionError(f"waited for {wanted!r}, saw:\n" + "\n".join(self.seen))
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.wait()
+
+    def wait(self) -> int:
+        code = self.process.wait(BOUND)
+        for reader in self._readers:
+            reader.join(BOUND)
+        return code
+
+
+@contextmanager
+def running(data: Path, *args: str, **more: str) -> Iterator[Process]:
+    process = Process(data, *args, **more)
+    try:
+        yield process
+    finally:
+        if process.process.poll() is None:
+            process.stop(signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def serving(data: Path, *args: str, **more: str) -> Iterator[Process]:
+    """A server on this folder, ready to be used."""
+    port = "--port" not in args
+    extra = ("--port", str(free_port())) if port else ()
+    with running(data, "serve", *extra, *args, **more) as server:
+        server.wait_for("http://")
+        yield server
+
+
+@contextmanager
+def following(data: Path, *args: str, **more: str) -> Iterator[Process]:
+    with running(data, "follow", *args, **more) as follower:
+        follower.wait_for("Following")
+        yield follower

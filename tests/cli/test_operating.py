@@ -1,0 +1,226 @@
+"""Running an office from the command line: claim it, load it, talk in it, look at it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import bullpen, following, free_port, output, serving
+
+PROJECT = """
+agents:
+  - {id: echo, name: Echo, model: {provider: script, turns: [
+      {when: shout, steps: [{calls: [{tool: send_message, args: {text: "LOUD"}}]}]},
+      {steps: [{text: "Not for me.", calls: [{tool: do_nothing, args: {}}]}]}]}}
+spaces:
+  - {id: hall, name: Hall, members: [echo], wake: {people: all}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("operating")
+    (found / "project.yaml").write_text(PROJECT)
+    return found
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def data(folder: Path, port: int) -> Iterator[Path]:
+    """A folder that was claimed and filled before its server started."""
+    data = folder / "data"
+    token = output(data, "token", "create", "--name", "Ruth", "--owner")
+    (folder / "token").write_text(token)
+    assert output(data, "apply", "project.yaml").splitlines() == ["created    agent  echo", "created    space  hall"]
+    with serving(data, "--port", str(port)):
+        yield data
+
+
+@pytest.fixture
+def remote(data: Path, port: int) -> dict[str, str]:
+    """The same server as seen from elsewhere: by address and token."""
+    return {"BULLPEN_URL": f"http://127.0.0.1:{port}", "BULLPEN_TOKEN": (data.parent / "token").read_text()}
+
+
+def test_a_token_made_before_the_first_start_opens_the_server(data: Path, remote: dict[str, str]) -> None:
+    (space,) = json.loads(output(data, "spaces", "--json", **remote))["items"]
+    assert (space["id"], [member["name"] for member in space["members"]]) == ("hall", ["Ruth", "Echo"])
+
+
+def test_a_token_stands_alone_on_stdout_and_is_new_each_time(data: Path) -> None:
+    tokens = {output(data, "token", "create", "--name", "again", "--owner") for _ in range(2)}
+    assert len(tokens) == 2
+    assert all(token.startswith("bp_") and token.split() == [token] for token in tokens)
+
+
+def test_a_token_of_an_agent_speaks_as_that_agent(data: Path, remote: dict[str, str]) -> None:
+    token = output(data, "token", "create", "--name", "runtime", "--agent", "echo")
+    sent = json.loads(output(data, "send", "hall", "I am not a person", "--json", **{**remote, "BULLPEN_TOKEN": token}))
+    assert (sent["authorId"], sent["authorKind"]) == ("echo", "agent")
+
+
+def test_a_token_of_an_unknown_agent_is_refused(data: Path) -> None:
+    done = bullpen(data, "token", "create", "--name", "x", "--agent", "nobody")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nobody" in done.stderr
+
+
+def test_a_token_of_some_tools_may_not_read_the_rooms(data: Path, remote: dict[str, str]) -> None:
+    token = output(data, "token", "create", "--name", "x", "--tools", "fetch_report,other")
+    done = bullpen(data, "send", "hall", "hello", **{**remote, "BULLPEN_TOKEN": token})
+    assert done.returncode == 1
+
+
+def test_an_unknown_token_is_told_how_to_get_one(data: Path, remote: dict[str, str]) -> None:
+    done = bullpen(data, "spaces", **{**remote, "BULLPEN_TOKEN": "bp_wrong"})
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "does not accept this BULLPEN_TOKEN" in line
+    assert "bullpen token create" in line
+
+
+def test_applying_again_changes_nothing_and_a_change_is_told(data: Path, remote: dict[str, str]) -> None:
+    for where in ({}, remote):
+        applied = json.loads(output(data, "apply", "project.yaml", "--json", **where))
+        assert applied == {
+            "agents": [{"id": "echo", "change": "unchanged"}],
+            "spaces": [{"id": "hall", "change": "unchanged"}],
+        }
+    other = data.parent / "other.yaml"
+    other.write_text(PROJECT.replace("name: Hall", "name: The hall"))
+    assert output(data, "apply", str(other)).splitlines() == ["unchanged  agent  echo", "updated    space  hall"]
+    output(data, "apply", "project.yaml")
+
+
+def test_sending_prints_the_id_and_a_follower_reads_a_conversation(data: Path) -> None:
+    with following(data, "hall") as follower:
+        id = output(data, "send", "hall", "shout, please")
+        assert id.startswith("msg_")
+        assert follower.wait_for("Ruth: shout, please")
+        assert follower.wait_for("Echo: LOUD")
+        output(data, "send", "hall", "whisper")
+        assert follower.wait_for("Echo stayed silent")
+        assert follower.stop(signal.SIGINT) == 0
+
+
+def test_a_follower_of_everything_prints_events_as_json(data: Path) -> None:
+    with following(data, "--json") as follower:
+        id = output(data, "send", "hall", "-", "--reply-to", output(data, "send", "hall", "one"), stdin="from\nstdin\n")
+        event = json.loads(follower.wait_for(lambda line: id in line))
+        assert event["type"] == "message_created"
+        assert event["message"]["text"] == "from\nstdin"
+        assert event["cursor"]
+
+
+def test_a_follower_can_begin_in_the_past(data: Path) -> None:
+    with following(data, "--json") as follower:
+        first = output(data, "send", "hall", "first")
+        cursor = json.loads(follower.wait_for(lambda line: first in line))["cursor"]
+    second = output(data, "send", "hall", "second")
+    with following(data, "hall", "--json", "--after", cursor) as follower:
+        seen = [json.loads(follower.wait_for(lambda line: '"message_created"' in line)) for _ in range(1)]
+    assert [event["message"]["id"] for event in seen if event["message"]["authorKind"] == "person"] == [second]
+
+
+def test_runs_can_be_listed_and_read(data: Path) -> None:
+    with following(data, "hall", "--json") as follower:
+        output(data, "send", "hall", "shout")
+        run = json.loads(follower.wait_for('"run_finished"'))["run"]
+    listed = json.loads(output(data, "runs", "--agent", "echo", "--space", "hall", "--status", "completed", "--json"))
+    assert run["id"] in {item["id"] for item in listed["items"]}
+    assert run["id"] in output(data, "runs")
+    shown = output(data, "run", run["id"])
+    assert "woken by" in shown
+    assert 'calls send_message {"text": "LOUD"}' in shown
+    read = json.loads(output(data, "run", run["id"], "--json"))
+    assert read["run"]["outcome"] == "spoke"
+    assert {entry["type"] for entry in read["messages"]} >= {"tool_call_message", "tool_return_message"}
+
+
+def test_spaces_and_agents_can_be_listed(data: Path) -> None:
+    assert "hall" in output(data, "spaces")
+    (agent,) = json.loads(output(data, "agents", "--json"))["items"]
+    assert agent["id"] == "echo"
+    assert "Echo" in output(data, "agents")
+
+
+@pytest.mark.parametrize(
+    "typed, words",
+    [
+        ("send nowhere hello", "nowhere"),
+        ("run run_unknown", "run_unknown"),
+        ("follow nowhere", "nowhere"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_sentence(data: Path, typed: str, words: str) -> None:
+    done = bullpen(data, *typed.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("bullpen: ")
+    assert words in line
+
+
+@pytest.mark.parametrize("text", ["", "x" * 32_769])
+def test_a_message_that_is_no_message_is_refused(data: Path, text: str) -> None:
+    done = bullpen(data, "send", "hall", "-", stdin=text)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "text" in line
+
+
+def test_a_second_server_on_the_same_folder_is_refused_with_a_sentence(data: Path) -> None:
+    done = bullpen(data, "serve", "--port", str(free_port()))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert str(data) in done.stderr.splitlines()[-1]
+
+
+def test_a_port_that_is_taken_is_said_in_a_sentence(data: Path, port: int) -> None:
+    done = bullpen(data.parent / "elsewhere", "serve", "--port", str(port))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert str(port) in done.stderr.splitlines()[-1]
+
+
+def test_an_unknown_demo_is_refused_with_a_sentence(folder: Path) -> None:
+    done = bullpen(folder / "fresh", "serve", "--port", str(free_port()), "--demo", "circus")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "circus" in done.stderr.splitlines()[-1]
+
+
+def test_migrating_says_what_it_did_and_then_that_there_is_nothing_to_do(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert "applied 0001" in output(data, "migrate")
+    assert output(data, "migrate") == "The database is up to date."
+
+
+def test_a_worker_needs_postgresql_and_says_so(tmp_path: Path) -> None:
+    done = bullpen(tmp_path / "data", "worker")
+    assert done.returncode == 1
+    assert "PostgreSQL" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_server_ends_well_when_it_is_asked_to(tmp_path: Path) -> None:
+    for how in (signal.SIGTERM, signal.SIGINT):
+        with serving(tmp_path / "data") as server:
+            assert server.stop(how) == 0
+
+
+def test_one_setting_runs_the_cast_on_another_model(tmp_path: Path) -> None:
+    (tmp_path / "project.yaml").write_text(PROJECT)
+    data = tmp_path / "data"
+    output(data, "apply", "project.yaml", "--model", "script:silent")
+    output(data, "token", "create", "--name", "Ruth", "--owner")
+    with serving(data):
+        (agent,) = json.loads(output(data, "agents", "--json"))["items"]
+    assert agent["model"] == "script:silent"

@@ -1,0 +1,152 @@
+"""What `bullpen apply` reads: files in, a checked project or a sentence out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bullpen.agents.files import MAX_BYTES, Project, read_project
+from bullpen.errors import Invalid, NotFound
+
+AGENT = "name: Ada\nmodel: script:x\n"
+
+
+def folder(tmp_path: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    return tmp_path
+
+
+def refusal(path: Path) -> Invalid:
+    with pytest.raises(Invalid) as caught:
+        read_project(path)
+    return caught.value
+
+
+def ids(project: Project) -> tuple[list[str | None], list[str | None]]:
+    return [agent.id for agent in project.agents], [space.id for space in project.spaces]
+
+
+def test_a_folder_gives_its_agents_by_file_name_and_its_spaces(tmp_path: Path) -> None:
+    project = read_project(
+        folder(
+            tmp_path,
+            {
+                "agents/ada.yaml": AGENT,
+                "agents/ben.yml": "id: benjamin\n" + AGENT,
+                "agents/cleo.json": '{"name": "Cleo", "model": "script:x", "maxSteps": 1}'.replace(
+                    ', "maxSteps": 1', ""
+                ),
+                "agents/dora.md": "---\n" + AGENT + "---\n\nYou are Dora.\n\n---\nStill you.\n",
+                "agents/README.md": "not an agent",
+                "agents/.hidden.yaml": "[",
+                "spaces.yaml": "- {id: general, members: [ada]}\n- {kind: dm, members: [benjamin, ada]}\n",
+            },
+        )
+    )
+    assert ids(project) == (["ada", "benjamin", "cleo", "dora"], ["general", "dm-ada-benjamin"])
+    assert project.agents[3].instructions == "You are Dora.\n\n---\nStill you."
+
+
+def test_a_single_file_holds_agents_and_spaces(tmp_path: Path) -> None:
+    file = tmp_path / "office.json"
+    file.write_text('{"agents": [{"id": "ada", "name": "Ada", "model": "script:x"}], "spaces": [{"id": "general"}]}')
+    assert ids(read_project(file)) == (["ada"], ["general"])
+
+
+def test_a_single_file_may_be_one_agent(tmp_path: Path) -> None:
+    (tmp_path / "ada.yaml").write_text(AGENT)
+    assert ids(read_project(tmp_path / "ada.yaml")) == (["ada"], [])
+
+
+def test_one_setting_runs_every_agent_on_another_model(tmp_path: Path) -> None:
+    path = folder(tmp_path, {"agents/ada.yaml": AGENT, "agents/ben.yaml": "name: Ben\n"})
+    assert [agent.model for agent in read_project(path, model="openai:x").agents] == ["openai:x", "openai:x"]
+
+
+def test_only_what_the_file_says_is_said(tmp_path: Path) -> None:
+    """So that the server chooses the rest, and applying again finds nothing changed."""
+    (agent,) = read_project(folder(tmp_path, {"agents/ada.yaml": AGENT})).agents
+    assert agent.model_dump(exclude_unset=True) == {"id": "ada", "name": "Ada", "model": "script:x"}
+
+
+def test_what_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no file or folder"):
+        read_project(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "content, field, problem",
+    [
+        ("model: script:x\n", "name", "is missing"),
+        (AGENT + "colour: red\n", "colour", "is not a known field"),
+        (AGENT + "limits: {maxSteps: 0}\n", "limits.maxSteps", "greater than or equal to 1"),
+        (AGENT + "tools: send_message\n", "tools", "valid list"),
+        (AGENT + "id: Ada!\n", "id", "lowercase"),
+        (AGENT + "id: dm-x\n", "id", "not starting with dm-"),
+        (AGENT + "blocks: {1: x}\n", "blocks.1", "in quotes"),
+        (AGENT + "description: 2026-01-01\n", "description", "a date; put it in quotes"),
+        (AGENT + "description: .nan\n", "description", "not a finite number"),
+        (AGENT + 'description: "\\ud800"\n', "description", "surrogate"),
+    ],
+)
+def test_a_complaint_names_the_file_and_the_field(tmp_path: Path, content: str, field: str, problem: str) -> None:
+    error = refusal(folder(tmp_path, {"agents/ada.yaml": content}))
+    assert "agents/ada.yaml" in error.message
+    assert problem in error.fields[field]
+
+
+@pytest.mark.parametrize(
+    "name, content, words",
+    [
+        ("office.yaml", "agents: [", "not valid YAML"),
+        ("office.yaml", "!!python/object/apply:os.system [id]", "not valid YAML"),
+        ("office.json", "{", "not valid JSON"),
+        ("office.yaml", "[" * 5_000, "not valid YAML|nested too deeply"),
+        ("office.json", "[" * 100_000, "nested too deeply|not valid JSON"),
+        ("office.yaml", "a: &a [*a]\nagents: *a\n", "too many values, or nests them too deeply"),
+        ("office.yaml", "hello", "holds no project"),
+        ("office.yaml", "", "holds no project"),
+        ("office.yaml", "agents: 1", "should be a list"),
+        ("office.yaml", "agents: [1]", "should be a mapping"),
+        ("office.yaml", "agents: []\ntools: []", "nothing else"),
+        ("office.yaml", "spaces: [{name: General}]", "cannot be used"),
+        ("office.yaml", "spaces: [{kind: dm, members: [ada]}]", "cannot be used"),
+        ("office.yaml", "spaces: [{kind: dm, id: dm-x-y, members: [ada, ben]}]", "cannot be used"),
+        ("office.yaml", "spaces: [{id: a}, {id: a}]", "have the same id"),
+        ("ada.md", "just text", "should begin with YAML"),
+        ("ada.md", "---\nname: Ada\ninstructions: x\n---\ny", "keep one"),
+        ("ada.txt", AGENT, "ends in .json, .md, .yaml, .yml"),
+        ("office.yaml", "x" * (MAX_BYTES + 1), "larger than"),
+    ],
+)
+def test_a_bad_file_is_refused_with_a_sentence(tmp_path: Path, name: str, content: str, words: str) -> None:
+    (tmp_path / name).write_text(content)
+    error = refusal(tmp_path / name)
+    assert name in error.message
+    with pytest.raises(Invalid, match=words):
+        raise error
+
+
+def test_a_few_lines_that_stand_for_a_billion_values_are_refused(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    (tmp_path / "bomb.yaml").write_text("\n".join(lines))
+    assert "too many values" in refusal(tmp_path / "bomb.yaml").message
+
+
+def test_twins_in_a_folder_are_named_both(tmp_path: Path) -> None:
+    error = refusal(folder(tmp_path, {"agents/ada.yaml": AGENT, "agents/ben.yaml": "id: ada\n" + AGENT}))
+    assert "agents/ada.yaml and agents/ben.yaml" in error.message
+
+
+def test_an_agent_in_a_language_we_do_not_read_is_not_passed_over(tmp_path: Path) -> None:
+    assert "ada.py cannot be read" in refusal(folder(tmp_path, {"agents/ada.py": "", "spaces.yaml": "[]"})).message
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ada.yaml").write_bytes(b"name: \xff\xfe")
+    assert "not UTF-8" in refusal(tmp_path / "ada.yaml").message

@@ -1,0 +1,82 @@
+"""Fixtures for every test.
+
+`store` is an open, migrated store on a fresh database; `database` the same, unopened. Both come once for SQLite and
+once for PostgreSQL, so a test that asks for one of them runs on both. `empty_database` is one without any tables.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from bullpen.storage.store import Store
+from tests.databases import (
+    KINDS,
+    Database,
+    drop,
+    make_postgres_template,
+    make_sqlite_template,
+    postgres_database,
+    sqlite_database,
+)
+from tests.postgres import PostgresServer, started, why_absent
+
+pytest_plugins = ["tests.proofs"]
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """One server per test process, with a migrated template database. Started when the first test asks for it."""
+    if reason := why_absent():
+        if os.environ.get("CI"):
+            pytest.fail(f"CI tests both databases, but {reason}.")
+        pytest.skip(reason)
+    with started() as server:
+        make_postgres_template(server, tmp_path_factory.mktemp("backups"))
+        yield server
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_sqlite_template(tmp_path_factory.mktemp("template"))
+
+
+@pytest.fixture(params=KINDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A fresh, migrated database that nobody has opened."""
+    if request.param == "sqlite":
+        yield sqlite_database(tmp_path / "data", request.getfixturevalue("sqlite_template"))
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    made = postgres_database(server, tmp_path / "data")
+    yield made
+    drop(server, made)
+
+
+@pytest.fixture(params=KINDS)
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database without tables."""
+    if request.param == "sqlite":
+        yield sqlite_database(tmp_path / "data", None)
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    made = postgres_database(server, tmp_path / "data", template="template1")
+    yield made
+    drop(server, made)
+
+
+@pytest.fixture
+def database_url(database: Database) -> str:
+    return database.url
+
+
+@pytest.fixture
+async def store(database: Database) -> AsyncIterator[Store]:
+    """An open store on a fresh, migrated database. On SQLite a body that waits while it has the turn fails."""
+    made = database.store()
+    await made.open()
+    yield made
+    await made.close()

@@ -1,0 +1,84 @@
+"""Documents say what is true."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.docs import documents
+from tests.docs.documents import ROOT, Mention
+
+MENTIONS = list(dict.fromkeys(documents.mentions()))
+# Written in two parts, so that this file may be committed itself.
+HOSTS = [
+    "pypi" + ".org",
+    "python" + "hosted.org",
+    "npm" + "js.org",
+    "npm" + "js.com",
+    "yarn" + "pkg.com",
+    "crates" + ".io",
+]
+
+
+@pytest.mark.parametrize("mention", MENTIONS, ids=str)
+def test_documents_name_only_files_that_exist(mention: Mention) -> None:
+    file = mention.file()
+    assert file is not None, f"{mention}: there is no such file"
+    if mention.name is not None:
+        tree = ast.parse(file.read_text())
+        names = {getattr(node, "name", None) or getattr(node, "id", None) for node in ast.walk(tree)}
+        assert mention.name in names, f"{mention}: there is no such name in it"
+
+
+def test_there_are_documents_to_check() -> None:
+    assert len(documents.documents()) > 20
+    assert len(MENTIONS) > 60
+
+
+def test_no_committed_file_names_a_registry_host() -> None:
+    found = []
+    for path in documents.committed():
+        content = path.read_bytes()
+        found += [f"{path.relative_to(ROOT)} names {host}" for host in HOSTS if host.encode() in content]
+    assert not found, "\n".join(found)
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    start = ROOT / "docs" / "index.md"
+    seen, waiting = {start}, [start]
+    while waiting:
+        page = waiting.pop()
+        for mention in documents.mentions():
+            file = mention.file()
+            if mention.document == page and file is not None and file.suffix == ".md":
+                resolved = Path(file).resolve()
+                if resolved not in seen:
+                    seen.add(resolved)
+                    waiting.append(resolved)
+    missing = [str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md")) if page not in seen]
+    assert not missing, "no page links to: " + ", ".join(missing)
+
+
+def test_every_package_has_a_page_of_its_name() -> None:
+    packages = {path.parent.name for path in documents.SOURCE.glob("*/__init__.py")}
+    pages = {path.stem for path in (ROOT / "docs" / "internals").glob("*.md")}
+    assert packages - pages == set(), "docs/internals/ lacks a page for these"
+    assert pages - packages == {"path"}, "docs/internals/ has a page for what does not exist"
+
+
+def test_the_notes_for_machine_contributors_stay_short() -> None:
+    assert len((ROOT / "AGENTS.md").read_text().splitlines()) < 60
+
+
+def test_decisions_are_numbered_listed_and_one_screen_long() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+    index = (ROOT / "docs" / "decisions" / "index.md").read_text()
+    assert [int(page.name[:4]) for page in pages] == list(range(1, len(pages) + 1))
+    for page in pages:
+        text = page.read_text()
+        assert f"({page.name})" in index, f"{page.name} is not in the index"
+        assert len(text.splitlines()) <= 45, f"{page.name} is longer than a screen"
+        for heading in ("Question", "Choice", "Why", "Given up", "Would change"):
+            assert f"**{heading}.**" in text, f"{page.name} does not say: {heading}"

@@ -1,0 +1,65 @@
+"""requirements.lock holds exactly what the dependencies resolve to now."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.docs.documents import ROOT
+
+Pins = dict[str, set[str]]
+EXPORT = ["--frozen", "--quiet", "--no-emit-project", "--no-annotate", "--no-header", "--all-extras", "--all-groups"]
+
+
+def find_uv() -> str | None:
+    local = ROOT / ".uv" / "bin" / "uv"
+    return os.environ.get("UV") or shutil.which("uv") or (str(local) if local.exists() else None)
+
+
+def pins(text: str) -> Pins:
+    """`name==version ; marker` → the hashes of its files."""
+    found: Pins = {}
+    current: set[str] = set()
+    for line in text.splitlines():
+        if match := re.match(r"\s+--hash=(\S+)", line):
+            current.add(match[1])
+        elif line.strip():
+            current = found.setdefault(line.removesuffix("\\").strip(), set())
+    return found
+
+
+def resolve_anew(uv: str, folder: Path) -> Pins:
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    printed = ""
+    for command in ([uv, "lock", "--quiet"], [uv, "export", *EXPORT]):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            explain = f"uv could not resolve: {done.stderr.strip()}"
+            pytest.fail(explain) if os.environ.get("CI") else pytest.skip(explain)
+        printed = done.stdout
+    return pins(printed)
+
+
+def test_the_lock_is_what_the_dependencies_resolve_to(tmp_path: Path) -> None:
+    uv = find_uv()
+    if uv is None:
+        assert not os.environ.get("CI"), "CI runs everything through uv, yet it cannot be found"
+        pytest.skip("uv is not available (run through `make test`)")
+    locked = pins((ROOT / "requirements.lock").read_text())
+    resolved = resolve_anew(uv, tmp_path)
+    assert sorted(resolved) == sorted(locked), "run `make lock`"
+    # An index may offer fewer files than the one the lock was made with, but never one that the lock does not know.
+    strange = [name for name, hashes in resolved.items() if not hashes or not hashes <= locked[name]]
+    assert strange == [], "files whose hashes are not in requirements.lock"
+
+
+def test_the_lock_pins_every_file_and_names_no_host() -> None:
+    text = (ROOT / "requirements.lock").read_text()
+    assert "://" not in text
+    assert "--index" not in text
+    assert all("==" in name and hashes for name, hashes in pins(text).items())

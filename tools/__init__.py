@@ -1,0 +1,1 @@
+"""Programs that look at this repository: never shipped, run through the Makefile."""

@@ -1,0 +1,299 @@
+"""`make reference`: write docs/reference/ from the code, so that it says what is true.
+
+Settings, errors, events, HTTP and commands are read from where they are defined. What the code does not say of itself (what
+an event means to a reader) stands here, in tables that must be complete: a name that is missing, or one too
+many, stops the program. tests/docs/test_reference.py compares the files with what this would write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bullpen.api.errors import STATUS
+from bullpen.api.server import build
+from bullpen.cli.arguments import parser
+from bullpen.errors import BullpenError
+from bullpen.settings import Settings
+from bullpen.wire.events import LIVE_EVENTS, RESET, STORED_EVENTS
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "reference"
+NOTE = "<!-- Written by `make reference` from the code. Change the code, or tools/reference.py, and run it again. -->"
+
+Row = tuple[str, ...]
+
+
+def table(head: Row, rows: Sequence[Row]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def page(title: str, *parts: str) -> str:
+    return "\n\n".join([NOTE, f"# {title}", *(part.strip() for part in parts)]) + "\n"
+
+
+def complete(what: str, said: Mapping[str, Any], known: Sequence[str]) -> None:
+    missing, extra = sorted(set(known) - set(said)), sorted(set(said) - set(known))
+    if missing or extra:
+        raise SystemExit(f"tools/reference.py, {what}: not described: {missing}; described but not there: {extra}")
+
+
+# ── settings ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SETTINGS = {
+    "host": "Address to listen on.",
+    "port": "Port to listen on; 0 takes a free one.",
+    "data": "The data folder: database, lock, socket, backups.",
+    "database_url": "`sqlite:///path` or `postgresql://…`. Empty: `bullpen.db` in the data folder. Also read from `DATABASE_URL`.",
+    "url": "Where commands find a server.",
+    "token": "What commands show to that server. Empty: they use the socket in the data folder.",
+    "model": "When set, agents loaded from files run on this model instead of their own.",
+    "log_level": "How much is logged: debug, info, warning, error.",
+    "engine.lease_seconds": "How long a driver may be silent before another takes its thread over (PostgreSQL); half of it is the pause between sweeps.",
+    "engine.concurrent_runs": "How many threads one process drives at once.",
+    "engine.group_wait_seconds": "How long an agent waits for the one before it, when one message woke several.",
+    "limits.chain_depth": "How deep agents may wake each other; an agent's own `maxChainDepth` comes first.",
+    "limits.body_bytes": "The largest request body.",
+    "limits.calls_per_step": "How many tool calls of one answer are carried out; the rest become errors.",
+}
+
+
+def settings_page() -> str:
+    rows = list(_settings(Settings, ""))
+    complete("SETTINGS", SETTINGS, [name for name, _ in rows])
+    return page(
+        "Settings",
+        "In rising order of authority: defaults, `bullpen.toml` in the working folder, `bullpen.toml` in the data folder, a "
+        "`.env` file, the environment, the command line. In a file, `engine.lease_seconds` is `lease_seconds` under "
+        "`[engine]`. A name that nobody knows is refused, since a misspelt limit is worse than none.",
+        table(
+            ("setting", "environment", "default", "meaning"),
+            [
+                (
+                    f"`{name}`",
+                    f"`BULLPEN_{name.upper().replace('.', '__')}`",
+                    f"`{value}`" if value != "" else "",
+                    SETTINGS[name],
+                )
+                for name, value in rows
+            ],
+        ),
+    )
+
+
+def _settings(group: type[Any], prefix: str) -> Iterator[tuple[str, object]]:
+    for field in dataclasses.fields(group):
+        if field.default is dataclasses.MISSING:
+            yield from _settings(type(getattr(Settings(), field.name)), f"{field.name}.")
+        else:
+            yield prefix + field.name, field.default
+
+
+# ── errors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ERRORS = {
+    "RequestError": "The request cannot be carried out as it is; the sentence says what to change.",
+    "NotFound": "There is no such thing, or it is hidden from you. The two are the same on purpose.",
+    "Unauthenticated": "No token came with the request, or one that the server does not know. Make one with `bullpen token create`.",
+    "Forbidden": "You may see the thing, and not do this to it. Ask the owner for the grant that the sentence names.",
+    "Invalid": "The content is wrong; `fields` says what about which field.",
+    "TooLarge": "The body is over `limits.body_bytes`.",
+    "Conflict": "It contradicts what is there already. Load again, then decide.",
+    "AlreadyExists": "The id is taken; choose another, or change what is there.",
+    "RunAlreadyFinished": "The run is over and cannot be cancelled. Post a message to start another.",
+    "ToolError": "A tool could not do what was asked. The agent reads it as the result of its call.",
+    "ToolFailed": "The tool tried, and it is over.",
+    "BadArguments": "The arguments do not fit the tool's schema; the agent may try again with others.",
+    "ModelError": "The model's provider failed.",
+    "ModelUnavailable": "It did not answer; it is asked again a few times, then the run fails with this as its reason.",
+    "ModelRefused": "It will not answer this; the run fails.",
+    "Fenced": "Another worker drives this thread by now, so this one stopped writing. Nothing to do.",
+    "CannotStart": "The command or server cannot go on until its operator changes something; exit code 1.",
+    "Unavailable": "The database cannot be used just now; the sentence says whether anything was changed. Try again (`Retry-After`).",
+    "DiskFull": "The disk of the database is full: nothing was changed, and reading goes on. Make room; work resumes by itself.",
+    "RetryTransaction": "The database asked for the same transaction too many times. Try again in a moment (`Retry-After`).",
+    "Broken": "An invariant does not hold: our bug. Please report it with the log.",
+}
+
+
+def error_classes(root: type[BullpenError] = BullpenError) -> Iterator[type[BullpenError]]:
+    """Every class below the root, parents first."""
+    for child in root.__subclasses__():
+        yield child
+        yield from error_classes(child)
+
+
+def errors_page() -> str:
+    classes = list(error_classes())
+    complete("ERRORS", ERRORS, [kind.__name__ for kind in classes])
+    rows = [(f"`{kind.code}`", str(STATUS[kind]), kind.__name__, ERRORS[kind.__name__]) for kind in classes]
+    return page(
+        "Errors",
+        "Every error answer has one shape, and the Python client raises the same class again:",
+        '```json\n{"error": {"code": "invalid", "message": "A sentence that says what to do.", "fields": {"text": "is missing"}}}\n```',
+        "Branch on the code; show the message. Classes without a request behind them (tools, models, start-up) have a status for "
+        "the case that they reach the API all the same.",
+        table(("code", "status", "class", "what it means, and what to do"), rows),
+    )
+
+
+# ── events ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+STORED = {
+    "message_created": ("message", "Somebody said something, or a tool's card appeared."),
+    "message_updated": ("message", "Its author changed the text, or a card got its result."),
+    "message_deleted": ("message", "Its author took it back; its number stays, its text is empty."),
+    "reaction_added": ("reaction", "A member reacted: `messageId`, `memberId`, `emoji`."),
+    "reaction_removed": ("reaction", "A member took a reaction back."),
+    "member_joined": ("member", "A person or an agent is a member from now on."),
+    "member_left": ("member", "They are no longer one."),
+    "space_created": ("space", "There is a new space."),
+    "space_updated": ("space", "Its name, policy or options changed."),
+    "agent_created": ("agent", "There is a new agent. For owners."),
+    "agent_updated": ("agent", "Its definition changed. For owners."),
+    "agent_deleted": ("", "It is gone; its messages stay. For owners."),
+    "run_started": ("run", "An agent woke up; `run.trigger` says what for."),
+    "run_finished": ("run", "It rests again: `outcome`, `stopReason`, and for silence the reason."),
+    "tool.started": ("call", "A tool call was written down and is about to be carried out."),
+    "tool.done": ("call", "It has its result."),
+    "tool.error": ("call", "It has an error for its result."),
+    "tool.requires_action": ("call", "It waits for somebody. (To come, with pending calls.)"),
+    "pending_resolved": ("call", "Somebody answered it. (To come.)"),
+    "task_fired": ("task", "A schedule was due. (To come, with tasks.)"),
+    "chain_stopped": ("chain", "Agents answered each other up to the limit; nobody else was woken."),
+}
+LIVE = {
+    "agent_typing": "An agent is thinking in this space.",
+    "agent_done": "It no longer is.",
+    "message_streaming": "A message that an agent is writing, so far. `message_created` follows when it is sent.",
+    "tool.streaming": "The arguments of a call, so far.",
+    "presence": "Who is there. (To come, with the page.)",
+}
+
+
+def events_page() -> str:
+    complete("STORED", STORED, sorted(STORED_EVENTS))
+    complete("LIVE", LIVE, sorted(LIVE_EVENTS))
+    return page(
+        "Events",
+        "`GET /api/events?spaceId=&runId=&after=` is a `text/event-stream`. Each `data:` is one JSON object with `type`, `at`, "
+        "`spaceId`, `agentId` and `runId` where they apply, and the noun under its own name. A comment keeps the line open.",
+        "## Stored",
+        "Written with the change they tell of, and replayed. Their `id:` is the cursor: come back with it as `Last-Event-ID` or "
+        "`after` and go on where you were. Without a cursor the stream begins now; whatever commits after the response "
+        "headers is delivered.",
+        table(
+            ("type", "carries", "meaning"),
+            [(f"`{name}`", f"`{noun}`" if noun else "", text) for name, (noun, text) in STORED.items()],
+        ),
+        "## Live",
+        "Shown to whoever follows at that moment. Never stored, never replayed, without an `id:`.",
+        table(("type", "meaning"), [(f"`{name}`", text) for name, text in LIVE.items()]),
+        f"## `{RESET}`",
+        "Your cursor is too old, from another database, or no cursor at all. Load what you show again, and go on from here.",
+    )
+
+
+# ── HTTP ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def http_page() -> str:
+    described = build(None).openapi()
+    rows = []
+    for path, item in described["paths"].items():
+        for method, operation in item.items():
+            summary = operation.get("summary", "").capitalize() + "."
+            says = operation.get("description", summary).strip().split("\n\n")[0]
+            good = ", ".join(code for code in operation["responses"] if code.startswith("2"))
+            rows.append(
+                (f"`{method.upper()}`", f"`{path}`", _takes(operation, described), good, " ".join(says.split()))
+            )
+    return page(
+        "HTTP",
+        "JSON in and out, under `/api`. Send `Authorization: Bearer <token>`. Field names are camelCase; snake_case is understood too. "
+        "Lists answer `{items, next?}` and take `limit` (50, at most 200) and `cursor`. A running server describes itself in full "
+        "at `/openapi.json` and `/docs`. When something is wrong, see [errors](errors.md).",
+        table(("method", "path", "takes", "answers", "what it does"), rows),
+    )
+
+
+def _takes(operation: Mapping[str, Any], described: Mapping[str, Any]) -> str:
+    """`?limit&cursor` for the query, `{text, replyTo?}` for the body."""
+    parts = []
+    query = [found["name"] for found in operation.get("parameters", []) if found["in"] == "query"]
+    if query:
+        parts.append("`?" + "&".join(query) + "`")
+    if "requestBody" in operation:
+        reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        body = described["components"]["schemas"][reference.rpartition("/")[2]]
+        needed = set(body.get("required", []))
+        parts.append("`{" + ", ".join(name if name in needed else f"{name}?" for name in body["properties"]) + "}`")
+    return " ".join(parts)
+
+
+# ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def commands_page() -> str:
+    parts = []
+    for name, command in _subcommands(parser()):
+        rows = [
+            (f"`{' '.join(part for part in (_spelt(action), _placeholder(action)) if part)}`", action.help or "")
+            for action in command._actions
+            if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+        ]
+        parts.append(f"## `bullpen {name}`")
+        parts.append(command.description or "")
+        parts.append(table(("option", "meaning"), rows))
+    return page(
+        "Commands",
+        "Exit code 0 means success; anything else comes with a sentence on stderr. Commands that talk to a server use "
+        "`BULLPEN_URL` and `BULLPEN_TOKEN`, or, without a token, the socket in the data folder of a server on this machine.",
+        *parts,
+    )
+
+
+def _subcommands(top: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in top._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                deeper = [(f"{name} {inner}", found) for inner, found in _subcommands(command)]
+                yield from deeper or [(name, command)]
+
+
+def _spelt(action: argparse.Action) -> str:
+    return ", ".join(action.option_strings)
+
+
+def _placeholder(action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return ""
+    if action.choices:
+        return "|".join(map(str, action.choices))
+    return str(action.metavar or action.dest.upper())
+
+
+# ── all of them ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PAGES = {
+    "settings.md": settings_page,
+    "errors.md": errors_page,
+    "events.md": events_page,
+    "http.md": http_page,
+    "commands.md": commands_page,
+}
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name, write in PAGES.items():
+        (FOLDER / name).write_text(write())
+        print(f"docs/reference/{name}")
+
+
+if __name__ == "__main__":
+    main()
