@@ -15,11 +15,11 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import uvicorn
 
@@ -38,17 +38,19 @@ from bullpen.llm.models import Models
 from bullpen.runs import loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
-from bullpen.storage import Store, Transaction
-from bullpen.storage import migrations
+from bullpen.storage import Store, Transaction, migrations
 from bullpen.storage.sqlite import SqliteStore
 from bullpen.threads import actions as threads
 from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools.registry import Registry
+from bullpen.tools.types import Tool
 from bullpen.wire.requests import ApplyProject, CreateAgent
 
 logger = logging.getLogger("bullpen")
 
 SHUTDOWN_SECONDS = 5
+
+Families: TypeAlias = Mapping[str, Sequence[Tool]]
 
 
 def open_store(settings: Settings) -> Store:
@@ -62,14 +64,14 @@ def open_store(settings: Settings) -> Store:
 
 
 class Office:
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: Store, families: Families = FAMILIES) -> None:
         self.settings = settings
         self.store = store
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.signals = self._signals()
         self.feed = Feed(store, self.signals, spaces.readable)
         self.engine = self._engine()
-        self.registry = Registry(FAMILIES)
+        self.registry = Registry(families)
         self.models = Models(settings.data / "scripts")
         self.world = loop.World(
             store, self.feed, self.models, self.registry, settings, self.owner, teaching=self._teaching()
@@ -163,13 +165,18 @@ def demo_path(name: str) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def office(settings: Settings, *, drive: bool = True) -> AsyncIterator[Office]:
-    """An open office: schema up to date, followers served and, with `drive`, agents at work."""
-    store = open_store(settings)
+async def office(
+    settings: Settings, *, drive: bool = True, store: Store | None = None, families: Families = FAMILIES
+) -> AsyncIterator[Office]:
+    """An open office: schema up to date, followers served and, with `drive`, agents at work.
+
+    Tests bring a `store` that they watch, and tools of their own.
+    """
+    store = store or open_store(settings)
     await store.open()
     try:
         await migrations.migrate(store, settings.backups)
-        opened = Office(settings, store)
+        opened = Office(settings, store, families)
         await opened.signals.start()
         await opened.feed.start()
         if drive:
@@ -209,6 +216,10 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         print(f"Bullpen is ready on {self._url}", flush=True)
+        if sys.stdout.isatty():
+            command = os.path.relpath(sys.argv[0])
+            print(f'  say something   {command} send general "Hello, everyone"')
+            print(f"  watch           {command} follow", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._office.feed.stop()
@@ -231,6 +242,7 @@ async def serve(settings: Settings, *, demo: str | None = None) -> None:
             door,
             log_config=None,
             access_log=False,
+            interface="asgi3",
             lifespan="off",
             proxy_headers=False,
             server_header=False,
@@ -302,7 +314,9 @@ def _listen_locally(path: Path) -> socket.socket | None:
 async def worker(settings: Settings) -> None:
     """One more process that drives threads, until it is told to stop. Needs PostgreSQL."""
     if not settings.on_postgres:
-        raise CannotStart("`bullpen worker` needs PostgreSQL: set DATABASE_URL. On SQLite the server does all the work.")
+        raise CannotStart(
+            "`bullpen worker` needs PostgreSQL: set DATABASE_URL. On SQLite the server does all the work."
+        )
     _log(settings)
     stop = asyncio.Event()
     loop_ = asyncio.get_running_loop()

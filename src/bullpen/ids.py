@@ -15,17 +15,25 @@ from time import time_ns
 
 CHOSEN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 
-_lock = threading.Lock()
-_last = 0
+
+class _Rising:
+    """Numbers that strictly rise: milliseconds, and within one a count."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def take(self) -> int:
+        with self._lock:
+            self._last = max((time_ns() // 1_000_000) << 16, self._last + 1)
+            return self._last
+
+
+_rising = _Rising()
 
 
 def _stem() -> str:
-    global _last
-    with _lock:
-        stamp = (time_ns() // 1_000_000) << 16
-        _last = stamp if stamp > _last else _last + 1
-        head = _last
-    return b32hexencode(head.to_bytes(8, "big") + os.urandom(8))[:26].decode().lower()
+    return b32hexencode(_rising.take().to_bytes(8, "big") + os.urandom(8))[:26].decode().lower()
 
 
 def message() -> str:

@@ -18,6 +18,8 @@ from typing import Any
 
 from bullpen.errors import CannotStart
 
+DATA = Path("bullpen-data")
+
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
@@ -37,7 +39,7 @@ class LimitSettings:
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
-    data: Path = Path("bullpen-data")
+    data: Path = DATA
     database_url: str = ""
     url: str = "http://127.0.0.1:8420"
     token: str = ""
@@ -70,7 +72,7 @@ class Settings:
         return self.database_url.startswith(("postgresql://", "postgres://"))
 
 
-_GROUPS = {"engine": EngineSettings, "limits": LimitSettings}
+_GROUPS: Mapping[str, type[EngineSettings] | type[LimitSettings]] = {"engine": EngineSettings, "limits": LimitSettings}
 # The same thing under the name people already have in their environment.
 _PLAIN_NAMES = {"DATABASE_URL": "database_url"}
 
@@ -82,7 +84,7 @@ def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) ->
     from_env = _from_environment(env)
     merged: dict[str, Any] = {}
     _merge(merged, _read_toml(Path("bullpen.toml")))
-    data = said.get("data") or from_env.get("data") or merged.get("data") or Settings.data
+    data = said.get("data") or from_env.get("data") or merged.get("data") or DATA
     _merge(merged, _read_toml(Path(data) / "bullpen.toml"))
     _merge(merged, from_env)
     _merge(merged, said)
@@ -103,8 +105,8 @@ def _build(merged: Mapping[str, Any]) -> Settings:
     return settings
 
 
-def _convert(group: type, name: str, value: Any) -> Any:
-    kinds = {f.name: type(f.default) for f in fields(group)}
+def _convert(group: Any, name: str, value: Any) -> Any:
+    kinds: dict[str, Any] = {f.name: type(f.default) for f in fields(group)}
     if group is Settings:
         kinds["data"] = Path
     if name not in kinds:

@@ -48,7 +48,9 @@ async def create_token(
 ) -> tuple[Token, str]:
     """A token and its value, which is shown this once. The caller has checked that the holder exists."""
     if (person_id is None) == (agent_id is None):
-        raise Invalid("A token belongs to one person or to one agent.", fields={"agentId": "say one of agentId, personId"})
+        raise Invalid(
+            "A token belongs to one person or to one agent.", fields={"agentId": "say one of agentId, personId"}
+        )
     value = PREFIX + secrets.token_urlsafe(32)
     kind = "tools" if tools is not None else "agent" if agent_id is not None else await _kind_of(tx, person_id or "")
     token = Token(

@@ -28,7 +28,9 @@ _TOKEN_COLUMNS = (
     tokens.c.created_at,
 )
 _SELECT_HOLDER = Statement(
-    select(tokens.c.kind, tokens.c.person_id, tokens.c.agent_id, func.coalesce(people.c.name, agents.c.name), people.c.role)
+    select(
+        tokens.c.kind, tokens.c.person_id, tokens.c.agent_id, func.coalesce(people.c.name, agents.c.name), people.c.role
+    )
     .select_from(
         tokens.outerjoin(people, people.c.id == tokens.c.person_id).outerjoin(
             agents, (agents.c.id == tokens.c.agent_id) & agents.c.deleted_at.is_(None)

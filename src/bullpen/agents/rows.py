@@ -42,9 +42,9 @@ _SELECT_DEFINITION = Statement(
     )
 )
 _TAKEN = Statement(
-    select(agents.c.id).where(agents.c.id == bindparam("id")).union_all(
-        select(people.c.id).where(people.c.id == bindparam("id"))
-    )
+    select(agents.c.id)
+    .where(agents.c.id == bindparam("id"))
+    .union_all(select(people.c.id).where(people.c.id == bindparam("id")))
 )
 _SELECT_NAMES = Statement(
     select(agents.c.id, agents.c.name)

@@ -14,13 +14,15 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.errors import NotFound
+from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
+from bullpen.inbox.types import Cause
 from bullpen.memory import actions as memory
 from bullpen.memory import rows as memory_rows
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
-from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, UpdateAgent
+from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, TriggerAgent, UpdateAgent
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
 
@@ -96,6 +98,20 @@ async def list_inbox(id: str, caller: Caller, office: Office, limit: Limit = 50,
         ]
 
     return page(await office.store.read(body), limit, lambda item: item["id"])
+
+
+@router.post("/{id}/trigger", status_code=202)
+async def trigger_agent(id: str, request: TriggerAgent, caller: Caller, office: Office) -> Response:
+    """Wake the agent because something happened outside. It gets the payload as data, in no space."""
+    access.authorize(caller, "manage_agents")
+    cause = Cause(caller.kind, caller.id, access.written(caller.grants))
+    payload = {"serviceName": request.service_name, "payload": request.payload}
+
+    async def body(tx: Transaction) -> str:
+        agent = await agents.get(tx, id)
+        return await inbox.deliver_trigger(tx, id, agent.scope, payload, cause)
+
+    return answer({"itemId": await office.store.transact(body)}, 202)
 
 
 def _owns(caller: Principal, agent_id: str) -> None:

@@ -87,7 +87,9 @@ async def _change_space(tx: Transaction, there: Space, request: CreateSpace, cal
     if there.kind == "dm":
         return False
     wake = space_rules.wake(there.kind, request.wake, main=there.main)
-    differing: dict[str, Any] = {} if wake == there.wake else {"wake": WakeRequest(people=wake.people, agents=wake.agents)}
+    differing: dict[str, Any] = (
+        {} if wake == there.wake else {"wake": WakeRequest(people=wake.people, agents=wake.agents)}
+    )
     for name in ("name", "private", "trigger", "folder", "provider", "model", "timezone", "bridge"):
         wanted = getattr(request, name)
         if wanted is not None and wanted != getattr(there, name):

@@ -67,11 +67,9 @@ async def follow_events(
     after: Annotated[str | None, Query(max_length=200)] = None,
     last_event_id: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """What happens, as it happens. `Last-Event-ID` (or `after`) goes on from there; without it the stream starts now."""
+    """What happens, as it happens. `Last-Event-ID` (or `after`) goes on from there; without, the stream starts now."""
     if space_id is not None:
         room = await office.store.read(lambda tx: spaces.readable_room(tx, caller, space_id))
         space_id = room.id
-    follower, chunks = await office.feed.follow(
-        caller, space_id=space_id, run_id=run_id, after=last_event_id or after
-    )
+    follower, chunks = await office.feed.follow(caller, space_id=space_id, run_id=run_id, after=last_event_id or after)
     return EventStream(follower, chunks)

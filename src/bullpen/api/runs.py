@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
@@ -11,7 +11,7 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer
 from bullpen.errors import Forbidden, NotFound
-from bullpen.runs import actions, rows
+from bullpen.runs import actions, rows, trace
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
@@ -20,7 +20,6 @@ from bullpen.wire import RunMessage
 from bullpen.wire.nouns import RunStatus
 
 router = APIRouter(prefix="/runs", route_class=CappedRoute, tags=["runs"])
-
 
 
 @router.get("", response_model=Page[WireRun])
@@ -93,6 +92,18 @@ def _may_look_inside(caller: Principal, run: Run) -> None:
         raise Forbidden("The journal of a run is for owners and for the agent itself.")
 
 
+@router.get("/{id}/trace")
+async def get_trace(id: str, caller: Caller, office: Office) -> Response:
+    """The run as a tree of spans: run, step, tool."""
+
+    async def body(tx: Transaction) -> list[dict[str, Any]]:
+        run = await _get(tx, caller, id)
+        _may_look_inside(caller, run)
+        return trace.spans(run, await rows.select_entries(tx, id))
+
+    return answer({"spans": await office.store.read(body)})
+
+
 @router.post("/{id}/cancel", response_model=WireRun)
 async def cancel_run(id: str, caller: Caller, office: Office) -> Response:
     """Ask for it to stop. It ends at the next safe place, with status `cancelled`."""
@@ -106,5 +117,3 @@ async def cancel_run(id: str, caller: Caller, office: Office) -> Response:
     run = await office.store.transact(body)
     office.signals.cancel(id)
     return answer(rows.on_the_wire(run))
-
-

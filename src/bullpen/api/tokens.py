@@ -34,7 +34,7 @@ async def list_people(caller: Caller, office: Office) -> Response:
 
 
 async def _issuer(request: CreateToken, http: Request, office: Office) -> Principal:
-    """Tokens are made by owners. Whoever holds the machine may claim an office that has none yet, by a name of theirs."""
+    """Tokens are made by owners. Whoever holds the machine may claim an office that has no owner yet."""
     if request.owner:
         if not http.scope.get(LOCAL):
             raise Forbidden("Owner tokens are made on the machine itself: `bullpen token create --owner`.")

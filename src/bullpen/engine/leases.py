@@ -80,7 +80,7 @@ async def claim(tx: Transaction, thread_id: str, epoch: int, *, owner: str, mill
 
 
 async def check(tx: Transaction, lease: Lease) -> None:
-    """First statement of every transaction of a run. Takes the lease row's lock: see the lock order in storage/store.py."""
+    """First statement of every transaction of a run. Locks the lease row: see the lock order in storage/store.py."""
     row = await tx.one(_LOCK_TOKEN, thread_id=lease.thread_id)
     if row is None or row[0] != lease.token:
         raise Fenced(f"Thread {lease.thread_id} is driven by somebody else now; this driver stops.")

@@ -8,6 +8,7 @@ drives, and idle ones with an item that is due, are nudged again. Exceptions of 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -19,7 +20,8 @@ from bullpen.settings import EngineSettings
 from bullpen.storage import Row, Statement, Store, Transaction
 from bullpen.storage.statements import now_millis
 from bullpen.storage.store import RetryTransaction
-from bullpen.storage.tables import inbox_items, leases as leases_table, threads
+from bullpen.storage.tables import inbox_items, threads
+from bullpen.storage.tables import leases as leases_table
 
 logger = logging.getLogger("bullpen.engine")
 
@@ -62,11 +64,13 @@ class Worker:
         return int(self.settings.lease_seconds * 1000)
 
     async def drive_one(self, thread_id: str, epoch: int) -> None:
-        """Drive a thread until it rests. Never raises: what goes wrong here is told to the run, or left to the sweep."""
-        assert self.drive is not None and self.give_up is not None
+        """Drive a thread until it rests. Never raises: what goes wrong is told to the run, or left to the sweep."""
+        assert self.drive is not None
+        assert self.give_up is not None
         self.driving.add(thread_id)
         try:
-            while (wait := await self.drive(thread_id, epoch)) is not None:
+            # Another process may hold the lease; only time ends that.
+            while (wait := await self.drive(thread_id, epoch)) is not None:  # noqa: ASYNC110
                 await asyncio.sleep(wait)
         except Fenced as error:
             logger.info("%s", error)
@@ -94,10 +98,8 @@ class Worker:
     async def sweep_forever(self, nudge: Callable[[Transaction, str, int], Awaitable[None]]) -> None:
         while True:
             await self._survive(lambda tx: self.sweep(tx, nudge))
-            try:
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._sweep_now.wait(), self.settings.lease_seconds / 2)
-            except TimeoutError:
-                pass
             self._sweep_now.clear()
 
     async def sweep(self, tx: Transaction, nudge: Callable[[Transaction, str, int], Awaitable[None]]) -> None:

@@ -11,6 +11,7 @@ between its cursor and the pump's place from the table. State and events live in
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -167,15 +168,15 @@ class Feed:
     async def _run(self) -> None:
         # On SQLite every commit is in this process, so a wake-up cannot be lost and there is nothing to poll for.
         poll = POLL_SECONDS if self._store.shared else None
+        pause = HIDDEN_SECONDS
         while True:
-            hidden = await self.pump()
-            if hidden:
-                await asyncio.sleep(HIDDEN_SECONDS)
+            if await self.pump():
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 0.1)  # a transaction that stays open for long is not worth a busy loop
                 continue
-            try:
+            pause = HIDDEN_SECONDS
+            with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), poll)
-            except TimeoutError:
-                pass
             self._wake.clear()
 
     async def _beat(self) -> None:
@@ -225,7 +226,7 @@ class Feed:
                 follower.readable[space_id] = space_id in found
 
     async def _reconsider(self, space_id: str) -> None:
-        """Membership changed: whoever could read before hears of this one event still, and is asked about anew after."""
+        """Membership changed: ask anew about whoever could read before."""
         for follower in self._followers:
             could = follower.readable.pop(space_id, False)
             if could:
@@ -300,7 +301,11 @@ class Feed:
 
 
 def _live_chunk(frame_: dict[str, Any]) -> bytes:
-    shown = {k: v for k, v in frame_.items() if k not in {"audience", "key", "last", "type", "spaceId", "agentId", "runId", "at"}}
+    shown = {
+        k: v
+        for k, v in frame_.items()
+        if k not in {"audience", "key", "last", "type", "spaceId", "agentId", "runId", "at"}
+    }
     data = actions.body(
         frame_["type"],
         frame_["at"],

@@ -83,9 +83,7 @@ async def select_after(tx: Transaction, place: Place, limit: int) -> list[Stored
 
 
 async def select_between(tx: Transaction, place: Place, last: Place, limit: int) -> list[StoredEvent]:
-    found = await tx.all(
-        _SELECT_BETWEEN, xid=place.xid, id=place.id, last_xid=last.xid, last_id=last.id, limit=limit
-    )
+    found = await tx.all(_SELECT_BETWEEN, xid=place.xid, id=place.id, last_xid=last.xid, last_id=last.id, limit=limit)
     return [_event(row) for row in found]
 
 

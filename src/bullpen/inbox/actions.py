@@ -56,6 +56,28 @@ async def deliver(
             await tx.store.nudge_port.remind(tx, thread_id, due_at)
 
 
+async def deliver_trigger(tx: Transaction, agent_id: str, scope: str, payload: dict[str, Any], cause: Cause) -> str:
+    """Wake an agent with something that no message says: its one mind, or a thread made for this alone."""
+    thread_id = await (
+        threads.ensure(tx, agent_id, scope, None) if scope == "agent" else threads.create_fresh(tx, agent_id, None)
+    )
+    item = Item(
+        id=ids.inbox_item(),
+        thread_id=thread_id,
+        kind="trigger",
+        space_id=None,
+        payload=payload,
+        cause=cause,
+        depth=0,
+        chain_id=ids.chain(),
+        addressed=False,
+        batch=None,
+    )
+    await rows.insert_item(tx, item, key=f"trigger:{item.id}", rank=0, due_at=tx.clock.millis())
+    threads.wake(tx, thread_id)
+    return item.id
+
+
 async def claim(tx: Transaction, thread_id: str, run_id: str) -> Sequence[Item]:
     """The items that this run answers. None: nothing to do, whatever the nudge said."""
     items = rules.drained(await rows.select_unclaimed(tx, thread_id, DRAIN))

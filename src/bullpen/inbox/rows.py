@@ -36,9 +36,7 @@ _HAS_UNCLAIMED = Statement(
     .where(inbox_items.c.thread_id == bindparam("thread_id"), inbox_items.c.claimed_by.is_(None))
     .limit(1)
 )
-_CLAIM = Statement(
-    update(inbox_items).where(any_of(inbox_items.c.id, "ids")).values(claimed_by=bindparam("run_id"))
-)
+_CLAIM = Statement(update(inbox_items).where(any_of(inbox_items.c.id, "ids")).values(claimed_by=bindparam("run_id")))
 _SELECT_BATCHES = Statement(
     select(inbox_items.c.batch)
     .distinct()

@@ -71,7 +71,9 @@ class Models:
                 found = yaml.safe_load(path.read_text())
                 return {"provider": "script", **found} if isinstance(found, dict) else {"turns": found}
         known = ", ".join(sorted(NAMED))
-        raise _invalid(f"There is no script named {name!r}. Known: {known}, and files `scripts/NAME.yaml` in the data folder.")
+        raise _invalid(
+            f"There is no script named {name!r}. Known: {known}, and files `scripts/NAME.yaml` in the data folder."
+        )
 
 
 def _invalid(message: str) -> Invalid:

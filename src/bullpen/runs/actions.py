@@ -1,7 +1,7 @@
 """Start or resume, record what the model wants, settle what its calls came to, finish, cancel.
 
-Each function is (part of) one commit. `RunJournal` is the port through which `bullpen.tools` records calls: it keeps the
-result, the run's new counts and the events in the very transaction in which the tool acted.
+Each function is (part of) one commit. `RunJournal` is the port through which `bullpen.tools` records calls: it keeps
+the result, the run's new counts and the events in the very transaction in which the tool acted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bullpen.storage import Row, Stage, Transaction
 from bullpen.threads import rows as thread_rows
 from bullpen.tools.types import Done, Tool, ToolCall, ToolResult
 from bullpen.wire import Agent
-from bullpen.wire.nouns import StopReason
+from bullpen.wire.nouns import Outcome, StopReason
 
 logger = logging.getLogger("bullpen.runs")
 
@@ -51,9 +51,7 @@ def storable(text: str) -> str:
 # ── start or resume ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def start_or_resume(
-    tx: Transaction, lease: Lease, teaching: dict[str, str]
-) -> tuple[Run, list[Entry]] | None:
+async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str]) -> tuple[Run, list[Entry]] | None:
     """The thread's run and its journal. None: nothing is unclaimed, and the thread rests."""
     run = await rows.select_under_way(tx, lease.thread_id)
     if run is not None:
@@ -147,7 +145,7 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
 
 
 async def _prompt(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> str:
-    """The system part, rendered once at the start of a run and kept by its hash: blocks changed later show next time."""
+    """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time."""
     blocks = [(label, content) for label, content, _ in await memory_rows.select_blocks(tx, agent.id)]
     text = storable(transcript.system_prompt(agent, blocks, _lessons(agent, teaching)))
     hash = sha256(text.encode()).hexdigest()
@@ -256,7 +254,7 @@ def unsettled(entries: Sequence[Entry]) -> list[ToolCall]:
     """Calls that have no result yet, in the order the model made them."""
     settled = {entry.call_id for entry in entries if entry.type == "tool_return_message"}
     return [
-        ToolCall(entry.call_id or "", entry.tool_name or "", entry.args or "", entry.started)
+        ToolCall(entry.call_id or "", entry.tool_name or "", entry.args or "", bool(entry.started))
         for entry in entries
         if entry.type == "tool_call_message" and entry.call_id not in settled
     ]
@@ -270,7 +268,6 @@ class RunJournal:
         self.run = run
         self.entries = entries
         self._began = monotonic()
-        self._told: set[str] = set()
         self._next: tuple[Run, list[Entry]] = (run, entries)
 
     def adopt(self) -> None:
@@ -282,12 +279,12 @@ class RunJournal:
 
     async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None:
         await rows.mark_started(tx, self.run.id, call.id)
-        _tell_call(tx, "tool.started", self.run, tool, call, args)
-        tx.after_commit(lambda: self._told.add(call.id))
+        if not call.started:
+            _tell_call(tx, "tool.started", self.run, tool, call, args)
 
     async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None:
         run, call = self.run, result.call
-        if not call.started and call.id not in self._told:
+        if not call.started:
             _tell_call(tx, "tool.started", run, tool, call, result.args)
         name = "tool.error" if result.is_error else "tool.done"
         _tell_call(tx, name, run, tool, call, result.args, result=result.value)
@@ -303,7 +300,7 @@ class RunJournal:
         await self._go_on(tx, run, added)
 
     def _earned(self, result: ToolResult) -> set[str]:
-        earned = set()
+        earned: set[str] = set()
         # Words delivered for the agent are not words it spoke.
         if isinstance(result.outcome, Done) and result.outcome.act and DELIVERED not in self.run.acts:
             earned.add(result.outcome.act)
@@ -373,7 +370,7 @@ async def finish(
 ) -> Run:
     """The run is over: what it amounted to, who is next in its group, and rest if nothing else waits."""
     chosen = reason in ("done", "skipped")
-    outcome = rules.outcome(run.acts, unsent_text=unsent_text)
+    outcome: Outcome | None = rules.outcome(run.acts, unsent_text=unsent_text)
     if not chosen and outcome == "silent":
         outcome = None  # it was stopped; it did not choose to say nothing
     run = replace(
@@ -391,11 +388,8 @@ async def finish(
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
     if outcome == "silent":
-        reason_given = run.silence_reason
         tx.after_commit(
-            lambda: logger.info(
-                "no message was sent", extra={"run_id": run.id, "agent_id": run.agent_id, "reason": SILENCE, "said": reason_given}
-            )
+            partial(logger.info, "%s: run %s of %s said: %s", SILENCE, run.id, run.agent_id, run.silence_reason)
         )
     return run
 
@@ -411,7 +405,9 @@ async def stop(
     await leases.check(tx, lease)
     left = unsettled(entries)
     if left:
-        more = RunJournal(lease, run, entries).refusals(tx, run, left, _WHY.get(reason, "Not run: the run was stopped."))
+        more = RunJournal(lease, run, entries).refusals(
+            tx, run, left, _WHY.get(reason, "Not run: the run was stopped.")
+        )
         await rows.insert_entries(tx, more)
         run = replace(run, position=run.position + len(more))
         entries = [*entries, *more]
@@ -437,9 +433,7 @@ def _tell(tx: Transaction, type: str, run: Run) -> None:
     record(tx, type, space_id=run.space_id, agent_id=run.agent_id, run_id=run.id, run=rows.on_the_wire(run))
 
 
-def _tell_call(
-    tx: Transaction, type: str, run: Run, tool: Tool | None, call: ToolCall, args: Any, **more: Any
-) -> None:
+def _tell_call(tx: Transaction, type: str, run: Run, tool: Tool | None, call: ToolCall, args: Any, **more: Any) -> None:
     record(
         tx,
         type,

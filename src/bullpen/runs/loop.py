@@ -12,6 +12,7 @@ import contextlib
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
 
 from bullpen.agents import rows as agent_rows
@@ -91,10 +92,9 @@ async def drive(world: World, thread_id: str, epoch: int) -> float | None:
     begun = await world.store.transact(claim)
     if isinstance(lease, Held):
         return lease.millis / 1000 + 0.02
-    while begun is not None and lease is not None:
-        held = lease
-        await _drive_run(Drive(world, held, *begun))
-        begun = None if held.rested else await world.store.transact(lambda tx: _next(tx, world, held))
+    while begun is not None and isinstance(lease, Lease):
+        await _drive_run(Drive(world, lease, *begun))
+        begun = None if lease.rested else await world.store.transact(partial(_next, world=world, lease=lease))
     return None
 
 
@@ -182,7 +182,8 @@ async def think(drive: Drive) -> None:
         await _stop(drive, reason, error.message)
         return
     except _Interrupted:
-        return await _look_again(drive)
+        await _look_again(drive)
+        return
     elapsed = int((monotonic() - began) * 1000)
 
     async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
@@ -283,7 +284,7 @@ class _Interrupted(Exception):
 
 @contextlib.contextmanager
 def _interruptible(drive: Drive) -> Iterator[None]:
-    """While this lasts, a cancel request ends the wait at once. A server that stops cancels too, but does not say so."""
+    """While this lasts, a cancel request ends the wait at once. A server that stops cancels too, but unannounced."""
     task = asyncio.current_task()
     assert task is not None
     waiting = drive.world.interruptible

@@ -12,8 +12,8 @@ from bullpen.runs.types import Entry, Run
 from bullpen.storage import Row, Statement, Transaction
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import messages, prompts, run_messages, runs
-from bullpen.wire import RunMessage, Trigger, Usage
 from bullpen.wire import Run as WireRun
+from bullpen.wire import RunMessage, Trigger, Usage
 
 _COLUMNS = [runs.c[f.name] for f in fields(Run)]
 _INSERT = Statement(insert(runs))
@@ -43,9 +43,7 @@ _UPDATE = Statement(
     .returning(runs.c.cancel_requested)
 )
 _REQUEST_CANCEL = Statement(
-    update(runs)
-    .where(runs.c.id == bindparam("id_"), runs.c.finished_at.is_(None))
-    .values(cancel_requested=1)
+    update(runs).where(runs.c.id == bindparam("id_"), runs.c.finished_at.is_(None)).values(cancel_requested=1)
 )
 _SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
 _SELECT_UNDER_WAY = Statement(
@@ -213,9 +211,7 @@ async def insert_entries(tx: Transaction, entries: list[Entry]) -> None:
 
 
 def _entry(row: Row) -> Entry:
-    *values, started = row
-    found = Entry(*values, started=bool(started))
-    return found
+    return Entry(*row)
 
 
 async def select_entries(tx: Transaction, run_id: str) -> list[Entry]:

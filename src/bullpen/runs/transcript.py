@@ -71,7 +71,7 @@ def summary(run: Run, entries: Sequence[Entry]) -> str | None:
 
 
 def journal(entries: Sequence[Entry]) -> list[Turn]:
-    """A run's journal as turns. Calls are shown with their results; one without cannot be in here when it is asked for."""
+    """A run's journal as turns. The model is asked only when every call has its result, so none is shown without."""
     turns: list[Turn] = []
     calls: list[CallWish] = []
     text = ""

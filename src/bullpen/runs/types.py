@@ -64,6 +64,6 @@ class Entry:
     tool_name: str | None = None
     args: str | None = None  # what the model wrote
     result: str | None = None  # JSON
-    is_error: bool | None = None
+    is_error: bool | int | None = None  # a number when it comes from a row
     content: str | None = None
-    started: bool = False
+    started: bool | int = False

@@ -24,6 +24,7 @@ from bullpen.storage import Stage, Transaction
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import chain_stops
 from bullpen.wire import Message, Space, Wake
+from bullpen.wire.nouns import MessageStatus
 from bullpen.wire.requests import CreateSpace, UpdateSpace
 
 _INSERT_CHAIN_STOP = insert_or_ignore(chain_stops)
@@ -302,9 +303,7 @@ async def _hand_out(
         return
     present = await rows.select_recipients(tx, room.id)
     woken = _woken(room, draft, replied, present)
-    going_on = [
-        (r, a) for r, a in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, chain_limit)
-    ]
+    going_on = [(r, a) for r, a in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, chain_limit)]
     if len(going_on) < len(woken):
         tx.defer(Stage.SPACES, room.id, partial(_stop_chain, draft=draft))
     payload = {
@@ -328,9 +327,7 @@ async def _hand_out(
     )
 
 
-def _woken(
-    room: Room, draft: Draft, replied: Message | None, present: list[Recipient]
-) -> list[tuple[Recipient, bool]]:
+def _woken(room: Room, draft: Draft, replied: Message | None, present: list[Recipient]) -> list[tuple[Recipient, bool]]:
     """Whom this message wakes, in join order, and whether each was addressed directly."""
     author = draft.author
     policy = room.wake_agents if author.kind == "agent" else room.wake_people
@@ -360,6 +357,7 @@ async def _number(tx: Transaction, draft: Draft) -> None:
         author_kind=author.kind,
         type=draft.type,
         text=draft.text,
+        status=draft.status,
         reply_to=draft.reply_to,
         metadata=draft.metadata,
         client_message_id=draft.client_message_id,
@@ -393,11 +391,28 @@ async def _stop_chain(tx: Transaction, draft: Draft) -> None:
         run_id=author.run_id,
         chain={"id": draft.chain_id, "depth": author.depth, "messageId": draft.id},
     )
-    text = f"The agents have answered each other {author.depth + 1} times in a row and stop here. Say something to go on."
+    text = (
+        f"The agents have answered each other {author.depth + 1} times in a row and stop here. Say something to go on."
+    )
     notice = Draft(id=ids.message(), space_id=draft.space_id, author=SYSTEM_AUTHOR, text=text, type="system")
     notice.metadata = {"chainId": draft.chain_id}
     notice.chain_id = draft.chain_id
     await _number(tx, notice)
+
+
+def show_call(
+    tx: Transaction, room: Room, author: Author, *, id: str, metadata: dict[str, Any], status: MessageStatus
+) -> None:
+    """A visible tool call, as a message of its own. It goes the way of every message, but wakes nobody."""
+    draft = Draft(id=id, space_id=room.id, author=author, text="", type="tool", status=status, metadata=metadata)
+    draft.chain_id = author.chain_id or id
+    tx.defer(Stage.SPACES, room.id, partial(_number, draft=draft))
+
+
+async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status: MessageStatus) -> None:
+    """What came of a visible call, on the message that showed it."""
+    if await rows.update_call(tx, id, metadata, status):
+        await _tell_of(tx, "message_updated", id)
 
 
 async def get_message(tx: Transaction, principal: Principal, id: str) -> Message:

@@ -76,7 +76,9 @@ _READABLE = or_(
         or_(_people_in(spaces.c.id) == 0, and_(spaces.c.private == 0, spaces.c.kind != "dm")),
     ),
 )
-_VISIBLE = or_(_READABLE, and_(bindparam("is_person", type_=BigInteger) == 1, spaces.c.private == 0, spaces.c.kind != "dm"))
+_VISIBLE = or_(
+    _READABLE, and_(bindparam("is_person", type_=BigInteger) == 1, spaces.c.private == 0, spaces.c.kind != "dm")
+)
 _SELECT_SPACES = Statement(
     select(*_FULL)
     .select_from(_WITH_MINE)
@@ -85,9 +87,7 @@ _SELECT_SPACES = Statement(
     .limit(bindparam("limit"))
 )
 _SELECT_READABLE_ALL = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(_READABLE))
-_SELECT_READABLE = Statement(
-    select(spaces.c.id).select_from(_WITH_MINE).where(any_of(spaces.c.id, "ids"), _READABLE)
-)
+_SELECT_READABLE = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(any_of(spaces.c.id, "ids"), _READABLE))
 _SELECT_STANDING = Statement(
     select(*_ROOM, _mine.c.member_id, _people_in(spaces.c.id))
     .select_from(_WITH_MINE)
@@ -386,8 +386,15 @@ _UPDATE_TEXT = Statement(
     .where(messages.c.id == bindparam("id_"))
     .values(text=bindparam("text_"), edited_at=bindparam("now"))
 )
+_UPDATE_CALL = Statement(
+    update(messages)
+    .where(messages.c.id == bindparam("id_"), messages.c.deleted_at.is_(None))
+    .values(metadata=bindparam("metadata_"), status=bindparam("status_"))
+)
 _DELETE_MESSAGE = Statement(
-    update(messages).where(messages.c.id == bindparam("id_")).values(text="", metadata="{}", deleted_at=bindparam("now"))
+    update(messages)
+    .where(messages.c.id == bindparam("id_"))
+    .values(text="", metadata="{}", deleted_at=bindparam("now"))
 )
 # The newest possible number, for "no bound above".
 NEWEST = 2**62
@@ -478,6 +485,10 @@ async def search_messages(tx: Transaction, space_id: str, query: str, *, offset:
 
 async def update_text(tx: Transaction, id: str, text: str) -> None:
     await tx.run(_UPDATE_TEXT, id_=id, text_=text, now=tx.clock.now())
+
+
+async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status: str) -> bool:
+    return await tx.run(_UPDATE_CALL, id_=id, metadata_=orjson.dumps(metadata).decode(), status_=status) > 0
 
 
 async def delete_message(tx: Transaction, id: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bullpen.inbox.types import Cause
 from bullpen.wire import Message
-from bullpen.wire.nouns import AuthorKind, MessageType, WakePolicy
+from bullpen.wire.nouns import AuthorKind, MessageStatus, MessageType, WakePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class Draft:
     author: Author
     text: str
     type: MessageType = "text"
+    status: MessageStatus = "complete"
     reply_to: str | None = None
     client_message_id: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -87,6 +87,7 @@ class PostgresTransaction(Transaction):
 class PostgresStore(Store):
     shared = True
     connection_errors = (Unavailable, *FAULTS)
+    driver_errors = FAULTS
 
     def __init__(self, url: str, clock: Clock | None = None, *, pool_size: int = 10) -> None:
         super().__init__(clock or Clock())

@@ -140,6 +140,7 @@ class Turns:
 
 class SqliteStore(Store):
     shared = False
+    driver_errors = (sqlite3.Error,)
 
     def __init__(self, path: Path, clock: Clock | None = None, *, watch_turns: bool = False) -> None:
         super().__init__(clock or Clock())

@@ -132,6 +132,8 @@ class Store(abc.ABC):
     location: str  # for people: holds no password
     # What may be raised when the database goes away under somebody's hands; trying again later may help.
     connection_errors: tuple[type[Exception], ...] = (Unavailable,)
+    # What the driver raises inside a body; the store explains it, or runs the body again.
+    driver_errors: tuple[type[Exception], ...] = ()
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock

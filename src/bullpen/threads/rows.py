@@ -17,9 +17,9 @@ _SELECT_BY_ANCHOR = Statement(
     )
 )
 _SELECT = Statement(
-    select(threads.c.agent_id, threads.c.scope, threads.c.space_id, threads.c.active_space_id, threads.c.run_count).where(
-        threads.c.id == bindparam("id")
-    )
+    select(
+        threads.c.agent_id, threads.c.scope, threads.c.space_id, threads.c.active_space_id, threads.c.run_count
+    ).where(threads.c.id == bindparam("id"))
 )
 _LOCK = Statement(select(threads.c.state).where(threads.c.id == bindparam("id")).with_for_update())
 _QUEUE = Statement(

@@ -1,7 +1,7 @@
 """The one door through which an agent acts.
 
 A call goes: look up, validate, budget, run with a deadline, settle. Every way it can end is a ToolResult, stored
-before anything advances; nothing a tool does can raise past this module except cancellation and losing the lease.
+before anything advances; nothing a tool does can raise past this module. What the database or the lease says can.
 
 A `tx` tool's effect, result and events are one commit. Any other tool is marked as started first: if the process
 dies then, a repeatable one is run again and a `once` tool is settled as outcome unknown, never repeated.
@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 from pydantic import BaseModel
 
-from bullpen.errors import BadArguments, BullpenError, Fenced, RequestError, ToolError
+from bullpen.errors import BadArguments, RequestError, ToolError
 from bullpen.storage import Store, Transaction
-from bullpen.storage.store import RetryTransaction
-from bullpen.tools import rules
+from bullpen.tools import cards, rules
 from bullpen.tools.schema import parse_arguments
 from bullpen.tools.types import (
     Denied,
@@ -39,121 +39,128 @@ from bullpen.tools.types import (
 logger = logging.getLogger("bullpen.tools")
 
 
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where a call is carried out: for whom, in which space, and where it is recorded."""
+
+    run: RunView
+    space_id: str | None
+    store: Store
+    journal: Journal
+
+
 async def execute(
     call: ToolCall, space_id: str | None, *, tool: Tool | None, run: RunView, store: Store, journal: Journal
 ) -> ToolResult:
     """Carry out one call and keep what came of it."""
-    raw = _loads(call.arguments)
+    door = Door(run, space_id, store, journal)
     if tool is None:
-        known = f"There is no tool named {call.tool!r} among yours."
-        return await _settle(call, Denied(known), raw, None, store, journal)
+        return await _settle(door, None, call, Denied(f"There is no tool named {call.tool!r} among yours."))
     if call.started and not rules.may_run_again(tool):
         unknown = f"{tool.name} was interrupted while it ran; whether it took effect is unknown. It was not run again."
-        return await _settle(call, OutcomeUnknown(unknown), raw, tool, store, journal)
+        return await _settle(door, tool, call, OutcomeUnknown(unknown))
     refusal = rules.no_space(tool, space_id) or rules.over_budget(tool, run)
     if refusal is not None:
-        return await _settle(call, Denied(refusal), raw, tool, store, journal)
+        return await _settle(door, tool, call, Denied(refusal))
     try:
         args = parse_arguments(tool, _parsed(call.arguments))
     except BadArguments as error:
-        return await _settle(call, Failed(error.message), raw, tool, store, journal)
+        return await _settle(door, tool, call, Failed(error.message))
     if tool.effect == "tx":
-        return await _run_in_transaction(call, space_id, tool, args, raw, run, store, journal)
-    return await _run_outside(call, space_id, tool, args, raw, run, store, journal)
+        return await _run_in_transaction(door, tool, call, args)
+    return await _run_outside(door, tool, call, args)
 
 
-async def _run_in_transaction(
-    call: ToolCall,
-    space_id: str | None,
-    tool: Tool,
-    args: BaseModel,
-    raw: Any,
-    run: RunView,
-    store: Store,
-    journal: Journal,
-) -> ToolResult:
+async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: BaseModel) -> ToolResult:
     async def body(tx: Transaction) -> ToolResult:
-        await journal.check(tx)
-        context = ToolContext(tx, run, call.id, space_id)
-        value = await tool.function(context, **_named(args))
-        result = ToolResult(call, Done(value, tool.act), raw, context.effects)
-        await journal.settled(tx, result, tool)
+        await door.journal.check(tx)
+        context = ToolContext(tx, door.run, call.id, door.space_id)
+        value = await _call(door, tool, context, args)
+        result = ToolResult(call, Done(value, tool.act), _shown(call), context.effects)
+        await _record(tx, door, tool, result)
         return result
 
     try:
-        async with asyncio.timeout(tool.timeout_ms / 1000):
-            return await store.transact(body)
-    except Exception as error:
+        return await door.store.transact(body)
+    except _ToolRaised as raised:
         # The transaction is undone, so nothing of the call happened; what is left is to say so.
-        return await _settle(call, _as_outcome(tool, error), raw, tool, store, journal)
+        return await _settle(door, tool, call, _as_outcome(tool, raised.error))
 
 
-async def _run_outside(
-    call: ToolCall,
-    space_id: str | None,
-    tool: Tool,
-    args: BaseModel,
-    raw: Any,
-    run: RunView,
-    store: Store,
-    journal: Journal,
-) -> ToolResult:
+async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: BaseModel) -> ToolResult:
     async def begin(tx: Transaction) -> None:
-        await journal.check(tx)
-        await journal.started(tx, call, raw, tool)
+        await door.journal.check(tx)
+        await door.journal.started(tx, call, _shown(call), tool)
+        if tool.visible and not call.started:
+            await cards.show_started(tx, door.run, door.space_id, call, _shown(call))
 
-    await store.transact(begin)
-    context = ToolContext(None, run, call.id, space_id)
+    await door.store.transact(begin)
+    context = ToolContext(None, door.run, call.id, door.space_id)
+    try:
+        outcome: Outcome = Done(await _call(door, tool, context, args), tool.act)
+    except _ToolRaised as raised:
+        outcome = _as_outcome(tool, raised.error)
+    return await _settle(door, tool, replace(call, started=True), outcome, context.effects)
+
+
+class _ToolRaised(Exception):
+    """Carries what a tool's own code raised, apart from what the database or the lease did."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+async def _call(door: Door, tool: Tool, context: ToolContext, args: BaseModel) -> Any:
+    """Run the tool's function, bounded in time."""
     try:
         async with asyncio.timeout(tool.timeout_ms / 1000):
-            outcome: Outcome = Done(await tool.function(context, **_named(args)), tool.act)
+            return await tool.function(context, **_named(args))
     except Exception as error:
-        outcome = _as_outcome(tool, error)
-    return await _settle(call, outcome, raw, tool, store, journal, context.effects)
+        if isinstance(error, door.store.driver_errors) and tool.effect == "tx":
+            raise  # the store's to explain, or to try again
+        raise _ToolRaised(error) from error
 
 
 def _as_outcome(tool: Tool, error: Exception) -> Outcome:
-    """What the model reads about an exception. Losing the lease is not the tool's failure, and goes on up."""
-    if isinstance(error, Fenced | RetryTransaction):
-        raise error
+    """What the model reads about an exception."""
     if isinstance(error, TimeoutError):
         return Failed(f"Tool timed out after {tool.timeout_ms}ms")
     if isinstance(error, ToolError | RequestError):
         return Failed(error.message)
     logger.error("%s failed", tool.name, exc_info=error)
-    detail = error.message if isinstance(error, BullpenError) else type(error).__name__
-    return Failed(f"{tool.name} failed inside ({detail}); nothing of it took effect.")
+    return Failed(f"{tool.name} failed inside ({type(error).__name__}). Try something else, or tell a person.")
 
 
 async def _settle(
-    call: ToolCall,
-    outcome: Outcome,
-    args: Any,
-    tool: Tool | None,
-    store: Store,
-    journal: Journal,
-    effects: Effects | None = None,
+    door: Door, tool: Tool | None, call: ToolCall, outcome: Outcome, effects: Effects | None = None
 ) -> ToolResult:
-    result = ToolResult(call, outcome, args, effects or Effects())
+    result = ToolResult(call, outcome, _shown(call), effects or Effects())
 
     async def body(tx: Transaction) -> ToolResult:
-        await journal.check(tx)
-        await journal.settled(tx, result, tool)
+        await door.journal.check(tx)
+        await _record(tx, door, tool, result)
         return result
 
-    return await store.transact(body)
+    return await door.store.transact(body)
+
+
+async def _record(tx: Transaction, door: Door, tool: Tool | None, result: ToolResult) -> None:
+    await door.journal.settled(tx, result, tool)
+    if tool is not None and tool.visible:
+        await cards.show_settled(tx, door.run, door.space_id, result)
 
 
 def _named(args: BaseModel) -> dict[str, Any]:
     return {name: getattr(args, name) for name in type(args).model_fields}
 
 
-def _loads(arguments: str) -> Any:
+def _shown(call: ToolCall) -> Any:
     """The arguments as people will see them: parsed if they are JSON, else the text."""
     try:
-        return orjson.loads(arguments)
+        return orjson.loads(call.arguments)
     except orjson.JSONDecodeError:
-        return arguments
+        return call.arguments
 
 
 def _parsed(arguments: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 
 from bullpen.errors import CannotStart, Invalid
@@ -48,4 +49,4 @@ class Registry:
 
 
 def _home(tool: Tool) -> str:
-    return tool.function.__code__.co_filename  # type: ignore[attr-defined, no-any-return]
+    return inspect.getsourcefile(tool.function) or tool.function.__module__

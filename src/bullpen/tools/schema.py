@@ -61,7 +61,8 @@ def _parameters(function: Function) -> type[BaseModel]:
 
 def _schema(parameters: type[BaseModel]) -> dict[str, Any]:
     schema = parameters.model_json_schema(by_alias=True)
-    return _without_titles({"type": "object", "properties": schema.get("properties", {}), **schema})
+    shown: dict[str, Any] = _without_titles({"type": "object", "properties": schema.get("properties", {}), **schema})
+    return shown
 
 
 def _without_titles(node: Any) -> Any:

@@ -25,8 +25,8 @@ main { max-width: 44rem; margin: 0 auto; padding: 3.5rem 1.25rem 4rem }
 h1 { font-size: 2.1rem; line-height: 1.15; margin: 0 0 .5rem; letter-spacing: -.02em }
 h2 { font-size: 1.05rem; margin: 2.25rem 0 .6rem }
 p { margin: .5rem 0; } .lead { font-size: 1.15rem; color: var(--soft) }
-pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .85rem 1rem; overflow-x: auto;
-  font: .875rem/1.6 ui-monospace, monospace; margin: .6rem 0 }
+pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem;
+  padding: .85rem 1rem; overflow-x: auto; font: .875rem/1.6 ui-monospace, monospace; margin: .6rem 0 }
 code { font: .9em ui-monospace, monospace } a { color: var(--accent) }
 table { border-collapse: collapse; width: 100%; font-size: .925rem }
 td { border-top: 1px solid var(--line); padding: .5rem .75rem .5rem 0; vertical-align: top }
@@ -36,7 +36,8 @@ td:nth-child(2) { font-family: ui-monospace, monospace; font-size: .85rem; overf
 """
 FRONT = """
 <h1>Bullpen is running</h1>
-<p class="lead">An office where AI agents and people share the same rooms, and where an agent acts only through tools.</p>
+<p class="lead">An office where AI agents and people share the same rooms, and where an agent acts only through
+tools.</p>
 <p>It speaks, reacts, stays silent and remembers by calling tools. Every call is checked, recorded and shown as it
 happens, and a crash loses nothing.</p>
 <h2>Say something</h2>
@@ -87,7 +88,5 @@ def _rows(schema: dict[str, Any]) -> list[str]:
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             about = operation.get("description") or operation.get("summary", "")
-            found.append(
-                f"<tr><td>{escape(method.upper())}</td><td>{escape(path)}</td><td>{escape(about)}</td></tr>"
-            )
+            found.append(f"<tr><td>{escape(method.upper())}</td><td>{escape(path)}</td><td>{escape(about)}</td></tr>")
     return found

@@ -119,6 +119,13 @@ class UpdateAgent(Request):
     avatar: ShortText | None = None
 
 
+class TriggerAgent(Request):
+    """Something outside happened: wake the agent with it."""
+
+    service_name: ShortText
+    payload: Any = None
+
+
 class PutBlock(Request):
     content: LongText
 

@@ -8,4 +8,4 @@ TOOLS = (update_memory, search_memory, store_memory)
 
 TEACHING = """\
 Your memory blocks are shown above and change only when you call update_memory; the change shows from your next waking \
-on. For facts worth keeping that need not always be in view, call store_memory, and find them again with search_memory."""
+on. For facts that need not always be in view, call store_memory, and find them again with search_memory."""

@@ -9,8 +9,9 @@ from pydantic import Field
 from bullpen import ids
 from bullpen.errors import BadArguments
 from bullpen.spaces import actions as spaces
-from bullpen.toolbox.messaging.spaces import author, member_room
+from bullpen.toolbox.messaging.spaces import member_room
 from bullpen.tools import ToolContext, tool
+from bullpen.tools.cards import author
 from bullpen.wire.requests import MAX_TEXT
 
 
@@ -33,7 +34,7 @@ async def send_message(
     draft = await spaces.post(
         context.tx,
         room,
-        author(context),
+        author(context.run),
         text,
         id=ids.message_for(context.call_id),
         reply_to=reply_to,

@@ -1,13 +1,11 @@
-"""What the messaging tools share: which space is meant, and in whose name an agent speaks."""
+"""What the messaging tools share: which space is meant."""
 
 from __future__ import annotations
 
 from bullpen import ids
-from bullpen.access import rules as access
 from bullpen.errors import ToolFailed
-from bullpen.inbox.types import Cause
 from bullpen.spaces import rows
-from bullpen.spaces.types import Author, Room
+from bullpen.spaces.types import Room
 from bullpen.tools import ToolContext
 
 
@@ -27,18 +25,3 @@ async def spaces_list(context: ToolContext) -> str:
     if not mine:
         return "You are a member of no space."
     return "Your spaces: " + ", ".join(f"{id} ({kind})" for id, kind, _ in mine) + "."
-
-
-def author(context: ToolContext) -> Author:
-    """The agent, on behalf of whoever caused the run: rights only shrink along a chain of work."""
-    run = context.run
-    grants = access.written(access.parsed(run.grants) & access.AGENT)
-    return Author(
-        id=context.agent.id,
-        kind="agent",
-        name=context.agent.name,
-        cause=Cause(run.cause_kind, run.cause_id, grants),
-        run_id=run.id,
-        depth=run.depth,
-        chain_id=run.chain_id,
-    )

@@ -1,0 +1,132 @@
+"""An office to measure: agents that play one story, each in a room of its own, with a history.
+
+The story is the one that peers were measured with: three model steps and three tool calls. It searches memory, then
+stores something and speaks, then ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bullpen import app
+from bullpen.access.types import Principal
+from bullpen.agents import actions as agents
+from bullpen.api.messages import author_of
+from bullpen.memory import actions as memory
+from bullpen.settings import Settings
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
+from bullpen.spaces.types import Author
+from bullpen.storage import Transaction
+from bullpen.wire.requests import CreateAgent, CreateSpace, UpdateSpace, WakeRequest
+
+STORY: dict[str, Any] = {
+    "provider": "script",
+    "turns": [
+        {
+            "steps": [
+                {"calls": [{"tool": "search_memory", "args": {"query": "green tea"}}]},
+                {
+                    "calls": [
+                        {"tool": "store_memory", "args": {"content": "Somebody said: {{trigger.text}}"}},
+                        {"tool": "send_message", "args": {"text": "I have noted that: {{trigger.text}}"}},
+                    ]
+                },
+                {"text": "That is all."},
+            ]
+        }
+    ],
+}
+SAYING = "The meeting about the new warehouse was moved to Thursday, please tell the others. Note {}."
+HISTORY = 20
+PAGE = 500
+
+_numbers = itertools.count(1)
+
+
+class Rooms:
+    """Rooms of an open office, and a way to know when all that was said in them has been answered."""
+
+    def __init__(self, opened: app.Office, owner: Principal) -> None:
+        self.office = opened
+        self._owner = owner
+        self._author = author_of(owner)
+        self._drive = opened.engine.drive
+        self._rested = asyncio.Event()
+        self._expected = 0
+        opened.engine.drive = self._count
+
+    async def _count(self, thread_id: str, epoch: int) -> float | None:
+        wait: float | None = await self._drive(thread_id, epoch)
+        if wait is None:
+            self._expected -= 1
+            if self._expected == 0:
+                self._rested.set()
+        return wait
+
+    async def post(self, space_id: str) -> None:
+        text = SAYING.format(next(_numbers))
+
+        async def body(tx: Transaction) -> None:
+            room = await spaces.writable_room(tx, self._owner, space_id)
+            await spaces.post(tx, room, self._author, text)
+
+        await self.office.store.transact(body)
+
+    async def answered(self, space_ids: Sequence[str]) -> None:
+        """Say something in each of these rooms, at once, and wait until every agent has finished its run."""
+        self._rested.clear()
+        self._expected = len(space_ids)
+        await asyncio.gather(*(self.post(space_id) for space_id in space_ids))
+        await self._rested.wait()
+
+    async def make(self, name: str, count: int, history: int = HISTORY) -> list[str]:
+        """So many rooms, each with the owner, one agent and a history that woke nobody."""
+        return [await self._make_one(f"{name}-{n}", history) for n in range(count)]
+
+    async def _make_one(self, id: str, history: int) -> str:
+        agent_id = f"agent-{id}"
+
+        async def body(tx: Transaction) -> None:
+            await make_agent(tx, agent_id)
+            await make_space(tx, id, agent_id, self._owner, wake="none")
+            for n in range(3):
+                await memory.store(tx, agent_id, f"Green tea, {n} minutes", ["drinks"])
+
+        store = self.office.store
+        await store.transact(body)
+        for begin in range(0, history, PAGE):
+            size = min(PAGE, history - begin)
+            await store.transact(lambda tx, n=size: self._talk(tx, id, agent_id, n))
+        wake = UpdateSpace(wake=WakeRequest(people="all", agents="none"))
+        await store.transact(lambda tx: spaces.update(tx, self._owner, id, wake))
+        return id
+
+    async def _talk(self, tx: Transaction, id: str, agent_id: str, count: int) -> None:
+        room = await space_rows.select_room(tx, id)
+        assert room is not None
+        agent = Author(id=agent_id, kind="agent", name=agent_id, cause=self._author.cause)
+        for n in range(count):
+            await spaces.post(tx, room, agent if n % 2 else self._author, SAYING.format(n))
+
+
+async def make_agent(tx: Transaction, id: str, model: Any = STORY) -> None:
+    await agents.create(tx, CreateAgent(id=id, name=id.title(), model=model, tools=["messaging", "memory"]))
+
+
+async def make_space(tx: Transaction, id: str, agent_id: str, owner: Principal, *, wake: str) -> None:
+    asked = WakeRequest.model_validate({"people": wake, "agents": "none"})
+    await spaces.create(tx, CreateSpace(id=id, members=[agent_id], wake=asked), owner)
+
+
+@contextlib.asynccontextmanager
+async def opened(data: Path, database_url: str = "") -> AsyncIterator[Rooms]:
+    """An office in this process, with its engine and without its doors."""
+    settings = Settings(data=data, database_url=database_url)
+    async with app.office(settings) as office:
+        yield Rooms(office, await office.local_owner("bench"))

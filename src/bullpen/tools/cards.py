@@ -1,0 +1,55 @@
+"""Visible tools: the call and its result as a message in the space the agent is in.
+
+Same storage and events as every message; it cannot be replied to and wakes nobody. A call that is over at once is one
+message; one that takes its time is shown when it starts, and completed when it is settled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bullpen import ids
+from bullpen.access import rules as access
+from bullpen.inbox.types import Cause
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows
+from bullpen.spaces.types import Author
+from bullpen.storage import Transaction
+from bullpen.tools.types import RunView, ToolCall, ToolResult
+from bullpen.wire.nouns import MessageStatus
+
+
+def author(run: RunView) -> Author:
+    """The agent, on behalf of whoever caused the run: rights only shrink along a chain of work."""
+    grants = access.written(access.parsed(run.grants) & access.AGENT)
+    return Author(
+        id=run.agent.id,
+        kind="agent",
+        name=run.agent.name,
+        cause=Cause(run.cause_kind, run.cause_id, grants),
+        run_id=run.id,
+        depth=run.depth,
+        chain_id=run.chain_id,
+    )
+
+
+async def show_started(tx: Transaction, run: RunView, space_id: str | None, call: ToolCall, args: Any) -> None:
+    room = None if space_id is None else await rows.select_room(tx, space_id)
+    if room is not None and await rows.is_member(tx, room.id, run.agent.id):
+        id, shown = ids.message_for(call.id), {"toolName": call.tool, "callId": call.id, "args": args}
+        spaces.show_call(tx, room, author(run), id=id, metadata=shown, status="streaming")
+
+
+async def show_settled(tx: Transaction, run: RunView, space_id: str | None, result: ToolResult) -> None:
+    call = result.call
+    room = None if space_id is None else await rows.select_room(tx, space_id)
+    if room is None or not await rows.is_member(tx, room.id, run.agent.id):
+        return
+    metadata: dict[str, Any] = {"toolName": call.tool, "callId": call.id, "args": result.args}
+    metadata.update({"error": result.value["error"]} if result.is_error else {"result": result.value})
+    status: MessageStatus = "error" if result.is_error else "complete"
+    id = ids.message_for(call.id)
+    if call.started:
+        await spaces.update_call(tx, id, metadata, status)
+    else:
+        spaces.show_call(tx, room, author(run), id=id, metadata=metadata, status=status)
