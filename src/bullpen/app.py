@@ -212,14 +212,14 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._office = opened
         self._url = url
+        self._command = os.path.relpath(sys.argv[0])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         print(f"Bullpen is ready on {self._url}", flush=True)
         if sys.stdout.isatty():
-            command = os.path.relpath(sys.argv[0])
-            print(f'  say something   {command} send general "Hello, everyone"')
-            print(f"  watch           {command} follow", flush=True)
+            print(f'  say something   {self._command} send general "Hello, everyone"')
+            print(f"  watch           {self._command} follow", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._office.feed.stop()

@@ -17,6 +17,11 @@ class Clock:
     def millis(self) -> int:
         return time.time_ns() // 1_000_000
 
+    def midnight(self) -> int:
+        """When today began, in UTC, in milliseconds."""
+        now = self.millis()
+        return now - now % 86_400_000
+
     def now(self) -> str:
         # Never the same twice, so that lists ordered by time have an order.
         self._last = max(time.time_ns() // 1_000, self._last + 1)

@@ -1,12 +1,13 @@
 """Settings: read once at start, then passed down. Nothing else in the server looks at the environment.
 
 In rising order: defaults, `bullpen.toml` in the working folder, `bullpen.toml` in the data folder, a `.env` file, the
-environment (`BULLPEN_…`, nested with `__`), and what the command line says. An unknown name in a file or
-under `BULLPEN_` is refused with a sentence, since a misspelt limit is worse than none.
+environment (`BULLPEN_…`, nested with `__`), and what the command line says. An unknown name in a file is refused with a
+sentence, since a misspelt limit is worse than none; in the environment, which others write too, it is only reported.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import tomllib
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from tempfile import gettempdir
 from typing import Any
 
 from bullpen.errors import CannotStart
+
+logger = logging.getLogger("bullpen.settings")
 
 DATA = Path("bullpen-data")
 
@@ -73,6 +76,16 @@ class Settings:
 
 
 _GROUPS: Mapping[str, type[EngineSettings] | type[LimitSettings]] = {"engine": EngineSettings, "limits": LimitSettings}
+# Names that are promised and have no effect yet: not misspelt, so not worth a word.
+_PROMISED = frozenset(
+    {
+        "BULLPEN_PUBLIC_URL",
+        "BULLPEN_TRUSTED_PROXIES",
+        "BULLPEN_KEY_FILE",
+        "BULLPEN_LIMITS__REQUESTS_PER_MINUTE",
+        "BULLPEN_LIMITS__AGENT_MESSAGES_PER_MINUTE",
+    }
+)
 # The same thing under the name people already have in their environment.
 _PLAIN_NAMES = {"DATABASE_URL": "database_url"}
 
@@ -82,6 +95,8 @@ def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) ->
     said = {name: value for name, value in overrides.items() if value is not None}
     env = {**_read_dotenv(Path(".env")), **(os.environ if environ is None else environ)}
     from_env = _from_environment(env)
+    for name in _strangers(from_env):
+        logger.warning("the environment sets %s, which this Bullpen does not know", name)
     merged: dict[str, Any] = {}
     _merge(merged, _read_toml(Path("bullpen.toml")))
     data = said.get("data") or from_env.get("data") or merged.get("data") or DATA
@@ -133,6 +148,21 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
             else:
                 found[head] = value
     return found
+
+
+def _strangers(found: dict[str, Any]) -> list[str]:
+    """Take out what is no setting of ours, and name it as the environment does."""
+    known = {f.name for f in fields(Settings)}
+    strange = [name for name in found if name not in known]
+    for name in strange:
+        del found[name]
+    for group, kind in _GROUPS.items():
+        inside = found.get(group)
+        if isinstance(inside, dict):
+            unknown = set(inside) - {f.name for f in fields(kind)}
+            strange += [f"{group}__{name}" for name in sorted(unknown)]
+            found[group] = {name: value for name, value in inside.items() if name not in unknown}
+    return [name for name in (f"BULLPEN_{name.upper()}" for name in strange) if name not in _PROMISED]
 
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:

@@ -52,7 +52,7 @@ def remote(data: Path, port: int) -> dict[str, str]:
 
 def test_a_token_made_before_the_first_start_opens_the_server(data: Path, remote: dict[str, str]) -> None:
     (space,) = json.loads(output(data, "spaces", "--json", **remote))["items"]
-    assert (space["id"], [member["name"] for member in space["members"]]) == ("hall", ["Ruth", "Echo"])
+    assert (space["id"], [member["name"] for member in space["memberDetails"]]) == ("hall", ["Ruth", "Echo"])
 
 
 def test_a_token_stands_alone_on_stdout_and_is_new_each_time(data: Path) -> None:

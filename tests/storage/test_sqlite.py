@@ -131,16 +131,25 @@ async def test_cancelled_while_it_waits_for_the_turn_a_body_never_runs(lenient: 
     assert await keys(lenient) == ["last", "slow"]
 
 
+async def cancel_when(gate: asyncio.Event, task: asyncio.Task[Any]) -> None:
+    """In the same turn of the loop as the body that waits for this gate, just after it."""
+    await gate.wait()
+    task.cancel()
+
+
 async def test_cancelled_in_the_moment_it_gets_the_turn_it_passes_it_on(lenient: SqliteStore) -> None:
     gate = asyncio.Event()
     holder = asyncio.create_task(lenient.transact(doing(gate.wait)))
     waiter = asyncio.create_task(lenient.transact(put("never")))
     last = asyncio.create_task(lenient.transact(put("last")))
+    canceller = asyncio.create_task(cancel_when(gate, waiter))
     await turns_of_the_loop(3)
-    lenient._turns._waiting[0].add_done_callback(lambda _: waiter.cancel())
+    turn = lenient._turns._waiting[0]
     gate.set()
+    await canceller
     assert await asyncio.wait_for(asyncio.gather(holder, last), BOUND) == ["slow", "last"]
     assert waiter.cancelled()
+    assert not turn.cancelled()
     assert await keys(lenient) == ["last", "slow"]
 
 
@@ -150,10 +159,13 @@ async def test_cancelled_in_the_moment_it_gets_the_turn_last_of_all_the_batch_is
     gate = asyncio.Event()
     holder = asyncio.create_task(lenient.transact(doing(gate.wait)))
     waiter = asyncio.create_task(lenient.transact(put("never")))
+    canceller = asyncio.create_task(cancel_when(gate, waiter))
     await turns_of_the_loop(3)
-    lenient._turns._waiting[0].add_done_callback(lambda _: waiter.cancel())
+    turn = lenient._turns._waiting[0]
     gate.set()
+    await canceller
     assert await asyncio.wait_for(holder, BOUND) == "slow"
+    assert not turn.cancelled()
     assert await keys(lenient) == ["slow"]
 
 
@@ -458,11 +470,13 @@ async def test_closing_can_be_cancelled_and_done_later(lenient: SqliteStore) -> 
     gate = asyncio.Event()
     slow = asyncio.create_task(lenient.transact(doing(gate.wait)))
     await turns_of_the_loop(2)
+    early = asyncio.create_task(lenient.transact(put("early")))
     closing = asyncio.create_task(lenient.close())
+    canceller = asyncio.create_task(cancel_when(gate, closing))
     await turns_of_the_loop(1)
-    lenient._turns._waiting[0].add_done_callback(lambda _: closing.cancel())
     gate.set()
-    assert await asyncio.wait_for(slow, BOUND) == "slow"
+    await canceller
+    assert await asyncio.wait_for(asyncio.gather(slow, early), BOUND) == ["slow", "early"]
     with pytest.raises(asyncio.CancelledError):
         await closing
     await asyncio.wait_for(lenient.close(), BOUND)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, case, exists, insert, literal_column, select, update
+from sqlalchemy import bindparam, case, exists, func, insert, literal_column, select, update
 
+from bullpen import ids
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.tables import agents, people, runs, threads
 from bullpen.wire import Agent
@@ -28,7 +29,12 @@ _DELETE = Statement(update(agents).where(agents.c.id == bindparam("id_")).values
 _UNDER_WAY = exists().where(runs.c.agent_id == agents.c.id, runs.c.finished_at.is_(None))
 _QUEUED = exists().where(threads.c.agent_id == agents.c.id, threads.c.state != "idle")
 _STATE = case((_UNDER_WAY, "running"), (_QUEUED, "queued"), else_="idle")
-_COLUMNS = (agents.c.id, agents.c.name, agents.c.definition, agents.c.created_at, agents.c.updated_at, _STATE)
+_SPENT = (
+    select(func.coalesce(func.sum(runs.c.cost), 0.0))
+    .where(runs.c.agent_id == agents.c.id, runs.c.id >= bindparam("today"))
+    .scalar_subquery()
+)
+_COLUMNS = (agents.c.id, agents.c.name, agents.c.definition, agents.c.created_at, agents.c.updated_at, _STATE, _SPENT)
 _SELECT = Statement(select(*_COLUMNS).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None)))
 _SELECT_PAGE = Statement(
     select(*_COLUMNS)
@@ -85,9 +91,15 @@ def _params(agent: Agent) -> dict[str, Any]:
 
 
 def _agent(row: Row) -> Agent:
-    id_, name, definition, created_at, updated_at, state = row
+    id_, name, definition, created_at, updated_at, state, spent = row
     return Agent(
-        id=id_, name=name, created_at=created_at, updated_at=updated_at, state=state, **orjson.loads(definition)
+        id=id_,
+        name=name,
+        created_at=created_at,
+        updated_at=updated_at,
+        state=state,
+        cost_today=spent,
+        **orjson.loads(definition),
     )
 
 
@@ -104,18 +116,21 @@ async def delete_agent(tx: Transaction, id: str) -> None:
 
 
 async def select_agent(tx: Transaction, id: str) -> Agent | None:
-    row = await tx.one(_SELECT, id=id)
+    row = await tx.one(_SELECT, id=id, today=ids.runs_since(tx.clock.midnight()))
     return None if row is None else _agent(row)
 
 
 async def select_definition(tx: Transaction, id: str) -> Agent | None:
     """The agent without its state: what a run needs of it."""
     row = await tx.one(_SELECT_DEFINITION, id=id)
-    return None if row is None else _agent((id, *row, "idle"))
+    return None if row is None else _agent((id, *row, "idle", 0.0))
 
 
 async def select_agents(tx: Transaction, *, before: str, limit: int) -> list[Agent]:
-    return [_agent(row) for row in await tx.all(_SELECT_PAGE, before=before, limit=limit)]
+    return [
+        _agent(row)
+        for row in await tx.all(_SELECT_PAGE, before=before, limit=limit, today=ids.runs_since(tx.clock.midnight()))
+    ]
 
 
 async def id_is_taken(tx: Transaction, id: str) -> bool:
@@ -123,10 +138,10 @@ async def id_is_taken(tx: Transaction, id: str) -> bool:
     return await tx.one(_TAKEN, id=id) is not None
 
 
-async def select_names(tx: Transaction, ids: list[str]) -> dict[str, str]:
-    return {row[0]: row[1] for row in await tx.all(_SELECT_NAMES, ids=ids)}
+async def select_names(tx: Transaction, of: list[str]) -> dict[str, str]:
+    return {row[0]: row[1] for row in await tx.all(_SELECT_NAMES, ids=of)}
 
 
-async def select_kinds(tx: Transaction, ids: list[str]) -> dict[str, str]:
+async def select_kinds(tx: Transaction, of: list[str]) -> dict[str, str]:
     """Which of these ids are a person's and which an agent's; absent: nobody's."""
-    return {row[0]: row[1] for row in await tx.all(_SELECT_KINDS, ids=ids)}
+    return {row[0]: row[1] for row in await tx.all(_SELECT_KINDS, ids=of)}

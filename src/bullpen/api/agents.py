@@ -44,14 +44,20 @@ async def list_agents(caller: Caller, office: Office, limit: Limit = 50, cursor:
 
 @router.get("/{id}", response_model=Agent)
 async def get_agent(id: str, caller: Caller, office: Office) -> Response:
-    return answer(_shown(await office.store.read(lambda tx: agents.get(tx, id)), caller))
+    return answer(_shown(await office.store.read(lambda tx: _with_blocks(tx, id)), caller))
+
+
+async def _with_blocks(tx: Transaction, id: str) -> Agent:
+    agent = await agents.get(tx, id)
+    blocks = {label: content for label, content, _ in await memory_rows.select_blocks(tx, id)}
+    return agent.model_copy(update={"blocks": blocks})
 
 
 def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
     """Everybody may know who is there; instructions and models are for those who look after agents."""
     shown = agent.model_dump(mode="json", by_alias=True, exclude_none=True)
     if "manage_agents" not in caller.grants and caller.id != agent.id:
-        for name in ("instructions", "model", "limits"):
+        for name in ("instructions", "model", "limits", "blocks"):
             shown.pop(name, None)
     return shown
 

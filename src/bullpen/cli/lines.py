@@ -28,7 +28,7 @@ class Lines:
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     def learn(self, space: Space) -> None:
-        self._names.update({member.id: member.name for member in space.members})
+        self._names.update({member.id: member.name for member in space.member_details})
 
     def render(self, event: Event) -> str | None:
         """The line, or None when there is nothing to show. An event from a newer server is named, not hidden."""

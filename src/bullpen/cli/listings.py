@@ -61,7 +61,7 @@ def _run_row(run: Run) -> Sequence[str]:
 
 
 def _space_row(space: Space) -> Sequence[str]:
-    members = ", ".join(member.name for member in space.members)
+    members = ", ".join(member.name for member in space.member_details)
     kind = f"{space.kind}, private" if space.private and space.kind != "dm" else space.kind
     return (space.id, kind, str(space.last_seq), str(space.unread), members)
 

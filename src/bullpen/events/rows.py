@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from sqlalchemy import and_, bindparam, insert, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, insert, or_, select
 
 from bullpen.events.types import Place, StoredEvent
 from bullpen.storage import Row, Statement, Transaction
@@ -34,26 +34,25 @@ _COLUMNS = (
     events.c.audience,
     events.c.body,
 )
-_AFTER = or_(events.c.xid > bindparam("xid"), and_(events.c.xid == bindparam("xid"), events.c.id > bindparam("id")))
-_SELECT_AFTER = Statement(
-    select(*_COLUMNS)
-    .where(events.c.xid >= bindparam("xid"), _AFTER, events.c.xid < horizon())
-    .order_by(events.c.xid, events.c.id)
-    .limit(bindparam("limit"))
+_AFTER = and_(
+    events.c.xid >= bindparam("xid"),
+    or_(events.c.xid > bindparam("xid"), and_(events.c.xid == bindparam("xid"), events.c.id > bindparam("id"))),
 )
-_SELECT_BETWEEN = Statement(
-    select(*_COLUMNS)
-    .where(
-        events.c.xid >= bindparam("xid"),
-        _AFTER,
-        or_(
-            events.c.xid < bindparam("last_xid"),
-            and_(events.c.xid == bindparam("last_xid"), events.c.id <= bindparam("last_id")),
-        ),
-    )
-    .order_by(events.c.xid, events.c.id)
-    .limit(bindparam("limit"))
+_UP_TO = or_(
+    events.c.xid < bindparam("last_xid"),
+    and_(events.c.xid == bindparam("last_xid"), events.c.id <= bindparam("last_id")),
 )
+# On SQLite all rows have the same xid. Its planner must be told, or it looks through every event there is.
+_AFTER_ON_SQLITE = and_(events.c.xid == bindparam("xid"), events.c.id > bindparam("id"))
+_UP_TO_ON_SQLITE = and_(events.c.xid == bindparam("last_xid"), events.c.id <= bindparam("last_id"))
+
+
+def _page(*conditions: ColumnElement[bool]) -> Select[Any]:
+    return select(*_COLUMNS).where(*conditions).order_by(events.c.xid, events.c.id).limit(bindparam("limit"))
+
+
+_SELECT_AFTER = Statement(_page(_AFTER_ON_SQLITE), postgresql=_page(_AFTER, events.c.xid < horizon()))
+_SELECT_BETWEEN = Statement(_page(_AFTER_ON_SQLITE, _UP_TO_ON_SQLITE), postgresql=_page(_AFTER, _UP_TO))
 _SELECT_NEWEST = Statement(
     select(events.c.xid, events.c.id)
     .where(events.c.xid < horizon())

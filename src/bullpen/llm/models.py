@@ -29,6 +29,10 @@ class Models:
         self._providers: Mapping[str, Build] = {"script": self._script}
         self._built: dict[bytes, Model] = {}
 
+    def add(self, provider: str, build: Build) -> None:
+        """One more provider; `build` gets the spec as an object."""
+        self._providers = {**self._providers, provider: build}
+
     def resolve(self, spec: Any) -> Model:
         """The model, or Invalid with the field and what to do."""
         key = orjson.dumps(spec)

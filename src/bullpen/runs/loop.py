@@ -162,7 +162,7 @@ async def think(drive: Drive) -> None:
     """Ask the model; keep what it wants to do."""
     run, agent = drive.run, drive.agent
     assert agent is not None
-    reached = rules.limit_reached(run, agent.limits)
+    reached = rules.limit_reached(run, agent.limits, await _spent(drive, agent))
     if reached is not None:
         await _stop(drive, reached)
         return
@@ -192,6 +192,12 @@ async def think(drive: Drive) -> None:
 
     drive.run, added = await drive.world.store.transact(keep)
     drive.entries = [*drive.entries, *added]
+
+
+async def _spent(drive: Drive, agent: Agent) -> float:
+    if agent.limits.max_cost_per_day is None:
+        return 0.0
+    return await drive.world.store.read(lambda tx: rows.select_spent(tx, agent.id))
 
 
 async def _ask(drive: Drive, agent: Agent, shown: Transcript) -> Reply:

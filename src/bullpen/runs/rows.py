@@ -6,8 +6,9 @@ from dataclasses import fields
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, and_, bindparam, insert, or_, select, update
+from sqlalchemy import Text, and_, bindparam, func, insert, or_, select, update
 
+from bullpen import ids
 from bullpen.runs.types import Entry, Run
 from bullpen.storage import Row, Statement, Transaction
 from bullpen.storage.statements import insert_or_ignore
@@ -81,6 +82,12 @@ _SELECT_EARLIER = Statement(
         runs.c.outcome != "silent",
     )
     .order_by(runs.c.ordinal)
+)
+
+_SELECT_SPENT = Statement(
+    select(func.coalesce(func.sum(runs.c.cost), 0.0)).where(
+        runs.c.agent_id == bindparam("agent_id"), runs.c.id >= bindparam("since")
+    )
 )
 
 _ENTRY = [run_messages.c[f.name] for f in fields(Entry)]
@@ -200,6 +207,12 @@ async def select_summaries(tx: Transaction, thread_id: str, *, after: int, befor
 async def select_earlier(tx: Transaction, thread_id: str, *, after: int, before: int) -> list[str]:
     """Ids of the thread's earlier runs in which something happened."""
     return [row[0] for row in await tx.all(_SELECT_EARLIER, thread_id=thread_id, after=after, before=before)]
+
+
+async def select_spent(tx: Transaction, agent_id: str) -> float:
+    """What the agent's runs of today (UTC) have cost so far."""
+    row = await tx.one(_SELECT_SPENT, agent_id=agent_id, since=ids.runs_since(tx.clock.midnight()))
+    return 0.0 if row is None else float(row[0])
 
 
 async def insert_entries(tx: Transaction, entries: list[Entry]) -> None:

@@ -42,12 +42,14 @@ def move(run: Run, to: RunStatus) -> RunStatus:
     return to
 
 
-def limit_reached(run: Run, limits: Limits) -> StopReason | None:
-    """Asked before each model call, and nowhere else. What it counts is in the run's row, so a crash resets nothing."""
+def limit_reached(run: Run, limits: Limits, spent_today: float) -> StopReason | None:
+    """Asked before each model call, and nowhere else. What it counts is in rows, so a crash resets nothing."""
     if run.step >= limits.max_steps:
         return "max_steps"
     if run.active_ms >= limits.max_seconds * 1000:
         return "max_seconds"
+    if limits.max_cost_per_day is not None and spent_today >= limits.max_cost_per_day:
+        return "max_cost"
     return None
 
 

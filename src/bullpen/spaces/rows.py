@@ -204,7 +204,8 @@ async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> l
                 kind=room.kind,  # type: ignore[arg-type]
                 name=room.name,
                 private=room.private,
-                members=inside[room.id],
+                members=[member.id for member in inside[room.id]],
+                member_details=inside[room.id],
                 wake=Wake(people=room.wake_people, agents=room.wake_agents),
                 trigger=room.trigger,
                 main=room.main,

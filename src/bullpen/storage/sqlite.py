@@ -115,7 +115,7 @@ class Turns:
         return bool(self._waiting)
 
     async def take(self, refuse: Callable[[], None]) -> None:
-        """Wait for the turn. `refuse` is called if it comes in the very moment in which the caller is cancelled."""
+        """Wait for the turn. `refuse` is called if it comes in the very moment in which the caller gives up."""
         if not self.taken:
             self.taken = True
             return
@@ -123,8 +123,8 @@ class Turns:
         self._waiting.append(turn)
         try:
             await turn
-        except asyncio.CancelledError:
-            if not turn.cancelled():
+        except BaseException:
+            if not turn.cancel() and not turn.cancelled():
                 refuse()
             raise
 

@@ -57,7 +57,8 @@ class Space(Wire):
     kind: SpaceKind
     name: str
     private: bool = False
-    members: list[Member] = Field(default_factory=list)
+    members: list[str] = Field(default_factory=list)
+    member_details: list[Member] = Field(default_factory=list)
     wake: Wake
     trigger: str | None = None
     main: bool = False
@@ -119,6 +120,7 @@ class Agent(Wire):
     limits: Limits = Field(default_factory=Limits)
     on_unsent_text: Literal["drop", "deliver"] = "drop"
     avatar: str | None = None
+    blocks: dict[str, str] | None = None  # where memory is asked for together with the agent
     state: AgentState = "idle"
     waiting_for: list[str] = Field(default_factory=list)
     cost_today: float = 0.0

@@ -1,0 +1,54 @@
+"""What we aim for. The only place where it stands.
+
+A figure without an aim is shown for what it tells: the other half of a ratio, or a cost that nobody promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# Measured, by the name it has in FIGURES.
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    means: str
+    unit: str
+    aim: float | None = None  # at most this
+
+
+BUDGETS: Mapping[str, Budget] = {
+    "run.alone": Budget("a whole run, one at a time", "ms CPU", 3.0),
+    "run.at_once": Budget("a whole run, 100 at once", "ms CPU", 1.5),
+    "run.bare": Budget("the same rows by plain sqlite3, a COMMIT each", "ms CPU"),
+    "run.alone_to_bare": Budget("one at a time, to that bare loop", "×", 3.0),
+    "run.at_once_to_bare": Budget("100 at once, to that bare loop", "×"),
+    "run.long_to_short": Budget("a history of 2,000 messages, to one of 20", "×", 1.2),
+    "run.commits": Budget("commits of a run", ""),
+    "run.rows": Budget("rows written by a run", ""),
+    "run.postgres_alone": Budget("on PostgreSQL, one at a time, this side", "ms CPU"),
+    "run.postgres_at_once": Budget("on PostgreSQL, 100 at once, this side", "ms CPU"),
+    "post.quiet": Budget("a message by HTTP that wakes nobody", "ms CPU"),
+    "post.waking": Budget("a message by HTTP that wakes an agent", "ms CPU"),
+    "post.bare": Budget("a bare FastAPI insert", "ms CPU"),
+    "post.quiet_to_bare": Budget("wakes nobody, to the bare insert", "×", 2.0),
+    "post.waking_to_bare": Budget("wakes an agent, to the bare insert", "×", 2.0),
+    "post.crowd_to_bare": Budget("wakes nobody, 16 clients at once, to the bare insert", "×", 2.0),
+    "sse.delivery": Budget("an event to one of 200 followers", "µs CPU", 30.0),
+    "idle.cpu": Budget("a server that does nothing", "% of a core", 0.5),
+    "idle.memory": Budget("memory of a server that does nothing", "MB", 120.0),
+    "idle.agents_memory": Budget("what 10,000 idle agents add to it", "MB", 2.0),
+    "idle.agents_cpu": Budget("a server with 10,000 idle agents that do nothing", "% of a core", 0.5),
+    "idle.ready": Budget("from start to ready", "s", 2.0),
+    "idle.ready_cpu": Budget("from start to ready", "s CPU", 2.0),
+    "idle.help": Budget("bullpen --help", "s CPU", 0.3),
+}
+
+
+def verdict(name: str, value: float) -> str:
+    aim = BUDGETS[name].aim
+    if aim is None:
+        return ""
+    return "ok" if value <= aim else "over"

@@ -1,0 +1,9 @@
+"""What we ship for tests: fakes, a database read whole, the invariants that hold after every crash, real kills.
+
+May import everything; nothing of the server imports it. `python -m bullpen.testing.invariants DATABASE_URL` is for
+operators too: it only reads.
+"""
+
+from bullpen.testing.clock import FakeClock
+
+__all__ = ["FakeClock"]

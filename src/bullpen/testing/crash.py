@@ -1,0 +1,93 @@
+"""An office that dies by its own hand, exactly after its n-th commit.
+
+SIGKILL, so nothing is closed, flushed or said: what the next process finds is what was durable. The commit counts from
+the opening of the store; on SQLite a commit may hold several transactions (group commit), as in real life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from bullpen import app
+from bullpen.settings import EngineSettings, Settings
+from bullpen.storage import Statement, Store, Transaction
+from bullpen.storage.statements import POSTGRES, SQLITE
+from bullpen.storage.tables import inbox_items, threads
+from bullpen.toolbox import FAMILIES
+from bullpen.tools import Tool
+
+_AWAKE = Statement(select(threads.c.id).where(threads.c.state != "idle").limit(1))
+_WAITING = Statement(select(inbox_items.c.id).where(inbox_items.c.claimed_by.is_(None)).limit(1))
+_APPLICATIONS: list[Any] = []
+
+
+def settings_for(url: str, data: str, **engine: float) -> Settings:
+    """Settings of an office on this database. Leases are short, so that a dead driver's thread is soon free."""
+    return Settings(data=Path(data), database_url=url, engine=EngineSettings(**{"lease_seconds": 0.5, **engine}))  # type: ignore[arg-type]
+
+
+class Commits:
+    """Counts the commits of a store, tells who waits for the next one, and kills the process after one of them."""
+
+    def __init__(self, store: Store, die_after: int | None) -> None:
+        self.count = 0
+        self._die_after = die_after
+        self._next = asyncio.Event()
+        store.on_commit = self._committed
+
+    def _committed(self, count: int) -> None:
+        self.count = count
+        if count == self._die_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._next.set()
+
+    async def next(self) -> None:
+        """The next commit, or a moment later: on a shared database others commit too."""
+        self._next.clear()
+        try:
+            await asyncio.wait_for(self._next.wait(), 0.02)
+        except TimeoutError:
+            return
+
+
+@asynccontextmanager
+async def mortal_office(
+    settings: Settings, *, die_after: int | None = None, families: Mapping[str, Sequence[Tool]] = FAMILIES
+) -> AsyncIterator[tuple[app.Office, Commits]]:
+    store = app.open_store(settings)
+    commits = Commits(store, die_after)
+    async with app.office(settings, store=store, families=families) as opened:
+        # FastAPI prepares each route at its first request, which takes longer than the request. Children of a fork
+        # server that has been warmed up share an application in which that is done.
+        _APPLICATIONS.append(opened.api)
+        opened.api = _APPLICATIONS[0]
+        opened.api.state.office = opened
+        yield opened, commits
+
+
+async def calm(opened: app.Office, commits: Commits, seconds: float = 60) -> None:
+    """Until every thread rests and nothing waits for one. Threads are queued by the commit that wakes them, and the
+    next of a group is woken by the commit that ends the one before: this cannot come too early."""
+    async with asyncio.timeout(seconds):
+        while await opened.store.read(_busy):
+            await commits.next()
+
+
+async def _busy(tx: Transaction) -> Any:
+    return await tx.one(_AWAKE) or await tx.one(_WAITING)
+
+
+def compile_statements() -> None:
+    """Every statement there is, for both databases, so that no child has to."""
+    for statement in [found for found in gc.get_objects() if isinstance(found, Statement)]:
+        statement.on(SQLITE)
+        statement.on(POSTGRES)

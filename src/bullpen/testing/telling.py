@@ -1,0 +1,165 @@
+"""What a database tells, with everything left out that may differ from one life to another.
+
+Ids become names made of their place (`general#3`, `ada@general/1`), times become `T`, and what several threads did at
+the same time is told thread by thread. Two offices in which the same happened tell the same, however often one of them
+was killed, and on either database.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from bullpen.testing.snapshot import Row, Snapshot, grouped
+
+_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn)_[0-9a-v]{26}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z")
+
+_MESSAGE = (
+    "author_id",
+    "author_kind",
+    "type",
+    "text",
+    "status",
+    "reply_to",
+    "metadata",
+    "client_message_id",
+    "run_id",
+    "chain_id",
+    "depth",
+    "edited_at",
+    "deleted_at",
+)
+_RUN = (
+    "space_id",
+    "status",
+    "outcome",
+    "stop_reason",
+    "silence_reason",
+    "error",
+    "cause_kind",
+    "cause_id",
+    "grants",
+    "trigger",
+    "payload",
+    "chain_id",
+    "depth",
+    "addressed",
+    "corrected",
+    "cancel_requested",
+    "step",
+    "position",
+    "message_ids",
+    "acts",
+    "window_seq",
+    "prompt_hash",
+    "summary",
+    "input_tokens",
+    "output_tokens",
+)
+_ENTRY = ("position", "step", "type", "call_id", "tool_name", "args", "result", "is_error", "content")
+
+
+def told(snapshot: Snapshot) -> dict[str, Any]:
+    """The story of an office at rest, as plain data that two offices can be compared by."""
+    names = _Names(snapshot)
+    return {
+        "spaces": {
+            row["id"]: [names.of(message, _MESSAGE) for message in found] for row, found in _by_space(snapshot, names)
+        },
+        "members": sorted(names.plain(f"{m['space_id']}: {m['member_id']}") for m in snapshot["members"]),
+        "reactions": sorted(
+            names.plain(f"{r['message_id']} {r['member_id']} {r['emoji']}") for r in snapshot["reactions"]
+        ),
+        "runs": {
+            names.ids[run["id"]]: {
+                **names.of(run, _RUN),
+                "journal": [names.of(entry, _ENTRY) for entry in snapshot.journals.get(run["id"], [])],
+            }
+            for run in names.runs
+        },
+        "threads": {
+            names.ids[t["id"]]: names.of(t, ("scope", "active_space_id", "state", "run_count"))
+            for t in snapshot["threads"]
+        },
+        "inbox": sorted(
+            names.plain(f"{i['thread_id']} {i['key']} {i['depth']} → {i['claimed_by']}")
+            for i in snapshot["inbox_items"]
+        ),
+        "blocks": sorted(f"{b['agent_id']} {b['label']}: {b['content']}" for b in snapshot["blocks"]),
+        "passages": [names.of(p, ("agent_id", "content", "tags")) for p in sorted(snapshot["passages"], key=_by_id)],
+        "events": _events(snapshot, names),
+    }
+
+
+def _by_id(row: Row) -> Any:
+    return row["id"]
+
+
+def _by_space(snapshot: Snapshot, names: _Names) -> list[tuple[Row, list[Row]]]:
+    found = grouped(snapshot.messages, "space_id")
+    spaces = sorted(({**row, "id": names.plain(row["id"]), "_id": row["id"]} for row in snapshot["spaces"]), key=_by_id)
+    return [(space, found.get(space["_id"], [])) for space in spaces]
+
+
+def _events(snapshot: Snapshot, names: _Names) -> dict[str, list[Any]]:
+    """By run, and those of no run by space: what one of them saw is in order, what two did at once has none."""
+    told: dict[str, list[Any]] = {}
+    for event in snapshot.events:
+        line = names.plain(event["run_id"] or event["space_id"] or "-")
+        told.setdefault(line, []).append([event["audience"], names.value(event["body"])])
+    return dict(sorted(told.items()))
+
+
+class _Names:
+    """A name for every id, by its place in the story."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.ids: dict[str, str] = {}
+        for number, person in enumerate(sorted(snapshot["people"], key=_by_id), 1):
+            self.ids[person["id"]] = f"person{number}"
+        for thread in snapshot["threads"]:
+            self.ids[thread["id"]] = f"{thread['agent_id']}@{self.plain(thread['space_id'] or thread['scope'])}"
+        for message in snapshot.messages:
+            self.ids[message["id"]] = f"{self.plain(message['space_id'])}#{message['seq']}"
+        for run in snapshot.runs:
+            self.ids[run["id"]] = f"{self.ids[run['thread_id']]}/{run['ordinal']}"
+        self.runs = sorted(snapshot.runs, key=lambda run: self.ids[run["id"]])
+        for run in self.runs:
+            self._name_calls(self.ids[run["id"]], snapshot.journals.get(run["id"], []))
+        for number, passage in enumerate(sorted(snapshot["passages"], key=_by_id), 1):
+            self.ids[passage["id"]] = f"passage{number}"
+
+    def _name_calls(self, run: str, journal: list[Row]) -> None:
+        calls = [entry["call_id"] for entry in journal if entry["type"] == "tool_call_message"]
+        for number, id in enumerate(calls, 1):
+            self.ids[id] = f"{run}.{number}"
+            # A message that a call wanted to make is named by the call, even if it was never made.
+            self.ids.setdefault("msg_" + id.removeprefix("call_"), f"{run}.{number}-message")
+
+    def plain(self, text: str) -> str:
+        return _TIME.sub("T", _ID.sub(lambda match: self.ids.get(match[0], f"unknown {match[0]}"), text))
+
+    def value(self, value: Any) -> Any:
+        return orjson.loads(self.plain(orjson.dumps(value).decode()))
+
+    def of(self, row: Row, columns: tuple[str, ...]) -> Row:
+        return {name: self.plain(row[name]) if isinstance(row[name], str) else row[name] for name in columns}
+
+
+def differences(calm: Any, other: Any, where: str = "") -> list[str]:
+    """Where two stories part, for people: the path, and what each says there."""
+    if isinstance(calm, dict) and isinstance(other, dict):
+        keys = [*calm, *(key for key in other if key not in calm)]
+        return [line for key in keys for line in differences(calm.get(key), other.get(key), f"{where}/{key}")]
+    if isinstance(calm, list) and isinstance(other, list) and len(calm) == len(other):
+        pairs = enumerate(zip(calm, other, strict=True))
+        return [line for number, (a, b) in pairs for line in differences(a, b, f"{where}/{number}")]
+    return [] if calm == other else [f"{where}: {_short(calm)} ≠ {_short(other)}"]
+
+
+def _short(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= 600 else text[:600] + "…"

@@ -1,0 +1,193 @@
+"""The SDK and a real server: each verb does what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.client import AlreadyExists, Bullpen, Event, Follow, Invalid, NotFound, Unauthenticated
+from tests.cli.processes import BOUND, free_port, output, serving
+
+SCRIPT: dict[str, Any] = {
+    "provider": "script",
+    "turns": [
+        {"when": "slow", "steps": [{"delayMs": 60_000}]},
+        {"steps": [{"calls": [{"tool": "send_message", "args": {"text": "Heard."}}]}]},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    data, port = tmp_path_factory.mktemp("sdk") / "data", free_port()
+    token = output(data, "token", "create", "--name", "Ruth", "--owner")
+    with serving(data, "--port", str(port)):
+        yield f"http://127.0.0.1:{port}", token
+
+
+@pytest.fixture
+async def bp(door: tuple[str, str]) -> AsyncIterator[Bullpen]:
+    async with asyncio.timeout(BOUND), Bullpen(*door) as connected:
+        yield connected
+
+
+async def room(bp: Bullpen, name: str) -> str:
+    """A space of its own for a test, with an agent who answers everything."""
+    await bp.agents.create(id=f"echo_{name}", name=f"Echo {name}", model=SCRIPT, tools=["messaging"])
+    space = await bp.spaces.create(id=name, name=name, members=[f"echo_{name}"], wake={"people": "all"})
+    return space.id
+
+
+async def until(events: Follow, type: str) -> Event:
+    async for event in events:
+        if event.type == type:
+            return event
+    raise AssertionError("the stream ended")
+
+
+async def test_an_agent_is_made_read_listed_changed_and_deleted(bp: Bullpen) -> None:
+    made = await bp.agents.create(id="ada", name="Ada", model=SCRIPT, tools=["messaging"], instructions="Be kind.")
+    read = await bp.agents.get("ada")
+    assert (read.id, read.instructions, read.created_at) == ("ada", "Be kind.", made.created_at)
+    assert "ada" in {agent.id for agent in await bp.agents.list()}
+    assert (await bp.agents.update("ada", name="Ada L.", on_unsent_text="deliver")).name == "Ada L."
+    with pytest.raises(AlreadyExists):
+        await bp.agents.create(id="ada", name="Ada", model=SCRIPT)
+    await bp.agents.delete("ada")
+    with pytest.raises(NotFound):
+        await bp.agents.get("ada")
+
+
+async def test_a_message_is_answered_and_the_run_can_be_read(bp: Bullpen) -> None:
+    space = await room(bp, "answers")
+    async with bp.events(space=space) as events:
+        sent = await bp.spaces(space).send("hello")
+        finished = (await until(events, "run_finished")).run
+    assert finished is not None
+    assert (finished.outcome, finished.trigger.message_id) == ("spoke", sent.id)
+    assert await bp.runs.get(finished.id) == finished
+    assert [run.id for run in await bp.runs.list(space=space, status="completed")] == [finished.id]
+    journal = await bp.runs.messages(finished.id)
+    assert "tool_return_message" in {entry.type for entry in journal}
+    assert [message.text for message in await bp.spaces(space).messages()] == ["hello", "Heard."]
+
+
+async def test_messages_are_read_in_pages_by_their_number(bp: Bullpen) -> None:
+    space = (await bp.spaces.create(id="pages", name="Pages")).id
+    for number in range(1, 6):
+        await bp.spaces(space).send(str(number))
+    assert [message.text for message in await bp.spaces(space).messages(limit=2)] == ["4", "5"]
+    assert [message.text for message in await bp.spaces(space).messages(before=4, limit=2)] == ["2", "3"]
+    assert [message.text for message in await bp.spaces(space).messages(after=1, limit=2)] == ["2", "3"]
+
+
+async def test_a_message_is_edited_reacted_to_and_deleted(bp: Bullpen) -> None:
+    space = (await bp.spaces.create(id="edits", name="Edits")).id
+    sent = await bp.spaces(space).send("helo")
+    handle = bp.messages(sent.id)
+    assert (await handle.edit("hello")).text == "hello"
+    await handle.react("👋")
+    await handle.react("👋")
+    (reaction,) = (await handle.get()).reactions
+    assert (reaction.emoji, reaction.member_ids) == ("👋", [sent.author_id])
+    await handle.unreact("👋")
+    assert (await handle.get()).reactions == []
+    await handle.delete()
+    gone = await handle.get()
+    assert (gone.text, gone.seq, gone.deleted_at is not None) == ("", sent.seq, True)
+
+
+async def test_a_reply_names_what_it_answers(bp: Bullpen) -> None:
+    space = (await bp.spaces.create(id="replies", name="Replies")).id
+    first = await bp.spaces(space).send("one", client_message_id="once")
+    assert await bp.spaces(space).send("one", client_message_id="once") == first
+    assert (await bp.spaces(space).send("two", reply_to=first.id)).reply_to == first.id
+
+
+async def test_members_come_and_go(bp: Bullpen) -> None:
+    space = (await bp.spaces.create(id="door", name="Door")).id
+    await bp.agents.create(id="guest", name="Guest", model=SCRIPT)
+    await bp.spaces(space).add_member("guest")
+    assert "guest" in set((await bp.spaces(space).get()).members)
+    await bp.spaces(space).remove_member("guest")
+    assert "guest" not in set((await bp.spaces(space).get()).members)
+    assert (await bp.spaces(space).update(name="The door")).name == "The door"
+    await bp.spaces(space).mark_read(0)
+
+
+async def test_a_run_is_cancelled(bp: Bullpen) -> None:
+    space = await room(bp, "patience")
+    async with bp.events(space=space) as events:
+        await bp.spaces(space).send("slow")
+        started = (await until(events, "run_started")).run
+        assert started is not None
+        await bp.runs.cancel(started.id)
+        finished = (await until(events, "run_finished")).run
+    assert finished is not None
+    assert (finished.id, finished.status) == (started.id, "cancelled")
+
+
+async def test_a_token_works_until_it_is_deleted(bp: Bullpen, door: tuple[str, str]) -> None:
+    space = await room(bp, "tokens")
+    made = await bp.tokens.create("runtime", agent_id="echo_tokens")
+    async with Bullpen(door[0], made.token) as agent:
+        assert (await agent.spaces(space).send("as myself")).author_kind == "agent"
+        assert made.id in {token.id for token in await bp.tokens.list()}
+        await bp.tokens.delete(made.id)
+        with pytest.raises(Unauthenticated):
+            await agent.spaces.list()
+
+
+async def test_a_wrong_request_is_told_which_field(bp: Bullpen) -> None:
+    with pytest.raises(Invalid) as caught:
+        await bp.agents.create(name="", model=SCRIPT, colour="red")
+    assert {"name", "colour"} <= set(caught.value.fields)
+
+
+async def test_a_project_is_applied_once(bp: Bullpen) -> None:
+    agent = {"id": "applied", "name": "Applied", "model": SCRIPT}
+    first = await bp.apply(agents=[agent], spaces=[{"id": "applied-room", "name": "x", "members": ["applied"]}])
+    again = await bp.apply(agents=[agent], spaces=[{"id": "applied-room", "name": "x", "members": ["applied"]}])
+    assert [change.change for change in [*first.agents, *first.spaces]] == ["created", "created"]
+    assert [change.change for change in [*again.agents, *again.spaces]] == ["unchanged", "unchanged"]
+
+
+async def test_a_stream_that_is_entered_misses_nothing_that_follows(bp: Bullpen) -> None:
+    space = (await bp.spaces.create(id="early", name="Early")).id
+    async with bp.events(space=space) as events:
+        sent = [(await bp.spaces(space).send(str(number))).id for number in range(20)]
+        seen = [(await until(events, "message_created"))["message"]["id"] for _ in sent]
+        assert seen == sent
+        cursor = events.cursor
+    last = await bp.spaces(space).send("later")
+    async with bp.events(space=space, after=cursor) as events:
+        assert (await until(events, "message_created"))["message"]["id"] == last.id
+
+
+async def test_a_cursor_nobody_knows_brings_a_reset_and_then_what_happens(bp: Bullpen) -> None:
+    space = (await bp.spaces.create(id="resets", name="Resets")).id
+    async with bp.events(space=space, after="ffffffff.1.1") as events:
+        assert (await anext(events)).type == "reset"
+        sent = await bp.spaces(space).send("after")
+        assert (await until(events, "message_created"))["message"]["id"] == sent.id
+
+
+async def test_a_message_sent_while_the_server_is_away_arrives_once(tmp_path: Path) -> None:
+    data, port = tmp_path / "data", free_port()
+    token = output(data, "token", "create", "--name", "Ruth", "--owner")
+    async with asyncio.timeout(BOUND), Bullpen(f"http://127.0.0.1:{port}", token, patience=BOUND) as bp:
+        with serving(data, "--port", str(port)) as server:
+            space = (await bp.spaces.create(id="hall", name="Hall")).id
+            events = bp.events(space=space)
+            await events.__aenter__()
+            server.stop(signal.SIGKILL)
+        sending = asyncio.create_task(bp.spaces(space).send("are you there?"))
+        with serving(data, "--port", str(port)):
+            sent = await sending
+            assert (await until(events, "message_created"))["message"]["id"] == sent.id
+            assert [message.id for message in await bp.spaces(space).messages()] == [sent.id]

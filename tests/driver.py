@@ -1,0 +1,230 @@
+"""An office to test: the real one, in this process, driven over HTTP by its owner.
+
+`office` comes once for each database. It makes agents and spaces, posts, and waits for events with a bound; nothing in
+here sleeps. `offices` makes one with other settings, tools or several on one database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from bullpen.access import actions as access
+from bullpen.access import rows as access_rows
+from bullpen.app import Office, office
+from bullpen.settings import EngineSettings, LimitSettings, load_settings
+from bullpen.storage import Transaction
+from bullpen.toolbox import FAMILIES
+from bullpen.tools import Tool
+from tests.databases import Database
+
+BOUND = 20.0
+
+Json = dict[str, Any]
+
+
+class Api:
+    """HTTP calls as one caller. A status that was not expected is a failure that shows the answer."""
+
+    def __init__(self, opened: Office, token: str | None) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self.token = token
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(opened.api, raise_app_exceptions=False),
+            base_url="http://office/api",
+            headers=headers,
+            timeout=BOUND,
+        )
+
+    async def ask(self, method: str, path: str, *, status: int | None = None, **more: Any) -> Any:
+        """The answer's JSON. Without `status`, any success will do."""
+        response = await self.http.request(method, path, **more)
+        expected = response.is_success if status is None else response.status_code == status
+        assert expected, f"{method} {path}: {response.status_code} {response.text}"
+        return orjson.loads(response.content) if response.content else None
+
+    async def get(self, path: str, **more: Any) -> Any:
+        return await self.ask("GET", path, **more)
+
+    async def create(self, path: str, body: Json, **more: Any) -> Any:
+        return await self.ask("POST", path, json=body, **more)
+
+    async def items(self, path: str, **params: Any) -> list[Json]:
+        found: list[Json] = (await self.get(path, params=params))["items"]
+        return found
+
+
+class Driver(Api):
+    """An open office and its owner."""
+
+    def __init__(self, opened: Office, token: str, owner_id: str) -> None:
+        super().__init__(opened, token)
+        self.office = opened
+        self.owner_id = owner_id
+        self.events: list[Json] = []
+        self._heard = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+
+    # ── making ──────────────────────────────────────────────────────────────────────────────────────────
+
+    async def agent(
+        self, id: str, turns: Sequence[Json] = (), *, steps: Sequence[Json] | None = None, **fields: Any
+    ) -> Json:
+        """An agent on a script: `turns` as the contract has them, or `steps` of the one turn that always plays."""
+        script = [{"steps": list(steps)}] if steps is not None else list(turns)
+        model = {"provider": "script", "turns": script}
+        body = {"id": id, "name": id.capitalize(), "model": model, **fields}
+        made: Json = await self.create("/agents", body)
+        return made
+
+    async def space(self, id: str, members: Sequence[str] = (), **fields: Any) -> Json:
+        made: Json = await self.create("/spaces", {"id": id, "members": list(members), **fields})
+        return made
+
+    async def dm(self, first: str, second: str) -> Json:
+        made: Json = await self.create("/spaces", {"kind": "dm", "members": [first, second]})
+        return made
+
+    async def person(self, name: str) -> tuple[str, Api]:
+        """Somebody who is not the owner, and their API."""
+
+        async def body(tx: Transaction) -> tuple[str, str]:
+            id = f"psn_{name.lower()}"
+            await access_rows.insert_person(tx, id=id, name=name, role="member")
+            _, value = await access.create_token(tx, name, person_id=id)
+            return id, value
+
+        id, token = await self.office.store.transact(body)
+        return id, Api(self.office, token)
+
+    async def as_agent(self, id: str) -> Api:
+        made = await self.create("/tokens", {"name": id, "agentId": id})
+        return Api(self.office, made["token"])
+
+    # ── speaking and looking ────────────────────────────────────────────────────────────────────────────
+
+    async def post(self, space_id: str, text: str, **more: Any) -> Json:
+        made: Json = await self.create(f"/spaces/{space_id}/messages", {"text": text, **more})
+        return made
+
+    async def messages(self, space_id: str, **params: Any) -> list[Json]:
+        return await self.items(f"/spaces/{space_id}/messages", **{"limit": 200, **params})
+
+    async def texts(self, space_id: str) -> list[str]:
+        return [message["text"] for message in await self.messages(space_id)]
+
+    async def runs(self, **params: Any) -> list[Json]:
+        """Oldest first."""
+        return (await self.items("/runs", **{"limit": 200, **params}))[::-1]
+
+    async def journal(self, run_id: str) -> list[Json]:
+        return await self.items(f"/runs/{run_id}/messages")
+
+    async def results(self, run_id: str) -> list[Any]:
+        """What the run's calls came to, in order."""
+        return [entry["result"] for entry in await self.journal(run_id) if entry["type"] == "tool_return_message"]
+
+    # ── waiting ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def watch(self) -> None:
+        """Keep every event the owner may see in `events`, from now on."""
+        _, chunks = await self.office.feed.follow(await self.office.local_owner())
+        self._watching = asyncio.create_task(self._listen(chunks))
+
+    async def _listen(self, chunks: AsyncIterator[bytes]) -> None:
+        async for chunk in chunks:
+            for line in chunk.split(b"\n"):
+                if line.startswith(b"data: "):
+                    self.events.append(orjson.loads(line[6:]))
+                    self._heard.set()
+
+    async def event(self, type: str, where: Callable[[Json], bool] = lambda event: True, *, nth: int = 1) -> Json:
+        """The n-th such event since the office opened, waited for with a bound."""
+
+        def found() -> list[Json]:
+            return [event for event in self.events if event["type"] == type and where(event)]
+
+        try:
+            async with asyncio.timeout(BOUND):
+                while len(found()) < nth:
+                    self._heard.clear()
+                    await self._heard.wait()
+        except TimeoutError:
+            seen = [event["type"] for event in self.events]
+            raise AssertionError(f"no {type} number {nth} within {BOUND} s; seen: {seen}") from None
+        return found()[nth - 1]
+
+    async def run_finished(self, agent: str | None = None, *, nth: int = 1) -> Json:
+        """The n-th finished run (of an agent), as its event tells it."""
+        event = await self.event("run_finished", lambda e: agent in (None, e["agentId"]), nth=nth)
+        run: Json = event["run"]
+        return run
+
+    async def idle(self) -> None:
+        """Wait until no thread is queued and no run is under way."""
+        async with asyncio.timeout(BOUND):
+            while any(agent["state"] != "idle" for agent in await self.items("/agents", limit=200)):
+                self._heard.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._heard.wait(), 0.05)
+        # What was committed last has been handed to followers, too.
+        await self.office.feed.pump()
+        await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+
+
+class Offices:
+    """Opens offices on one fresh database, and closes them when the test ends."""
+
+    def __init__(self, database: Database, stack: AsyncExitStack) -> None:
+        self.database = database
+        self._stack = stack
+
+    async def open(
+        self,
+        *,
+        families: Mapping[str, Sequence[Tool]] | None = None,
+        drive: bool = True,
+        engine: EngineSettings | None = None,
+        limits: LimitSettings | None = None,
+        watch: bool = True,
+    ) -> Driver:
+        settings = load_settings(
+            {},
+            data=self.database.data,
+            database_url=self.database.url,
+            engine=engine or EngineSettings(lease_seconds=2.0),
+            limits=limits,
+        )
+        opened = await self._stack.enter_async_context(
+            office(settings, families={**FAMILIES, **(families or {})}, drive=drive, store=self.database.store())
+        )
+        owner = await opened.local_owner("Olga")
+        _, token = await opened.store.transact(lambda tx: access.create_token(tx, "tests", person_id=owner.id))
+        driver = Driver(opened, token, owner.id)
+        self._stack.push_async_callback(driver.close)
+        if watch:
+            await driver.watch()
+        return driver
+
+
+@pytest.fixture
+async def offices(database: Database) -> AsyncIterator[Offices]:
+    async with AsyncExitStack() as stack:
+        yield Offices(database, stack)
+
+
+@pytest.fixture(name="office")
+async def _office(offices: Offices) -> Driver:
+    return await offices.open()
