@@ -24,7 +24,7 @@ from tests.databases import (
 )
 from tests.postgres import PostgresServer, started, why_absent
 
-pytest_plugins = ["tests.driver", "tests.proofs"]
+pytest_plugins = ["tests.driver", "tests.proofs", "tests.servers"]
 
 
 @pytest.fixture(scope="session")

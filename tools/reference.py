@@ -184,8 +184,8 @@ def events_page() -> str:
         "`spaceId`, `agentId` and `runId` where they apply, and the noun under its own name. A comment keeps the line open.",
         "## Stored",
         "Written with the change they tell of, and replayed. Their `id:` is the cursor: come back with it as `Last-Event-ID` or "
-        "`after` and go on where you were. Without a cursor the stream begins now; whatever commits after the response "
-        "headers is delivered.",
+        "`after` and go on where you were. Without a cursor the stream begins now: once you have the response headers, "
+        "nothing that commits escapes you.",
         table(
             ("type", "carries", "meaning"),
             [(f"`{name}`", f"`{noun}`" if noun else "", text) for name, (noun, text) in STORED.items()],

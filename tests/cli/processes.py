@@ -54,8 +54,49 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+class Lines:
+    """The lines of one stream as they come, each handed out once."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.seen: list[str] = []
+        self._coming: queue.Queue[str | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, args=(stream,))
+        self._reader.start()
+
+    def _read(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                self._coming.put(line.rstrip("\n"))
+        self._coming.put(None)
+
+    def wait_for(self, wanted: str | Callable[[str], bool]) -> str:
+        matches = wanted if callable(wanted) else lambda line: wanted in line
+        deadline = time.monotonic() + BOUND
+        while (line := self._next(deadline - time.monotonic())) is not None:
+            if matches(line):
+                return line
+        raise AssertionError(f"waited for {wanted!r}, saw:\n" + "\n".join(self.seen))
+
+    def _next(self, seconds: float) -> str | None:
+        try:
+            line = self._coming.get(timeout=max(0.0, seconds))
+        except queue.Empty:
+            return None
+        if line is not None:
+            self.seen.append(line)
+        return line
+
+    def so_far(self) -> list[str]:
+        while self._next(0) is not None:
+            pass
+        return self.seen
+
+    def end(self) -> None:
+        self._reader.join(BOUND)
+
+
 class Process:
-    """A command that stays, and its lines as they come."""
+    """A command that stays."""
 
     def __init__(self, data: Path, *args: str, **more: str) -> None:
         self.process = subprocess.Popen(
@@ -67,36 +108,17 @@ class Process:
             cwd=data.parent,
             env=environment(data, **more),
         )
-        self.seen: list[str] = []
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        self._readers = [
-            threading.Thread(target=self._read, args=(stream,)) for stream in (self.process.stdout, self.process.stderr)
-        ]
-        for reader in self._readers:
-            reader.start()
-
-    def _read(self, stream: IO[str]) -> None:
-        with stream:
-            for line in stream:
-                self._lines.put(line.rstrip("\n"))
-        self._lines.put(None)
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.out = Lines(self.process.stdout)
+        self.err = Lines(self.process.stderr)
 
     def wait_for(self, wanted: str | Callable[[str], bool]) -> str:
-        """The next line that holds these words."""
-        matches = wanted if callable(wanted) else lambda line: wanted in line
-        deadline, ends = time.monotonic() + BOUND, 0
-        while ends < len(self._readers):
-            try:
-                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                break
-            if line is None:
-                ends += 1
-                continue
-            self.seen.append(line)
-            if matches(line):
-                return line
-        raise AssertionError(f"waited for {wanted!r}, saw:\n" + "\n".join(self.seen))
+        """The next line on stdout that holds these words."""
+        try:
+            return self.out.wait_for(wanted)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nand on stderr:\n" + "\n".join(self.err.so_far())) from None
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(how)
@@ -104,8 +126,8 @@ class Process:
 
     def wait(self) -> int:
         code = self.process.wait(BOUND)
-        for reader in self._readers:
-            reader.join(BOUND)
+        self.out.end()
+        self.err.end()
         return code
 
 
@@ -133,5 +155,5 @@ def serving(data: Path, *args: str, **more: str) -> Iterator[Process]:
 @contextmanager
 def following(data: Path, *args: str, **more: str) -> Iterator[Process]:
     with running(data, "follow", *args, **more) as follower:
-        follower.wait_for("Following")
+        follower.err.wait_for("Following")
         yield follower

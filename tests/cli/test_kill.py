@@ -41,7 +41,7 @@ async def test_a_story_that_is_killed_goes_on_as_if_nothing_had_happened(tmp_pat
     assert [message.text for message in haggle if message.author_kind == "agent"] == HAGGLE
     assert [message.seq for message in haggle] == [1, 2, 3, 4, 5]
     assert {run.status for run in runs} == {"completed"}
-    seen = [event for line in follower.seen if line.startswith("{") and "cursor" in (event := json.loads(line))]
+    seen = [event for line in follower.out.seen if line.startswith("{") and "cursor" in (event := json.loads(line))]
     assert Counter(event["cursor"] for event in seen).most_common(1)[0][1] == 1
     told = [event["message"]["text"] for event in seen if event["type"] == "message_created"]
     assert said in {event["message"]["id"] for event in seen if event["type"] == "message_created"}

@@ -52,11 +52,8 @@ def test_every_kind_of_journal_entry_can_be_shown() -> None:
 def test_a_conversation_reads_like_one() -> None:
     lines = Lines()
     ada = Member(id="ada", kind="agent", name="Ada", joined_at=AT)
-    lines.learn(
-        Space(
-            id="general", kind="channel", name="x", members=[ada], wake=Wake(people="all", agents="all"), created_at=AT
-        )
-    )
+    wake = Wake(people="all", agents="all")
+    lines.learn(Space(id="general", kind="channel", name="General", member_details=[ada], wake=wake, created_at=AT))
     assert (
         line(lines, "message_created", message=message("Hello.\nTwo lines."))
         == "general  Ada: Hello.\n          Two lines."

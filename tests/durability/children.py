@@ -18,7 +18,7 @@ import bullpen.storage.postgres  # noqa: F401
 from bullpen import app
 from bullpen.client import Bullpen
 from bullpen.testing import forks, invariants, snapshot, telling
-from bullpen.testing.crash import Commits, calm, compile_statements, mortal_office, settings_for
+from bullpen.testing.crash import Commits, calm, mortal_office, prepare, settings_for
 from bullpen.testing.forks import Report
 from tests.durability import story
 
@@ -42,7 +42,9 @@ async def _tell(report: Report, url: str, data: Path, die_after: int | None) -> 
     async with mortal_office(settings, die_after=die_after) as (opened, commits), owner_of(opened) as bp:
         await _do_what_is_left(bp, opened, commits, data / "done")
         count = commits.count
-    report({"commits": count, **await found(url)})
+    import time
+
+    report({"commits": count, "cpu": time.process_time(), **await found(url)})
 
 
 async def _do_what_is_left(bp: Bullpen, opened: app.Office, commits: Commits, notes: Path) -> None:
@@ -66,7 +68,7 @@ async def found(url: str) -> dict[str, Any]:
 
 def warm_up() -> None:
     """Tell the story once in the fork server itself: what is made at first use is then made for all children."""
-    compile_statements()
+    prepare()
     with tempfile.TemporaryDirectory() as folder:
         tell(lambda _: None, url=f"sqlite:///{folder}/bullpen.db", data=folder, die_after=None)
     gc.freeze()

@@ -166,7 +166,7 @@ TEXTS = {
     "right to left": "שלום \u202eevil\u202c مرحبا",
     "combining": "e\u0301 not \u00e9",
     "controls": "\x01\x1b[31m\x7f\u0085\u2028",
-    "quotes": "'; DROP TABLE meta; -- \"$1\" ? :x %s \\",
+    "quotes": '\'; DROP TABLE meta; -- "$1" ? :x %s \\',
     "lines": "a\r\nb\n\n\tc ",
     "ten megabytes": "ä" * 5_000_000,
 }

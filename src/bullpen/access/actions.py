@@ -46,17 +46,17 @@ async def create_token(
     agent_id: str | None = None,
     tools: list[str] | None = None,
 ) -> tuple[Token, str]:
-    """A token and its value, which is shown this once. The caller has checked that the holder exists."""
+    """A token and its value, which is shown this once. The caller has checked that the agent exists."""
     if (person_id is None) == (agent_id is None):
         raise Invalid(
             "A token belongs to one person or to one agent.", fields={"agentId": "say one of agentId, personId"}
         )
     value = PREFIX + secrets.token_urlsafe(32)
-    kind = "tools" if tools is not None else "agent" if agent_id is not None else await _kind_of(tx, person_id or "")
+    kind = "agent" if person_id is None else await _kind_of(tx, person_id)
     token = Token(
         id=ids.token(),
         name=name,
-        kind=kind,  # type: ignore[arg-type]
+        kind="tools" if tools is not None else kind,  # type: ignore[arg-type]
         person_id=person_id,
         agent_id=agent_id,
         tools=tools,
@@ -77,10 +77,10 @@ async def principal_of(tx: Transaction, token: str) -> Principal | None:
     holder = await rows.select_holder(tx, hashed(token))
     if holder is None or holder[3] is None:
         return None
-    kind, person_id, agent_id, name, role = holder
+    kind, person_id, agent_id, name, role, id = holder
+    if kind == "tools":
+        return Principal(kind="tools", id=id, name=name, grants=frozenset())
     if agent_id is not None:
         return Principal(kind="agent", id=agent_id, name=name, grants=rules.AGENT)
-    if kind == "tools":
-        return Principal(kind="person", id=person_id, name=name, grants=frozenset())
     grants = rules.OWNER if role == "owner" else rules.PERSON
     return Principal(kind="person", id=person_id, name=name, grants=grants)

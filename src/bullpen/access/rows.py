@@ -29,7 +29,12 @@ _TOKEN_COLUMNS = (
 )
 _SELECT_HOLDER = Statement(
     select(
-        tokens.c.kind, tokens.c.person_id, tokens.c.agent_id, func.coalesce(people.c.name, agents.c.name), people.c.role
+        tokens.c.kind,
+        tokens.c.person_id,
+        tokens.c.agent_id,
+        func.coalesce(people.c.name, agents.c.name),
+        people.c.role,
+        tokens.c.id,
     )
     .select_from(
         tokens.outerjoin(people, people.c.id == tokens.c.person_id).outerjoin(
@@ -86,7 +91,7 @@ async def insert_token(tx: Transaction, token: Token, hash: str) -> None:
 
 
 async def select_holder(tx: Transaction, hash: str) -> Row | None:
-    """Who holds a token: kind, person id, agent id, name, role."""
+    """Who holds a token: kind, person id, agent id, name, role, and the token's own id."""
     return await tx.one(_SELECT_HOLDER, hash=hash)
 
 

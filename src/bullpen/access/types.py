@@ -8,7 +8,8 @@ from typing import Literal
 Grant = Literal[
     "read_space", "post", "manage_space", "manage_agents", "answer_pending", "schedule", "register_group", "owner"
 ]
-PrincipalKind = Literal["person", "agent", "system"]
+# `tools` is a token that may only answer calls: nobody in particular, so a member of nothing.
+PrincipalKind = Literal["person", "agent", "system", "tools"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
 from bullpen.agents import rows
+from bullpen.api.apply import update_agent as update
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
@@ -26,6 +27,7 @@ from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, TriggerA
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
 
+Label = Annotated[str, Path(max_length=200)]
 Search = Annotated[str, Query(max_length=1000, description="Words the passage contains, in any case.")]
 
 
@@ -66,7 +68,7 @@ def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
 async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Office) -> Response:
     access.authorize(caller, "manage_agents")
     office.check_agent(request.model, request.tools)
-    return answer(await office.store.transact(lambda tx: agents.update(tx, id, request)))
+    return answer(await office.store.transact(lambda tx: update(tx, id, request)))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response)
@@ -155,7 +157,7 @@ async def get_block(id: str, label: str, caller: Caller, office: Office) -> Resp
 
 
 @router.put("/{id}/blocks/{label}")
-async def put_block(id: str, label: str, request: PutBlock, caller: Caller, office: Office) -> Response:
+async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, office: Office) -> Response:
     _owns(caller, id)
 
     async def body(tx: Transaction) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces import rules as space_rules
 from bullpen.storage import Transaction
-from bullpen.wire import Space
+from bullpen.wire import Agent, Space
 from bullpen.wire.requests import ApplyProject, CreateAgent, CreateSpace, UpdateAgent, UpdateSpace, WakeRequest
 
 router = APIRouter(route_class=CappedRoute, tags=["apply"])
@@ -51,6 +51,14 @@ async def create_agent(tx: Transaction, request: CreateAgent) -> Any:
     return agent
 
 
+async def update_agent(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
+    before = await agents.get(tx, id)
+    agent = await agents.update(tx, id, request)
+    if agent.name != before.name:
+        await spaces.renamed(tx, id)
+    return agent
+
+
 async def _apply_agent(tx: Transaction, request: CreateAgent) -> Change:
     there = None if request.id is None else await agent_rows.select_agent(tx, request.id)
     if there is None:
@@ -60,7 +68,7 @@ async def _apply_agent(tx: Transaction, request: CreateAgent) -> Change:
         wanted["tools"] = ["messaging"]
     differing = {name: value for name, value in wanted.items() if value is not None and value != getattr(there, name)}
     if differing:
-        await agents.update(tx, there.id, UpdateAgent(**differing))
+        await update_agent(tx, there.id, UpdateAgent(**differing))
     made = await _missing_blocks(tx, there.id, request)
     return {"id": there.id, "change": "updated" if differing or made else "unchanged"}
 

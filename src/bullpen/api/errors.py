@@ -43,9 +43,15 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 
 
-def error_response(status: int, code: str, message: str, fields: Mapping[str, str] | None = None) -> Response:
+def error_response(
+    status: int,
+    code: str,
+    message: str,
+    fields: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
     body: dict[str, Any] = {"error": {"code": code, "message": message, "fields": dict(fields or {})}}
-    headers = {}
+    headers = dict(headers or {})
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status == 503:
@@ -65,8 +71,8 @@ async def on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     fields = {}
     for wrong in error.errors():
-        where = ".".join(str(part) for part in wrong["loc"] if part not in ("body", "query", "path"))
-        fields[where or "body"] = str(wrong["msg"])
+        where = ".".join(str(part) for part in wrong["loc"][1:])  # the first says body, query, path or header
+        fields[where or "body"] = str(wrong["msg"]).removeprefix("Value error, ")
     first = next(iter(fields.items()))
     return error_response(422, "invalid", f"{first[0]}: {first[1]}.", fields)
 
@@ -74,11 +80,13 @@ async def on_invalid(request: Request, error: Exception) -> Response:
 async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = _HTTP_CODES.get(error.status_code, "bad_request")
-    return error_response(error.status_code, code, f"{error.detail}: {request.method} {request.url.path}.")
+    message = f"{error.detail}: {request.method} {request.scope['path']}."
+    return error_response(error.status_code, code, message, headers=error.headers)
 
 
 async def on_bug(request: Request, error: Exception) -> Response:
-    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    # Not request.url: that parses the Host header, which may hold anything.
+    logger.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
     return error_response(500, "internal", "Something went wrong on our side; the server's log says what.")
 
 

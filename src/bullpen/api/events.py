@@ -14,7 +14,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from starlette.types import Receive, Scope, Send
 
 from bullpen.api.door import Caller, Office
-from bullpen.events.feed import Follower
+from bullpen.events.feed import Feed, Follower
 from bullpen.spaces import actions as spaces
 
 router = APIRouter(tags=["events"])
@@ -27,7 +27,8 @@ HEADERS = [
 
 
 class EventStream(Response):
-    def __init__(self, follower: Follower, chunks: AsyncIterator[bytes]) -> None:
+    def __init__(self, feed: Feed, follower: Follower, chunks: AsyncIterator[bytes]) -> None:
+        self._feed = feed
         self._follower = follower
         self._chunks = chunks
         self.background = None
@@ -43,6 +44,7 @@ class EventStream(Response):
             writing.cancel()
             leaving.cancel()
             await asyncio.gather(writing, leaving, return_exceptions=True)
+            self._feed.leave(self._follower)
             await self._chunks.aclose()  # type: ignore[attr-defined]
 
     async def _write(self, send: Send) -> None:
@@ -72,4 +74,4 @@ async def follow_events(
         room = await office.store.read(lambda tx: spaces.readable_room(tx, caller, space_id))
         space_id = room.id
     follower, chunks = await office.feed.follow(caller, space_id=space_id, run_id=run_id, after=last_event_id or after)
-    return EventStream(follower, chunks)
+    return EventStream(office.feed, follower, chunks)

@@ -94,7 +94,7 @@ async def add_reaction(id: str, request: AddReaction, caller: Caller, office: Of
     return answer(await office.store.transact(body), 201)
 
 
-@router.delete("/messages/{id}/reactions/{emoji}", response_model=Message)
+@router.delete("/messages/{id}/reactions/{emoji:path}", response_model=Message)
 async def remove_reaction(id: str, emoji: str, caller: Caller, office: Office) -> Response:
     async def body(tx: Transaction) -> Message:
         message = await spaces.get_message(tx, caller, id)

@@ -69,7 +69,7 @@ async def get_run(id: str, caller: Caller, office: Office) -> Response:
 
 @router.get("/{id}/messages", response_model=Page[RunMessage])
 async def list_run_messages(
-    id: str, caller: Caller, office: Office, limit: Limit = 200, cursor: Annotated[int, Query(ge=-1)] = -1
+    id: str, caller: Caller, office: Office, limit: Limit = 200, cursor: Annotated[int, Query(ge=-1, le=2**62)] = -1
 ) -> Response:
     """The journal, rising. What an agent thought and called is for owners and for the agent itself."""
 

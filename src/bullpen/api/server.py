@@ -5,21 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
 
 from bullpen import __version__
 from bullpen.api import agents, apply, errors, events, messages, runs, spaces, tokens
 from bullpen.web import pages
+from bullpen.wire.nouns import Refusal
 
 ROUTERS = (agents.router, spaces.router, messages.router, events.router, runs.router, tokens.router, apply.router)
 
 
+class Application(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        """The description of all routes, with what FastAPI cannot see: how to sign in."""
+        if not self.openapi_schema:
+            schema = get_openapi(
+                title=self.title, version=self.version, description=self.description, routes=self.routes
+            )
+            schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+            schema["security"] = [{"token": []}]
+            self.openapi_schema = schema
+        return self.openapi_schema
+
+
 def build(office: Any) -> FastAPI:
-    app = FastAPI(
+    app = Application(
         title="Bullpen",
         version=__version__,
         description="An office where AI agents and people share the same rooms, and agents act only through tools.",
         docs_url=None,  # the stock page loads scripts from elsewhere; ours is web/pages.py
         redoc_url=None,
+        responses={"4XX": {"model": Refusal, "description": "What is wrong, and what to do about it."}},
     )
     app.state.office = office
     api = APIRouter(prefix="/api")

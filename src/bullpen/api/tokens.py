@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from bullpen.access import actions as access
 from bullpen.access import rows
@@ -33,19 +33,19 @@ async def list_people(caller: Caller, office: Office) -> Response:
     return answer({"items": await office.store.read(rows.select_people)})
 
 
-async def _issuer(request: CreateToken, http: Request, office: Office) -> Principal:
-    """Tokens are made by owners. Whoever holds the machine may claim an office that has no owner yet."""
-    if request.owner:
-        if not http.scope.get(LOCAL):
-            raise Forbidden("Owner tokens are made on the machine itself: `bullpen token create --owner`.")
-        return await office.local_owner(request.name)  # type: ignore[no-any-return]
-    return await owner_of(await principal_of(http))
+async def _issuer(http: Request) -> Principal | None:
+    """Tokens are made by owners. None: whoever holds the machine, who may claim an office that has no owner yet."""
+    return None if http.scope.get(LOCAL) else await owner_of(await principal_of(http))
 
 
 @router.post("/tokens", status_code=201)
-async def create_token(request: CreateToken, http: Request, office: Office) -> Response:
+async def create_token(
+    request: CreateToken, issuer: Annotated[Principal | None, Depends(_issuer)], office: Office
+) -> Response:
     """The answer holds the token's value, this once."""
-    caller = await _issuer(request, http, office)
+    if request.owner and issuer is not None:
+        raise Forbidden("Owner tokens are made on the machine itself: `bullpen token create --owner`.")
+    caller = issuer or await office.local_owner(request.name if request.owner else None)
 
     async def body(tx: Transaction) -> dict[str, Any]:
         if request.agent_id is not None:

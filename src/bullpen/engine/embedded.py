@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from itertools import islice
 
 from bullpen.engine.worker import Worker
 from bullpen.settings import EngineSettings
@@ -20,7 +21,7 @@ class EmbeddedEngine(Worker):
         self._waiting: OrderedDict[str, int] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
-        self._stopping = False
+        self._open = False
 
     async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
         tx.after_commit(lambda: self._offer(thread_id, epoch))
@@ -29,19 +30,20 @@ class EmbeddedEngine(Worker):
         tx.after_commit(lambda: self.sweep_at(due_at))
 
     async def start(self) -> None:
+        self._open = True
         self._sweeper = asyncio.create_task(self.sweep_forever(self.nudge))
 
     async def stop(self) -> None:
         """Stop where each drive stands; every commit is a place to go on from."""
-        self._stopping = True
+        self._open = False
         tasks = [*self._tasks, *([self._sweeper] if self._sweeper else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _offer(self, thread_id: str, epoch: int) -> None:
-        if self._stopping:
-            return
+        if not self._open:
+            return  # whoever opens the office to drive will find the thread by its row
         if thread_id in self.driving or len(self.driving) >= self.settings.concurrent_runs:
             self._waiting[thread_id] = epoch
             return
@@ -52,7 +54,7 @@ class EmbeddedEngine(Worker):
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        for thread_id in self._waiting:
-            if thread_id not in self.driving:
-                self._offer(thread_id, self._waiting.pop(thread_id))
-                break
+        free = self.settings.concurrent_runs - len(self.driving)
+        ready = (thread_id for thread_id in self._waiting if thread_id not in self.driving)
+        for thread_id in list(islice(ready, max(0, free))):
+            self._offer(thread_id, self._waiting.pop(thread_id))

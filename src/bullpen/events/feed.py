@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from bullpen.access.types import Principal
 from bullpen.events import actions, rows
@@ -23,6 +26,8 @@ from bullpen.events.signals import Signals
 from bullpen.events.types import Audience, Place, StoredEvent, cursor, parse_cursor
 from bullpen.storage import Store, Transaction
 from bullpen.wire.events import RESET
+
+logger = logging.getLogger("bullpen.events")
 
 BUFFER_EVENTS = 512
 BUFFER_BYTES = 262_144
@@ -70,7 +75,15 @@ class Follower:
             return owner or (self.principal.kind == "agent" and self.principal.id == agent_id)
         return self.readable.get(space_id, False)
 
+    def leaves(self, event: StoredEvent) -> bool:
+        """Is this the event that tells them that they are out? They must hear of it, though they may read no more."""
+        if event.type != "member_left":
+            return False
+        return bool(orjson.loads(event.body)["member"]["id"] == self.principal.id)
+
     def put(self, chunk: bytes, *, live: bool = False) -> None:
+        if self.dropped:
+            return
         if live and len(self.buffer) > BUFFER_EVENTS // 2:
             return  # the next one says more anyway
         if len(self.buffer) >= BUFFER_EVENTS or self.size + len(chunk) > BUFFER_BYTES:
@@ -170,7 +183,12 @@ class Feed:
         poll = POLL_SECONDS if self._store.shared else None
         pause = HIDDEN_SECONDS
         while True:
-            if await self.pump():
+            try:
+                waiting = await self.pump()
+            except self._store.connection_errors as error:
+                logger.warning("events cannot be read: %s; trying again", error)
+                waiting = True
+            if waiting:
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 0.1)  # a transaction that stays open for long is not worth a busy loop
                 continue
@@ -192,9 +210,9 @@ class Feed:
         async with self._pumping:
             while True:
                 events, hidden = await self._store.read(self._page)
-                if events:
-                    await self._deliver(events)
-                    self._place = events[-1].place
+                for event in events:
+                    await self._deliver(event)
+                    self._place = event.place  # one by one: if the next cannot be delivered, this one is not repeated
                 if len(events) < PAGE:
                     return hidden
 
@@ -203,34 +221,36 @@ class Feed:
         hidden = self._store.shared and await rows.select_hidden(tx)
         return events, hidden
 
-    async def _deliver(self, events: list[StoredEvent]) -> None:
-        for event in events:
-            if event.type in CHANGES_READERS and event.space_id is not None:
-                await self._reconsider(event.space_id)
-            followers = [f for f in self._followers if f.wants(space_id=event.space_id, run_id=event.run_id)]
-            if not followers:
-                continue
-            await self._learn(followers, event.space_id)
-            chunk: bytes | None = None
-            for follower in followers:
-                if follower.may_see(event.audience, event.space_id, event.agent_id):
-                    chunk = chunk or frame(self.incarnation, event)
-                    follower.put(chunk)
+    async def _deliver(self, event: StoredEvent) -> None:
+        could: set[Follower] = set()
+        if event.type in CHANGES_READERS and event.space_id is not None:
+            could = self._forget(event.space_id)
+        followers = [f for f in self._followers if f.wants(space_id=event.space_id, run_id=event.run_id)]
+        await self._learn([*followers, *could], event.space_id)
+        chunk: bytes | None = None
+        for follower in followers:
+            # Whoever could read until now is told what ended that, and nothing after it.
+            told = follower in could or follower.leaves(event)
+            if told or follower.may_see(event.audience, event.space_id, event.agent_id):
+                chunk = chunk or frame(self.incarnation, event)
+                follower.put(chunk)
 
     async def _learn(self, followers: list[Follower], space_id: str | None) -> None:
-        if space_id is None:
+        unknown = [f for f in followers if space_id is not None and space_id not in f.readable]
+        if space_id is None or not unknown:
             return
-        for follower in followers:
-            if space_id not in follower.readable:
-                found = await self._store.read(lambda tx, f=follower: self._may_read(tx, f.principal, [space_id]))  # type: ignore[misc]
-                follower.readable[space_id] = space_id in found
+        principals = {f.principal for f in unknown}
 
-    async def _reconsider(self, space_id: str) -> None:
-        """Membership changed: ask anew about whoever could read before."""
-        for follower in self._followers:
-            could = follower.readable.pop(space_id, False)
-            if could:
-                await self._learn([follower], space_id)
+        async def body(tx: Transaction) -> set[Principal]:
+            return {p for p in principals if await self._may_read(tx, p, [space_id])}
+
+        readers = await self._store.read(body)
+        for follower in unknown:
+            follower.readable[space_id] = follower.principal in readers
+
+    def _forget(self, space_id: str) -> set[Follower]:
+        """Who may read it has changed, so it is asked anew of everybody. Those who could until now."""
+        return {follower for follower in self._followers if follower.readable.pop(space_id, False)}
 
     def _deliver_live(self, frame_: dict[str, Any]) -> None:
         space_id, run_id, agent_id = frame_["spaceId"], frame_["runId"], frame_["agentId"]
@@ -253,16 +273,21 @@ class Feed:
     ) -> tuple[Follower, AsyncIterator[bytes]]:
         """Chunks of SSE. Registered before this returns: whatever commits afterwards is delivered."""
         follower = Follower(principal, space_id, run_id)
-        wanted = None if space_id is None else [space_id]
-        readable = await self._store.read(lambda tx: self._may_read(tx, principal, wanted))
-        follower.readable.update(dict.fromkeys(readable, True))
         start, place = await self._register(follower, after)
         return follower, self._chunks(follower, start, place)
+
+    def leave(self, follower: Follower) -> None:
+        """Also for a follower whose chunks were never asked for: those would not notice their own end."""
+        self._followers.discard(follower)
 
     async def _register(self, follower: Follower, after: str | None) -> tuple[Place | None, Place]:
         """Where to replay from (None: nothing to replay, or it cannot be) and where the pump stands."""
         await self.pump()
+        wanted = None if follower.space_id is None else [follower.space_id]
         async with self._pumping:
+            # Read while the pump stands still: a membership that changes now is still to be pumped, and then told.
+            readable = await self._store.read(lambda tx: self._may_read(tx, follower.principal, wanted))
+            follower.readable.update(dict.fromkeys(readable, True))
             self._followers.add(follower)
             if after is None:
                 return None, self._place
@@ -295,7 +320,7 @@ class Feed:
         for event in page:
             if follower.wants(space_id=event.space_id, run_id=event.run_id):
                 await self._learn([follower], event.space_id)
-                if follower.may_see(event.audience, event.space_id, event.agent_id):
+                if follower.leaves(event) or follower.may_see(event.audience, event.space_id, event.agent_id):
                     chunks.append(frame(self.incarnation, event))
         return b"".join(chunks)
 

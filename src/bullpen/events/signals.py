@@ -21,6 +21,9 @@ logger = logging.getLogger("bullpen.events")
 COALESCE_SECONDS = 0.01
 # A NOTIFY payload may have 8,000 bytes.
 FRAME_BYTES = 7_000
+PIECE = 1_000  # characters
+# How many growing texts are remembered, so that only what was added needs to travel.
+KEPT = 1_000
 
 
 class Signals(Protocol):
@@ -57,6 +60,14 @@ class LocalSignals:
 
     def cancel(self, run_id: str) -> None:
         self.on_cancel(run_id)
+
+
+def _remember(texts: dict[str, str], key: str, text: str) -> None:
+    """The newest text under this key; what has not grown for longest is forgotten first."""
+    texts.pop(key, None)
+    texts[key] = text
+    if len(texts) > KEPT:
+        del texts[next(iter(texts))]
 
 
 class PostgresSignals(LocalSignals):
@@ -117,15 +128,12 @@ class PostgresSignals(LocalSignals):
             whole = orjson.dumps(packed).decode()
             return [whole] if len(whole.encode()) <= FRAME_BYTES else []
         before = self._sent.get(key, "")
-        if frame.get("last"):
-            self._sent.pop(key, None)
-        else:
-            self._sent[key] = text
-        offset = len(before) if text.startswith(before) and len(text) > 1_000 else 0
+        _remember(self._sent, key, text)
+        offset = len(before) if text.startswith(before) and len(text) > PIECE else 0
         return [
-            orjson.dumps({**packed, "text": text[at : at + 1_000], "offset": at}).decode()
-            for at in range(offset, len(text), 1_000)
-        ] or [orjson.dumps({**packed, "offset": 0}).decode()]
+            orjson.dumps({**packed, "text": text[at : at + PIECE], "offset": at}).decode()
+            for at in range(offset, len(text), PIECE)
+        ]
 
     def _whole(self, frame: dict[str, Any]) -> dict[str, Any] | None:
         key, offset = frame.get("key"), frame.pop("offset", None)
@@ -135,10 +143,7 @@ class PostgresSignals(LocalSignals):
         if offset > len(known):
             return None  # the beginning was missed; a frame that restarts at 0 will come with the next call
         frame["text"] = known[:offset] + frame["text"]
-        if frame.get("last"):
-            self._received.pop(key, None)
-        else:
-            self._received[key] = frame["text"]
+        _remember(self._received, key, frame["text"])
         return frame
 
     # ── connections ─────────────────────────────────────────────────────────────────────────────────────

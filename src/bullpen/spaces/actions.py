@@ -170,8 +170,8 @@ async def add_member(tx: Transaction, principal: Principal, space_id: str, membe
         raise Conflict("A DM has exactly two members; create a channel or a group for more.")
     if member_id != principal.id or principal.kind != "person":
         access.authorize(principal, "manage_space")
-    if room.private and not principal.is_owner:
-        await writable_room(tx, principal, room.id)
+        if not principal.is_owner:
+            await writable_room(tx, principal, room.id)
     kinds = await agent_rows.select_kinds(tx, [member_id])
     if member_id not in kinds:
         raise NotFound(f"Nobody has the id {member_id!r}.")
@@ -219,6 +219,14 @@ async def remove_member(tx: Transaction, principal: Principal, space_id: str, me
 async def _remove(tx: Transaction, space_id: str, member_id: str) -> None:
     if await rows.delete_member(tx, space_id, member_id):
         record(tx, "member_left", space_id=space_id, member={"id": member_id})
+
+
+async def renamed(tx: Transaction, member_id: str) -> None:
+    """A member's name is part of each space it is in."""
+    for space_id, _, _ in await rows.select_spaces_of(tx, member_id, limit=100_000):
+        space = await rows.select_space(tx, space_id, member_id)
+        assert space is not None
+        record(tx, "space_updated", space_id=space_id, space=_shared(space))
 
 
 async def remove_everywhere(tx: Transaction, member_id: str) -> None:

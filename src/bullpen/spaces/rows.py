@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, and_, bindparam, case, delete, func, insert, 
 from sqlalchemy.sql import ColumnElement
 
 from bullpen.inbox.types import Recipient
+from bullpen.spaces import rules
 from bullpen.spaces.types import Room
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, insert_or_ignore
@@ -96,16 +97,24 @@ _SELECT_STANDING = Statement(
 _SELECT_MADE_BY = Statement(
     select(spaces.c.id).where(spaces.c.created_by == bindparam("created_by"), spaces.c.kind != "dm")
 )
-_SELECT_UNREAD = Statement(
-    select(func.count())
-    .select_from(messages)
-    .where(
-        messages.c.space_id == bindparam("space_id"),
-        messages.c.seq > bindparam("read_seq"),
-        messages.c.author_id != bindparam("member_id"),
-        messages.c.type != "system",
-        messages.c.deleted_at.is_(None),
-    )
+_UNREAD = and_(
+    messages.c.space_id == bindparam("space_id"),
+    messages.c.seq > bindparam("read_seq"),
+    messages.c.author_id != bindparam("member_id"),
+    messages.c.type != "system",
+    messages.c.deleted_at.is_(None),
+)
+_SELECT_UNREAD = Statement(select(func.count()).select_from(messages).where(_UNREAD))
+_SELECT_ADDRESSING = Statement(
+    select(messages.c.text)
+    .where(_UNREAD, contains(messages.c.text, "sign"))
+    .order_by(messages.c.seq.desc())
+    .limit(1000)
+)
+_SELECT_NAME = Statement(
+    select(people.c.name)
+    .where(people.c.id == bindparam("id"))
+    .union_all(select(agents.c.name).where(agents.c.id == bindparam("id")))
 )
 
 
@@ -194,10 +203,9 @@ async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> l
     result = []
     for row in found:
         room, options, created_at, read_seq = _room(row), row[9], row[10], row[11]
-        unread = 0
+        unread = mentions = 0
         if read_seq is not None and read_seq < room.last_seq:
-            count = await tx.one(_SELECT_UNREAD, space_id=room.id, read_seq=read_seq, member_id=principal_id)
-            unread = 0 if count is None else count[0]
+            unread, mentions = await _count_unread(tx, room.id, read_seq, principal_id)
         result.append(
             Space(
                 id=room.id,
@@ -212,11 +220,24 @@ async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> l
                 last_seq=room.last_seq,
                 read_seq=read_seq or 0,
                 unread=unread,
+                mentions=mentions,
                 created_at=created_at,
                 **orjson.loads(options),
             )
         )
     return result
+
+
+async def _count_unread(tx: Transaction, space_id: str, read_seq: int, member_id: str) -> tuple[int, int]:
+    """How many messages somebody has not read, and how many of (the newest thousand of) those mention them."""
+    since: dict[str, Any] = {"space_id": space_id, "read_seq": read_seq, "member_id": member_id}
+    count = await tx.one(_SELECT_UNREAD, **since)
+    texts = await tx.all(_SELECT_ADDRESSING, **since, sign="@")
+    if not texts:
+        return (0 if count is None else count[0]), 0
+    name = await tx.one(_SELECT_NAME, id=member_id)
+    known = {"id": member_id, "name": member_id if name is None else name[0]}
+    return (0 if count is None else count[0]), sum(rules.mentions(text, **known) for (text,) in texts)
 
 
 async def select_made_by(tx: Transaction, created_by: str) -> list[str]:

@@ -45,8 +45,10 @@ LOST = (
 )
 SESSION = {
     "application_name": "bullpen",
-    # A process that stops in the middle of a transaction (SIGSTOP, a frozen machine) must not hold its locks for ever.
+    # A process that stops in the middle of a transaction (SIGSTOP, a frozen machine) must not hold its locks for ever,
     "idle_in_transaction_session_timeout": "5000",
+    # nor one that was killed while the server worked for it: by itself the server looks only when it has an answer.
+    "client_connection_check_interval": "1000",
     "jit": "off",
 }
 
@@ -130,8 +132,8 @@ class PostgresStore(Store):
         )
 
     async def connect(self) -> Any:
-        """A connection of its own, outside the pool: for LISTEN."""
-        return await asyncpg.connect(self._url, timeout=10, server_settings={"application_name": "bullpen"})
+        """A connection of its own, outside the pool: for LISTEN, and for migrations."""
+        return await asyncpg.connect(self._url, timeout=10, server_settings=SESSION)
 
     # ── reading and writing ─────────────────────────────────────────────────────────────────────────────
 

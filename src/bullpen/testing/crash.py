@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import select
 
 from bullpen import app
+from bullpen.api import server
 from bullpen.settings import EngineSettings, Settings
 from bullpen.storage import Statement, Store, Transaction
 from bullpen.storage.statements import POSTGRES, SQLITE
@@ -27,7 +28,6 @@ from bullpen.tools import Tool
 
 _AWAKE = Statement(select(threads.c.id).where(threads.c.state != "idle").limit(1))
 _WAITING = Statement(select(inbox_items.c.id).where(inbox_items.c.claimed_by.is_(None)).limit(1))
-_APPLICATIONS: list[Any] = []
 
 
 def settings_for(url: str, data: str, **engine: float) -> Settings:
@@ -66,11 +66,6 @@ async def mortal_office(
     store = app.open_store(settings)
     commits = Commits(store, die_after)
     async with app.office(settings, store=store, families=families) as opened:
-        # FastAPI prepares each route at its first request, which takes longer than the request. Children of a fork
-        # server that has been warmed up share an application in which that is done.
-        _APPLICATIONS.append(opened.api)
-        opened.api = _APPLICATIONS[0]
-        opened.api.state.office = opened
         yield opened, commits
 
 
@@ -86,8 +81,21 @@ async def _busy(tx: Transaction) -> Any:
     return await tx.one(_AWAKE) or await tx.one(_WAITING)
 
 
-def compile_statements() -> None:
-    """Every statement there is, for both databases, so that no child has to."""
+def prepare() -> None:
+    """For a fork server: make once what every child would make for itself, since that takes longer than its work.
+
+    Statements are compiled, and all offices share one application, whose routes FastAPI prepares at their first use.
+    """
+    shared: list[Any] = []
+    build = server.build
+
+    def build_once(opened: Any) -> Any:
+        if not shared:
+            shared.append(build(opened))
+        shared[0].state.office = opened
+        return shared[0]
+
+    vars(app)["build"] = build_once
     for statement in [found for found in gc.get_objects() if isinstance(found, Statement)]:
         statement.on(SQLITE)
         statement.on(POSTGRES)

@@ -21,12 +21,12 @@ STYLE = """
   --accent: light-dark(#5b3fd6, #b3a1ff); }
 * { box-sizing: border-box }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif }
-main { max-width: 44rem; margin: 0 auto; padding: 3.5rem 1.25rem 4rem }
+main { max-width: 52rem; margin: 0 auto; padding: 3.5rem 1.25rem 4rem }
 h1 { font-size: 2.1rem; line-height: 1.15; margin: 0 0 .5rem; letter-spacing: -.02em }
 h2 { font-size: 1.05rem; margin: 2.25rem 0 .6rem }
 p { margin: .5rem 0; } .lead { font-size: 1.15rem; color: var(--soft) }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem;
-  padding: .85rem 1rem; overflow-x: auto; font: .875rem/1.6 ui-monospace, monospace; margin: .6rem 0 }
+  padding: .85rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; font: .875rem/1.6 ui-monospace, monospace; margin: .6rem 0 }
 code { font: .9em ui-monospace, monospace } a { color: var(--accent) }
 table { border-collapse: collapse; width: 100%; font-size: .925rem }
 td { border-top: 1px solid var(--line); padding: .5rem .75rem .5rem 0; vertical-align: top }

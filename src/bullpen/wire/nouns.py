@@ -177,6 +177,20 @@ class RunMessage(Wire):
     at: str
 
 
+class Problem(Wire):
+    """What is wrong: a code for machines, a sentence for people, and which fields."""
+
+    code: str
+    message: str
+    fields: dict[str, str]
+
+
+class Refusal(Wire):
+    """The one shape of every answer that is not what was asked for."""
+
+    error: Problem
+
+
 class Token(Wire):
     """A token as it is listed: never its value, which is shown once."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from bullpen.wire.nouns import Limits, SpaceKind, WakePolicy
@@ -29,17 +29,23 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
 
+def _known_limits(value: Any) -> Any:
+    # An answer's Limits ignores what it does not know; a request must not: a misspelt limit is worse than none.
+    if isinstance(value, dict):
+        known = set(Limits.model_fields) | {to_camel(name) for name in Limits.model_fields}
+        if unknown := sorted(str(name) for name in value if name not in known):
+            raise ValueError(f"there is no limit named {unknown[0]!r}")
+    return value
+
+
+LimitsRequest = Annotated[Limits, BeforeValidator(_known_limits)]
+
+
 class CreateMessage(Request):
-    text: MessageText = ""
+    text: Annotated[MessageText, StringConstraints(min_length=1)]
     reply_to: ShortText | None = None
     attachments: list[Any] = Field(default_factory=list, max_length=0)
     client_message_id: ShortText | None = None
-
-    @model_validator(mode="after")
-    def _says_something(self) -> CreateMessage:
-        if not self.text:
-            raise ValueError("text must have at least 1 character")
-        return self
 
 
 class EditMessage(Request):
@@ -100,7 +106,7 @@ class CreateAgent(Request):
     tools: list[ShortText] | None = Field(default=None, max_length=200)
     scope: Literal["space", "agent"] = "space"
     auto_enter: bool = True
-    limits: Limits = Field(default_factory=Limits)
+    limits: LimitsRequest = Field(default_factory=Limits)
     on_unsent_text: Literal["drop", "deliver"] = "drop"
     blocks: dict[ShortText, LongText] = Field(default_factory=dict, max_length=100)
     avatar: ShortText | None = None
@@ -114,7 +120,7 @@ class UpdateAgent(Request):
     tools: list[ShortText] | None = Field(default=None, max_length=200)
     scope: Literal["space", "agent"] | None = None
     auto_enter: bool | None = None
-    limits: Limits | None = None
+    limits: LimitsRequest | None = None
     on_unsent_text: Literal["drop", "deliver"] | None = None
     avatar: ShortText | None = None
 
