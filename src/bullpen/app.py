@@ -32,6 +32,7 @@ from bullpen.api.door import LOCAL
 from bullpen.api.server import build
 from bullpen.engine.embedded import EmbeddedEngine
 from bullpen.errors import CannotStart
+from bullpen.events import rows as event_rows
 from bullpen.events.feed import Feed
 from bullpen.events.signals import LocalSignals, Signals
 from bullpen.llm.models import Models
@@ -44,6 +45,7 @@ from bullpen.threads import actions as threads
 from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import Tool
+from bullpen.web import pages
 from bullpen.wire.requests import ApplyProject, CreateAgent
 
 logger = logging.getLogger("bullpen")
@@ -82,6 +84,7 @@ class Office:
         self.signals.on_cancel = self.world.interrupt
         store.nudge_port = self.engine
         self.api = build(self)
+        self.api.include_router(pages.router)
         self._local_owner: Principal | None = None
 
     def _signals(self) -> Signals:
@@ -178,7 +181,7 @@ async def office(
         await migrations.migrate(store, settings.backups)
         opened = Office(settings, store, families)
         await opened.signals.start()
-        await opened.feed.start()
+        await opened.feed.start(await store.transact(event_rows.ensure_incarnation))
         if drive:
             await opened.engine.start()
         try:

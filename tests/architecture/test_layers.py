@@ -15,9 +15,11 @@ TABLE = """
     runs · toolbox
     tools
     spaces · tasks · skills · memory · files
-    threads · inbox
+    inbox
+    threads
     agents · variables · engine · llm · net
-    events · access
+    events
+    access
     storage
     settings
     errors · ids · clock

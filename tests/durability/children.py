@@ -42,9 +42,8 @@ async def _tell(report: Report, url: str, data: Path, die_after: int | None) -> 
     async with mortal_office(settings, die_after=die_after) as (opened, commits), owner_of(opened) as bp:
         await _do_what_is_left(bp, opened, commits, data / "done")
         count = commits.count
-    import time
 
-    report({"commits": count, "cpu": time.process_time(), **await found(url)})
+    report({"commits": count, **await found(url)})
 
 
 async def _do_what_is_left(bp: Bullpen, opened: app.Office, commits: Commits, notes: Path) -> None:
@@ -63,7 +62,7 @@ async def _do_what_is_left(bp: Bullpen, opened: app.Office, commits: Commits, no
 
 async def found(url: str) -> dict[str, Any]:
     seen = await snapshot.read(url)
-    return {"told": telling.told(seen), "violations": invariants.violations(seen, at_rest=True)}
+    return {"told": telling.told(seen), "violations": invariants.violations(invariants.Seen(seen, at_rest=True))}
 
 
 def warm_up() -> None:

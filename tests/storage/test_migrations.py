@@ -284,15 +284,19 @@ async def test_servers_that_start_at_once_take_turns(empty_database: Database) -
 MIGRATE = """
 import asyncio, sys
 from pathlib import Path
-from bullpen.storage.migrations import migrate
-from tests.databases import Database
-from tests.storage.test_migrations import migrations, opened
+from bullpen.storage.migrations import known, migrate
 
 async def main():
-    kind, url, folder = sys.argv[1:]
-    async with opened(Database(kind, url, Path(folder))) as store:
-        scripts = [path.read_text() for path in sorted(Path(folder).glob("script*"))]
-        await migrate(store, Path(folder) / "backups", migrations(Path(folder) / "m", *scripts))
+    url, ours = sys.argv[1], Path(sys.argv[2])
+    if url.startswith("sqlite"):
+        from bullpen.storage.sqlite import SqliteStore
+        store = SqliteStore(Path(url.removeprefix("sqlite:///")))
+    else:
+        from bullpen.storage.postgres import PostgresStore
+        store = PostgresStore(url)
+    await store.open()
+    await migrate(store, ours / "backups", known() + known(ours))
+    await store.close()
 
 asyncio.run(main())
 """
@@ -304,8 +308,7 @@ FOR_EVER = {
 
 @contextlib.contextmanager
 def migrating(database: Database, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-c", MIGRATE, database.kind, database.url, str(folder)]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as process:
+    with subprocess.Popen([sys.executable, "-c", MIGRATE, database.url, folder]) as process:
         try:
             yield process
         finally:
@@ -329,10 +332,8 @@ async def _in_the_last_statement(database: Database, ask: Ask) -> bool:
 async def test_kill_9_in_the_middle_of_a_migration_leaves_it_undone_and_the_next_start_completes_it(
     database: Database, tmp_path: Path
 ) -> None:
-    first, second = tmp_path / "script1", tmp_path / "script2"
-    first.write_text("CREATE TABLE first (y TEXT);\n")
     change = "CREATE TABLE second (y TEXT);\nINSERT INTO meta VALUES ('migrated', '');\n"
-    second.write_text(change + FOR_EVER[database.kind])
+    migrations(tmp_path, "CREATE TABLE first (y TEXT);\n", change + FOR_EVER[database.kind])
     async with asking(database) as ask:
         if database.kind == "sqlite":
             await ask("PRAGMA busy_timeout=0")
@@ -344,7 +345,7 @@ async def test_kill_9_in_the_middle_of_a_migration_leaves_it_undone_and_the_next
             os.kill(process.pid, signal.SIGKILL)
     assert "second" not in await tables(database)
     assert len(await applied(database)) == len(known()) + 1
-    second.write_text(change)
+    migrations(tmp_path, "CREATE TABLE first (y TEXT);\n", change)
     with migrating(database, tmp_path) as process:
         assert await asyncio.to_thread(process.wait, BOUND) == 0
     assert {"first", "second"} <= await tables(database)

@@ -352,6 +352,45 @@ async def test_a_body_that_hides_a_full_disk_writes_nothing_outside_the_transact
     assert await keys(store) == []
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of four megabytes."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", folder]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def fill(path: Path) -> None:
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while file.write(b"x" * 4096):
+            pass
+
+
+@pytest.mark.parametrize("bodies", [1, 10])
+async def test_on_a_disk_that_is_really_full_nothing_is_lost_and_work_goes_on_when_there_is_room(
+    small_disk: Path, sqlite_template: Path, bodies: int
+) -> None:
+    store = SqliteStore(sqlite_database(small_disk / "data", sqlite_template).path)
+    await store.open()
+    await store.transact(put("before"))
+    fill(small_disk / "filler")
+    for _ in range(3):
+        writes = (store.transact(put(f"{n}", "x" * 10_000)) for n in range(bodies))
+        results = await asyncio.gather(*writes, return_exceptions=True)
+        assert [type(result) for result in results] == [DiskFull] * bodies
+        assert await keys(store) == ["before"]
+    (small_disk / "filler").unlink()
+    await asyncio.gather(*(store.transact(put(f"{n}", "x" * 10_000)) for n in range(bodies)))
+    await store.close()
+    with contextlib.closing(sqlite3.connect(store.path)) as look:
+        assert look.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert look.execute("SELECT count(*) FROM meta").fetchone() == (bodies + 1,)
+
+
 class Interposed:
     """A writer's connection that can fail or wait at COMMIT, and is the real one otherwise."""
 

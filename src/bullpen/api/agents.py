@@ -23,6 +23,7 @@ from bullpen.memory import rows as memory_rows
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
+from bullpen.wire.nouns import Block, InboxItem, Passage, Woken
 from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, TriggerAgent, UpdateAgent
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
@@ -84,7 +85,7 @@ async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/{id}/inbox")
+@router.get("/{id}/inbox", response_model=Page[InboxItem])
 async def list_inbox(id: str, caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """What the agent has not yet looked at, newest first."""
     _owns(caller, id)
@@ -108,7 +109,7 @@ async def list_inbox(id: str, caller: Caller, office: Office, limit: Limit = 50,
     return page(await office.store.read(body), limit, lambda item: item["id"])
 
 
-@router.post("/{id}/trigger", status_code=202)
+@router.post("/{id}/trigger", status_code=202, response_model=Woken)
 async def trigger_agent(id: str, request: TriggerAgent, caller: Caller, office: Office) -> Response:
     """Wake the agent because something happened outside. It gets the payload as data, in no space."""
     access.authorize(caller, "manage_agents")
@@ -130,7 +131,7 @@ def _owns(caller: Principal, agent_id: str) -> None:
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@router.get("/{id}/blocks")
+@router.get("/{id}/blocks", response_model=Page[Block])
 async def list_blocks(id: str, caller: Caller, office: Office) -> Response:
     _owns(caller, id)
 
@@ -142,7 +143,7 @@ async def list_blocks(id: str, caller: Caller, office: Office) -> Response:
     return answer({"items": await office.store.read(body)})
 
 
-@router.get("/{id}/blocks/{label}")
+@router.get("/{id}/blocks/{label}", response_model=Block)
 async def get_block(id: str, label: str, caller: Caller, office: Office) -> Response:
     _owns(caller, id)
 
@@ -156,7 +157,7 @@ async def get_block(id: str, label: str, caller: Caller, office: Office) -> Resp
     return answer(await office.store.read(body))
 
 
-@router.put("/{id}/blocks/{label}")
+@router.put("/{id}/blocks/{label}", response_model=Block)
 async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, office: Office) -> Response:
     _owns(caller, id)
 
@@ -181,7 +182,7 @@ async def delete_block(id: str, label: str, caller: Caller, office: Office) -> R
     return Response(status_code=204)
 
 
-@router.get("/{id}/passages")
+@router.get("/{id}/passages", response_model=Page[Passage])
 async def list_passages(id: str, caller: Caller, office: Office, q: Search = "", limit: Limit = 50) -> Response:
     _owns(caller, id)
 
@@ -192,7 +193,7 @@ async def list_passages(id: str, caller: Caller, office: Office, q: Search = "",
     return answer({"items": await office.store.read(body)})
 
 
-@router.post("/{id}/passages", status_code=201)
+@router.post("/{id}/passages", status_code=201, response_model=Passage)
 async def create_passage(id: str, request: CreatePassage, caller: Caller, office: Office) -> Response:
     """The same content again answers 200 with the first passage."""
     _owns(caller, id)

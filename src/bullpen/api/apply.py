@@ -23,6 +23,7 @@ from bullpen.spaces import rows as space_rows
 from bullpen.spaces import rules as space_rules
 from bullpen.storage import Transaction
 from bullpen.wire import Agent, Space
+from bullpen.wire.nouns import Applied
 from bullpen.wire.requests import ApplyProject, CreateAgent, CreateSpace, UpdateAgent, UpdateSpace, WakeRequest
 
 router = APIRouter(route_class=CappedRoute, tags=["apply"])
@@ -30,7 +31,7 @@ router = APIRouter(route_class=CappedRoute, tags=["apply"])
 Change = dict[str, Any]
 
 
-@router.post("/apply")
+@router.post("/apply", response_model=Applied)
 async def apply(request: ApplyProject, caller: Owner, office: Office) -> Response:
     for agent in request.agents:
         office.check_agent(agent.model, agent.tools)

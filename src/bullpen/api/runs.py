@@ -17,7 +17,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage
-from bullpen.wire.nouns import RunStatus
+from bullpen.wire.nouns import RunStatus, Trace
 
 router = APIRouter(prefix="/runs", route_class=CappedRoute, tags=["runs"])
 
@@ -92,7 +92,7 @@ def _may_look_inside(caller: Principal, run: Run) -> None:
         raise Forbidden("The journal of a run is for owners and for the agent itself.")
 
 
-@router.get("/{id}/trace")
+@router.get("/{id}/trace", response_model=Trace)
 async def get_trace(id: str, caller: Caller, office: Office) -> Response:
     """The run as a tree of spans: run, step, tool."""
 

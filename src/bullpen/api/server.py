@@ -9,7 +9,6 @@ from fastapi.openapi.utils import get_openapi
 
 from bullpen import __version__
 from bullpen.api import agents, apply, errors, events, messages, runs, spaces, tokens
-from bullpen.web import pages
 from bullpen.wire.nouns import Refusal
 
 ROUTERS = (agents.router, spaces.router, messages.router, events.router, runs.router, tokens.router, apply.router)
@@ -42,6 +41,5 @@ def build(office: Any) -> FastAPI:
     for router in ROUTERS:
         api.include_router(router)
     app.include_router(api)
-    app.include_router(pages.router)
     errors.install(app)
     return app

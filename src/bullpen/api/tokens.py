@@ -16,17 +16,18 @@ from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.errors import Forbidden, NotFound
 from bullpen.storage import Transaction
 from bullpen.wire import Token
+from bullpen.wire.nouns import Me, NewToken, Person
 from bullpen.wire.requests import CreateToken
 
 router = APIRouter(route_class=CappedRoute, tags=["access"])
 
 
-@router.get("/me")
+@router.get("/me", response_model=Me)
 async def me(caller: Caller) -> Response:
     return answer({"id": caller.id, "kind": caller.kind, "name": caller.name, "grants": sorted(caller.grants)})
 
 
-@router.get("/people")
+@router.get("/people", response_model=Page[Person])
 async def list_people(caller: Caller, office: Office) -> Response:
     if caller.kind != "person":
         raise Forbidden("Only people may list people.")
@@ -38,7 +39,7 @@ async def _issuer(http: Request) -> Principal | None:
     return None if http.scope.get(LOCAL) else await owner_of(await principal_of(http))
 
 
-@router.post("/tokens", status_code=201)
+@router.post("/tokens", status_code=201, response_model=NewToken)
 async def create_token(
     request: CreateToken, issuer: Annotated[Principal | None, Depends(_issuer)], office: Office
 ) -> Response:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
+from pgqueuer.errors import PgqException
 from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
@@ -31,6 +32,7 @@ class PgQueuerEngine(Worker):
         super().__init__(store, settings, owner)
         self._tasks: list[asyncio.Task[None]] = []
         self._queue: QueueManager | None = None
+        self._passing: tuple[type[Exception], ...] = (*store.connection_errors, PgqException)
 
     async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
         connection: Any = tx.connection  # type: ignore[attr-defined]
@@ -60,7 +62,7 @@ class PgQueuerEngine(Worker):
             try:
                 await self._serve()
                 return
-            except Exception as error:
+            except self._passing as error:
                 logger.warning("the queue stopped: %s; starting it again", error)
                 await asyncio.sleep(0.5)
 

@@ -133,8 +133,9 @@ class Feed:
         signals.on_live = self._deliver_live
         store.on_events = signals.events
 
-    async def start(self) -> None:
-        self.incarnation = await self._store.transact(rows.ensure_incarnation)
+    async def start(self, incarnation: str) -> None:
+        """`incarnation` names this life of the database: see events/rows.py."""
+        self.incarnation = incarnation
         self._place = await self._store.read(rows.select_newest)
         self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._beat())]
 

@@ -1,4 +1,8 @@
-"""What a run shows while it works: typing, text and arguments as they grow. Live only, throttled, never stored."""
+"""What a run shows while it works: typing, messages and arguments as they grow. Live only, throttled, never stored.
+
+A message is shown while it is written only where it is sure to end up: in the space the agent is in, once it has named
+that space, or if it is a member of no other. Otherwise words meant for a DM would appear in a channel.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from bullpen.llm.types import CallDelta, Delta, TextDelta
 from bullpen.runs.types import Run
 
 EVERY_SECONDS = 0.05
+SPACE_NAMES = ("spaceId", "space_id", "channelId", "channel_id")
 
 
 class Live:
@@ -18,6 +23,9 @@ class Live:
         self._feed = feed
         self._run = run
         self._shown_at = 0.0
+        # Where an unaddressed message will go, and whether the agent could send it anywhere else.
+        self.space_id: str | None = None
+        self.only_space = False
         self._last: tuple[int, str] | None = None
 
     @property
@@ -53,17 +61,26 @@ class Live:
             call={"toolName": delta.name, "index": delta.index, "runStep": self._run.step + 1},
             text=delta.arguments,
         )
-        if delta.name == "send_message" and self._run.space_id is not None:
-            text = partial_text(delta.arguments)
+        if delta.name == "send_message" and self.space_id is not None:
+            text = partial_text(delta.arguments, self.space_id, sure=self.only_space)
             if text:
-                self._publish("message_streaming", key=f"{key}/text", index=delta.index, text=text)
+                key = f"{key}/text"
+                self._publish("message_streaming", space_id=self.space_id, key=key, index=delta.index, text=text)
 
-    def _publish(self, type: str, *, audience: str = "space", key: str | None = None, **fields: object) -> None:
+    def _publish(
+        self,
+        type: str,
+        *,
+        space_id: str | None = None,
+        audience: str = "space",
+        key: str | None = None,
+        **fields: object,
+    ) -> None:
         if not self.watched:
             return
         self._feed.publish(
             type,
-            space_id=self._run.space_id,
+            space_id=space_id or self._run.space_id,
             agent_id=self._run.agent_id,
             run_id=self._run.id,
             audience="owners" if audience == "owners" or self._run.space_id is None else "space",
@@ -72,13 +89,16 @@ class Live:
         )
 
 
-def partial_text(arguments: str) -> str:
-    """The words of a message whose arguments are still being written. Only those for the space the run is in."""
+def partial_text(arguments: str, space_id: str, *, sure: bool) -> str:
+    """The words of a message that is still being written, if they are certain to go to this space."""
     try:
         found = from_json(arguments, allow_partial="trailing-strings")
     except ValueError:
         return ""
-    if not isinstance(found, dict) or "spaceId" in found or "channelId" in found or "space_id" in found:
+    if not isinstance(found, dict):
+        return ""
+    named = [found[name] for name in SPACE_NAMES if name in found]
+    if not (named == [space_id] or (sure and not named)):
         return ""
     text = found.get("text", found.get("content"))
     return text if isinstance(text, str) else ""

@@ -26,6 +26,7 @@ from bullpen.runs import actions, rows, rules, transcript
 from bullpen.runs.live import Live
 from bullpen.runs.types import Entry, Run
 from bullpen.settings import Settings
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
 from bullpen.threads import rows as thread_rows
 from bullpen.tools.registry import Registry
@@ -207,6 +208,10 @@ async def _ask(drive: Drive, agent: Agent, shown: Transcript) -> Reply:
     except Invalid as error:
         raise ModelRefused(error.message) from error
     definitions = [tool.spec for tool in drive.world.registry.listed(agent.tools)]
+    if drive.live.watched:
+        drive.live.space_id = await _active_space(drive)
+        mine = await drive.world.store.read(lambda tx: space_rows.select_spaces_of(tx, agent.id, limit=2))
+        drive.live.only_space = len(mine) == 1
     for attempt in range(1, MODEL_TRIES + 1):
         try:
             return await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None)

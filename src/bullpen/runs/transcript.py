@@ -45,8 +45,13 @@ def history(rows: Sequence[Sequence[Any]], names: Mapping[str, str], room: str) 
             continue
         who = "note" if kind == "system" else names.get(author_id, author_id)
         shown = text if type_ != "tool" else f"[tool] {text}"
-        lines.append(f"[{id_}] {who}: {shown}")
+        lines.append(f"[{id_}] {who}: {_quoted(shown)}")
     return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    """Further lines are indented, so that no message can look like the beginning of another."""
+    return text.replace("\r", "\n").replace("\n", "\n    ")
 
 
 def waking(payloads: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
@@ -58,7 +63,7 @@ def _item(kind: str, payload: Mapping[str, Any]) -> str:
     if kind != "message":
         return f"[{kind}] {orjson.dumps(payload).decode()}"
     who = f"{payload.get('authorName')} ({payload.get('authorKind')} {payload.get('authorId')})"
-    return f"[{payload.get('messageId')} in {payload.get('spaceId')}] {who}: {payload.get('text')}"
+    return f"[{payload.get('messageId')} in {payload.get('spaceId')}] {who}: {_quoted(str(payload.get('text')))}"
 
 
 def summary(run: Run, entries: Sequence[Entry]) -> str | None:

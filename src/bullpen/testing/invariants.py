@@ -1,5 +1,451 @@
-from bullpen.testing.snapshot import Snapshot
+"""What must be true of every database, after every crash: V1–V18 of the threat model, as far as they apply today.
+
+    python -m bullpen.testing.invariants DATABASE_URL [--at-rest] [--lease SECONDS] [--clients FILE …] …
+
+Only reads; works beside a running server and on the files of a dead one. Prints a line per invariant, and exits with 1
+if any is broken. `CHECKS` is the table; a check takes what was seen and yields a sentence per violation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import orjson
+
+from bullpen.access.rules import parsed
+from bullpen.events.types import Place
+from bullpen.testing import snapshot, telling
+from bullpen.testing.histories import Follower, Send, read_follower, read_sends
+from bullpen.testing.snapshot import Row, Snapshot, grouped
+
+# An item that is due is taken at the latest by the next sweep; V8 allows a minute.
+PATIENCE_MS = 60_000
 
 
-def violations(s: Snapshot, at_rest: bool = False) -> list[str]:
-    return []
+@dataclass(frozen=True)
+class Seen:
+    """The database, and what was seen of it from outside."""
+
+    rows: Snapshot
+    at_rest: bool = False  # nobody works on it: everything must be finished
+    lease_ms: int | None = None  # somebody works on it, with leases this long
+    chain_depth: int = 3
+    sends: Sequence[Send] = ()
+    followers: Sequence[Follower] = ()
+    effects: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    canaries: Sequence[str] = ()
+    other: Snapshot | None = None  # of another database, in which the same happened
+
+
+Check: TypeAlias = Callable[[Seen], Iterator[str]]
+
+
+def repeated(values: Sequence[Any]) -> list[Any]:
+    return [value for value, count in Counter(values).items() if count > 1]
+
+
+# ── messages ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sends_are_kept_once(seen: Seen) -> Iterator[str]:
+    kept = Counter((m["space_id"], m["client_message_id"]) for m in seen.rows.messages)
+    anywhere = Counter(m["client_message_id"] for m in seen.rows.messages)
+    for send in seen.sends:
+        count = kept[(send.space_id, send.client_message_id)] if send.space_id else anywhere[send.client_message_id]
+        if count not in send.may_exist or anywhere[send.client_message_id] > 1:
+            yield f"{send.client_message_id} ({send.outcome}) exists {count} times in {send.space_id}"
+
+
+def nothing_is_there_twice(seen: Seen) -> Iterator[str]:
+    rows = seen.rows
+    by_client = [(m["author_id"], m["client_message_id"]) for m in rows.messages if m["client_message_id"]]
+    for author, id in repeated(by_client):
+        yield f"clientMessageId {id!r} of {author} names several messages"
+    # A call's message is named by the call (ids.message_for), so a second one could only have another name.
+    sent = Counter(m["run_id"] for m in rows.messages if m["run_id"] and m["type"] == "text")
+    for run in rows.runs:
+        ids = run["message_ids"].split()
+        if len(set(ids)) != len(ids) or sent[run["id"]] != len(ids):
+            yield f"run {run['id']} made {sent[run['id']]} messages and remembers {len(ids)}"
+
+
+def numbers_have_no_hole(seen: Seen) -> Iterator[str]:
+    by_space = grouped(seen.rows.messages, "space_id")
+    for space in seen.rows["spaces"]:
+        numbers = [m["seq"] for m in by_space.pop(space["id"], [])]
+        if numbers != list(range(1, space["last_seq"] + 1)):
+            yield f"{space['id']} counts to {space['last_seq']} but has {_ranges(numbers)}"
+    yield from (f"messages of a space that is not there: {id}" for id in by_space)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    return f"{len(numbers)} messages, {min(numbers, default=0)}…{max(numbers, default=0)}"
+
+
+def followers_see_each_event_once(seen: Seen) -> Iterator[str]:
+    for follower in seen.followers:
+        yield from _follower_saw_all(seen.rows, follower)
+
+
+def _follower_saw_all(rows: Snapshot, follower: Follower) -> Iterator[str]:
+    places = [Place(xid, id) for xid, id in follower.places]
+    falling = [b for a, b in zip(places, places[1:], strict=False) if b <= a]
+    if falling:
+        yield f"{follower.name}: ids do not rise at {falling[0]}"
+    if not places:
+        return
+    start = Place(*follower.after) if follower.after else Place(places[0].xid, places[0].id - 1)
+    expected = {
+        event["place"]
+        for event in rows.events
+        if start < event["place"] <= places[-1] and follower.may_see(event["space_id"], event["audience"])
+    }
+    if missed := sorted(expected - set(places)):
+        yield f"{follower.name}: missed {len(missed)} events, first {missed[0]}"
+    if invented := sorted(set(places) - expected):
+        yield f"{follower.name}: saw {len(invented)} events that are not there, first {invented[0]}"
+
+
+# ── runs ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def one_run_at_a_time(seen: Seen) -> Iterator[str]:
+    rows = seen.rows
+    under_way = [run["thread_id"] for run in rows.runs if run["finished_at"] is None]
+    yield from (f"thread {id} has several runs under way" for id in repeated(under_way))
+    for thread_id, runs in grouped(rows.runs, "thread_id").items():
+        if [run["ordinal"] for run in runs] != list(range(1, len(runs) + 1)):
+            yield f"the runs of thread {thread_id} are numbered {[run['ordinal'] for run in runs]}"
+        tokens = [entry["token"] for run in runs for entry in rows.journals.get(run["id"], [])]
+        if tokens != sorted(tokens):
+            yield f"thread {thread_id} was written by a driver that had lost it: tokens {_falls(tokens)}"
+        for earlier, later in zip(runs, runs[1:], strict=False):
+            if earlier["finished_at"] is None:
+                yield f"run {later['id']} began before {earlier['id']} was over"
+
+
+def _falls(tokens: Sequence[int]) -> str:
+    at = next(n for n, (a, b) in enumerate(zip(tokens, tokens[1:], strict=False)) if b < a)
+    return f"…{tokens[max(0, at - 2) : at + 3]}…"
+
+
+def journals_are_whole(seen: Seen) -> Iterator[str]:
+    for run in seen.rows.runs:
+        journal = seen.rows.journals.get(run["id"], [])
+        yield from (f"run {run['id']}: {what}" for what in _journal_faults(run, journal))
+    unknown = set(seen.rows.journals) - set(seen.rows.run)
+    yield from (f"a journal of no run: {id}" for id in unknown)
+
+
+def _journal_faults(run: Row, journal: Sequence[Row]) -> Iterator[str]:
+    positions = [entry["position"] for entry in journal]
+    if positions != list(range(run["position"])):
+        yield f"positions {positions} do not count to {run['position']}"
+    steps = [entry["step"] for entry in journal if entry["type"] == "assistant_message"]
+    if steps != list(range(1, run["step"] + 1)):
+        yield f"steps {steps} do not count to {run['step']}"
+    calls = [entry["call_id"] for entry in journal if entry["type"] == "tool_call_message"]
+    returns = [entry["call_id"] for entry in journal if entry["type"] == "tool_return_message"]
+    if returns != calls[: len(returns)]:
+        yield f"results {returns} do not come in the order of the calls {calls}"
+    if run["finished_at"] is not None and len(returns) != len(calls):
+        yield f"{len(calls)} calls have {len(returns)} results"
+    for number, entry in enumerate(journal):
+        if entry["type"] == "assistant_message" and _open_calls(journal[:number]):
+            yield f"the model was asked at position {number} before every call had its result"
+
+
+def _open_calls(journal: Sequence[Row]) -> set[str]:
+    made = {entry["call_id"] for entry in journal if entry["type"] == "tool_call_message"}
+    return made - {entry["call_id"] for entry in journal if entry["type"] == "tool_return_message"}
+
+
+# ── inbox ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def items_are_taken_once(seen: Seen) -> Iterator[str]:
+    rows = seen.rows
+    for item in rows["inbox_items"]:
+        thread = rows.thread.get(item["thread_id"])
+        if thread is None:
+            yield f"item {item['id']} is for a thread that is not there"
+        elif item["claimed_by"] is not None:
+            run = rows.run.get(item["claimed_by"])
+            if run is None or run["thread_id"] != item["thread_id"]:
+                yield f"item {item['id']} of thread {item['thread_id']} was claimed by {item['claimed_by']}"
+        elif seen.at_rest or (thread["state"] == "idle" and _overdue(item, rows.now)):
+            yield f"item {item['id']} waits while thread {thread['id']} is {thread['state']}"
+    yield from (
+        f"thread {thread} received {key} several times"
+        for thread, key in repeated([(item["thread_id"], item["key"]) for item in rows["inbox_items"]])
+    )
+    claimed = {item["claimed_by"] for item in rows["inbox_items"]}
+    yield from (f"run {run['id']} took no item" for run in rows.runs if run["id"] not in claimed)
+
+
+def _overdue(item: Row, now: int) -> bool:
+    return item["rank"] == 0 or bool(item["due_at"] + PATIENCE_MS < now)
+
+
+# ── limits and rights ───────────────────────────────────────────────────────────────────────────────────
+
+
+def limits_hold(seen: Seen) -> Iterator[str]:
+    rows = seen.rows
+    for run in rows.runs:
+        limits = rows.agent[run["agent_id"]]["definition"].get("limits", {})
+        sent, may = len(run["message_ids"].split()), limits.get("max_messages", 5)
+        if sent > may:
+            yield f"run {run['id']} sent {sent} messages of {may}"
+        if run["step"] > limits.get("max_steps", 20):
+            yield f"run {run['id']} took {run['step']} steps"
+        if run["depth"] > (depth := _depth_limit(limits, seen.chain_depth)):
+            yield f"run {run['id']} has depth {run['depth']} of {depth}"
+    yield from _chains_stop_once(rows)
+
+
+def _depth_limit(limits: Mapping[str, Any], usual: int) -> int:
+    own = limits.get("max_chain_depth")
+    return usual if own is None else int(own)
+
+
+def _chains_stop_once(rows: Snapshot) -> Iterator[str]:
+    stops = Counter(stop["chain_id"] for stop in rows["chain_stops"])
+    notices = Counter(orjson.loads(m["metadata"]).get("chainId") for m in rows.messages if m["author_kind"] == "system")
+    notices.pop(None, None)
+    if stops != notices:
+        yield f"stopped chains {dict(stops)} and notices of them {dict(notices)} differ"
+
+
+def rights_only_shrink(seen: Seen) -> Iterator[str]:
+    rows = seen.rows
+    made_by = {m["id"]: m["run_id"] for m in rows.messages if m["run_id"]}
+    for item in rows["inbox_items"]:
+        parent = rows.run.get(made_by.get(item["key"].removeprefix("message:"), ""))
+        if parent is not None:
+            if not parsed(item["grants"]) <= parsed(parent["grants"]):
+                yield f"item {item['id']} holds more than the run {parent['id']} that caused it"
+            if item["depth"] != parent["depth"] + 1 or item["chain_id"] != parent["chain_id"]:
+                yield f"item {item['id']} does not go on the chain of run {parent['id']}"
+        run = rows.run.get(item["claimed_by"] or "")
+        if run is not None and parsed(run["grants"]) != parsed(item["grants"]):
+            yield f"run {run['id']} took an item of another's rights: {item['id']}"
+
+
+# ── leases, files, secrets, stores ──────────────────────────────────────────────────────────────────────
+
+
+def nothing_runs_without_a_lease(seen: Seen) -> Iterator[str]:
+    rows = seen.rows
+    lease = {row["thread_id"]: row for row in rows["leases"]}
+    busy = {run["thread_id"] for run in rows.runs if run["finished_at"] is None}
+    for thread in rows["threads"]:
+        id, held = thread["id"], lease.get(thread["id"])
+        if held is None:
+            yield f"thread {id} has no lease row"
+        elif id in busy and thread["state"] == "idle":
+            yield f"thread {id} rests, with a run under way"
+        elif seen.at_rest and (id in busy or thread["state"] != "idle" or held["owner"] is not None):
+            yield f"thread {id} is {thread['state']}, leased by {held['owner']}, though nobody works"
+        elif seen.lease_ms and thread["state"] != "idle" and held["until"] + 2 * seen.lease_ms < rows.now:
+            yield f"thread {id} is {thread['state']} and nobody has driven it for two leases"
+
+
+def effects_fit_their_class(seen: Seen) -> Iterator[str]:
+    """Outside effects, as a test's tools wrote them down: at most one of a `once` tool, one key of the repeatable."""
+    for line, count in Counter(tuple(pair) for pair in seen.effects.get("once", ())).items():
+        if count > 1:
+            yield f"the once-effect {line} happened {count} times"
+
+
+def the_files_are_sound(seen: Seen) -> Iterator[str]:
+    yield from seen.rows.faults
+
+
+def no_canary_is_anywhere(seen: Seen) -> Iterator[str]:
+    for canary in seen.canaries:
+        for table, rows in seen.rows.tables.items():
+            if any(isinstance(value, str) and canary in value for row in rows for value in row.values()):
+                yield f"{canary[:8]}… stands in {table}"
+
+
+def both_stores_tell_the_same(seen: Seen) -> Iterator[str]:
+    if seen.other is not None:
+        yield from telling.differences(telling.told(seen.rows), telling.told(seen.other))
+
+
+# ── events ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def events_tell_what_is_there(seen: Seen) -> Iterator[str]:
+    """Every fact has its event, once, and no event tells of something that is not there."""
+    rows = seen.rows
+    if not rows.remembers_all_events:
+        return
+    told = Counter((event["type"], _about(event["body"])) for event in rows.events)
+    expected = Counter(_facts(rows))
+    counted = {type for type, _ in expected} | COUNTED
+    found = Counter({key: count for key, count in told.items() if key[0] in counted})
+    for key in sorted((expected - found).keys() | (found - expected).keys(), key=str):
+        yield f"{key[0]} of {key[1]}: {expected[key]} expected, {found[key]} there"
+    yield from _states_tell_the_same(rows)
+
+
+COUNTED = frozenset(
+    {"message_created", "message_deleted", "run_started", "run_finished", "tool.result", "chain_stopped"}
+)
+
+
+def _about(body: Row) -> Any:
+    for noun, key in (("message", "id"), ("run", "id"), ("call", "callId"), ("chain", "id")):
+        if noun in body:
+            return body[noun][key]
+    return None
+
+
+def _facts(rows: Snapshot) -> Iterator[tuple[str, Any]]:
+    for message in rows.messages:
+        yield "message_created", message["id"]
+        if message["deleted_at"] is not None:
+            yield "message_deleted", message["id"]
+    for run in rows.runs:
+        yield "run_started", run["id"]
+        if run["finished_at"] is not None:
+            yield "run_finished", run["id"]
+    for stop in rows["chain_stops"]:
+        yield "chain_stopped", stop["chain_id"]
+    for entry in rows["run_messages"]:
+        if entry["type"] == "tool_return_message":
+            yield "tool.error" if entry["is_error"] else "tool.done", entry["call_id"]
+
+
+def _states_tell_the_same(rows: Snapshot) -> Iterator[str]:
+    """What comes and goes: the events, added up, are what is there."""
+    reactions: Counter[Any] = Counter()
+    members: Counter[Any] = Counter()
+    for event in rows.events:
+        body, sign = event["body"], -1 if event["type"] in ("reaction_removed", "member_left") else 1
+        if event["type"] in ("reaction_added", "reaction_removed"):
+            reactions[tuple(body["reaction"][name] for name in ("messageId", "memberId", "emoji"))] += sign
+        elif event["type"] in ("member_joined", "member_left"):
+            members[(event["space_id"], body["member"]["id"])] += sign
+    there = Counter((r["message_id"], r["member_id"], r["emoji"]) for r in rows["reactions"])
+    present = Counter((m["space_id"], m["member_id"]) for m in rows["members"])
+    yield from _unequal("reaction", reactions, there)
+    yield from _unequal("member", members, present)
+
+
+def _unequal(noun: str, told: Counter[Any], there: Counter[Any]) -> Iterator[str]:
+    for key in told.keys() | there.keys():
+        if told[key] != there[key]:
+            yield f"{noun} {key}: {there[key]} there, {told[key]} by its events"
+
+
+def a_call_ends_before_the_next_begins(seen: Seen) -> Iterator[str]:
+    """By the events of each run: a call's end comes before the next call's begin."""
+    if not seen.rows.remembers_all_events:
+        return
+    for run_id, events in grouped([e for e in seen.rows.events if "call" in e["body"]], "run_id").items():
+        open_call = None
+        for event in events:
+            call = event["body"]["call"]["callId"]
+            if event["type"] == "tool.started":
+                if open_call is not None:
+                    yield f"run {run_id}: {call} began while {open_call} was under way"
+                open_call = call
+            elif event["type"] in ("tool.done", "tool.error"):
+                if open_call not in (None, call):
+                    yield f"run {run_id}: {call} ended while {open_call} was under way"
+                open_call = None
+
+
+# ── the table ───────────────────────────────────────────────────────────────────────────────────────────
+
+CHECKS: Mapping[str, Sequence[Check]] = {
+    "V1": [sends_are_kept_once],
+    "V2": [nothing_is_there_twice],
+    "V3": [numbers_have_no_hole],
+    "V4": [followers_see_each_event_once],
+    "V5": [one_run_at_a_time],
+    "V6": [journals_are_whole, a_call_ends_before_the_next_begins],
+    "V8": [items_are_taken_once],
+    "V10": [effects_fit_their_class],
+    "V11": [limits_hold],
+    "V12": [rights_only_shrink],
+    "V15": [nothing_runs_without_a_lease],
+    "V16": [no_canary_is_anywhere],
+    "V17": [the_files_are_sound],
+    "V18": [both_stores_tell_the_same],
+    "events": [events_tell_what_is_there],
+}
+# Results of pending calls, schedules, files and the audit log are not built yet.
+NOT_YET = ("V7", "V9", "V13", "V14")
+
+
+def check(seen: Seen) -> dict[str, list[str]]:
+    """Each invariant, and how it is broken: empty lists are good news."""
+    return {id: [line for one in checks for line in one(seen)] for id, checks in CHECKS.items()}
+
+
+def violations(seen: Seen) -> list[str]:
+    return [f"{id}: {line}" for id, lines in check(seen).items() for line in lines]
+
+
+# ── the command ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bullpen.testing.invariants", description=(__doc__ or "").split("\n\n", 1)[0]
+    )
+    parser.add_argument("url", metavar="DATABASE_URL", help="sqlite:///path or postgresql://…")
+    parser.add_argument("--at-rest", action="store_true", help="nobody works on it: everything must be finished")
+    parser.add_argument("--lease", type=float, metavar="SECONDS", help="somebody works on it, with leases this long")
+    parser.add_argument("--chain-depth", type=int, default=3, metavar="N", help="the depth limit of the office (3)")
+    parser.add_argument("--clients", type=Path, nargs="+", default=[], metavar="FILE", help="histories of senders (V1)")
+    parser.add_argument(
+        "--followers", type=Path, nargs="+", default=[], metavar="FILE", help="histories of followers (V4)"
+    )
+    parser.add_argument("--canary", nargs="+", default=[], metavar="TEXT", help="must stand nowhere (V16)")
+    parser.add_argument("--same-as", metavar="DATABASE_URL", help="another database that tells the same (V18)")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    return parser
+
+
+async def _look(args: argparse.Namespace) -> Seen:
+    return Seen(
+        rows=await snapshot.read(args.url),
+        at_rest=args.at_rest,
+        lease_ms=None if args.lease is None else int(args.lease * 1000),
+        chain_depth=args.chain_depth,
+        sends=[send for path in args.clients for send in read_sends(path)],
+        followers=[read_follower(path) for path in args.followers],
+        canaries=args.canary,
+        other=None if args.same_as is None else await snapshot.read(args.same_as),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _arguments().parse_args(argv)
+    found = check(asyncio.run(_look(args)))
+    if args.json:
+        print(json.dumps({"violations": found, "notYet": NOT_YET}, indent=2))
+    else:
+        for id, lines in found.items():
+            print(f"{id:7} {'ok' if not lines else f'{len(lines)} violations'}")
+            for line in lines[:20]:
+                print(f"        {line}")
+        print(f"{' '.join(NOT_YET)} wait for what they are about.")
+    return 1 if any(found.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -26,7 +26,8 @@ h1 { font-size: 2.1rem; line-height: 1.15; margin: 0 0 .5rem; letter-spacing: -.
 h2 { font-size: 1.05rem; margin: 2.25rem 0 .6rem }
 p { margin: .5rem 0; } .lead { font-size: 1.15rem; color: var(--soft) }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem;
-  padding: .85rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; font: .875rem/1.6 ui-monospace, monospace; margin: .6rem 0 }
+  padding: .85rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere;
+  font: .875rem/1.6 ui-monospace, monospace; margin: .6rem 0 }
 code { font: .9em ui-monospace, monospace } a { color: var(--accent) }
 table { border-collapse: collapse; width: 100%; font-size: .925rem }
 td { border-top: 1px solid var(--line); padding: .5rem .75rem .5rem 0; vertical-align: top }

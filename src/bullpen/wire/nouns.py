@@ -177,6 +177,79 @@ class RunMessage(Wire):
     at: str
 
 
+class NewToken(Wire):
+    """The only answer that ever holds a token's value."""
+
+    id: str
+    token: str
+
+
+class Person(Wire):
+    id: str
+    name: str
+    role: Role
+    created_at: str
+
+
+class Me(Wire):
+    id: str
+    kind: Literal["person", "agent", "tools"]
+    name: str
+    grants: list[str]
+
+
+class InboxItem(Wire):
+    id: str
+    thread_id: str
+    kind: InboxKind
+    space_id: str | None = None
+    depth: int = 0
+    payload: dict[str, Any]
+    created_at: str
+
+
+class Woken(Wire):
+    item_id: str
+
+
+class Block(Wire):
+    label: str
+    content: str
+    updated_at: str | None = None
+
+
+class Passage(Wire):
+    id: str
+    content: str
+    tags: list[str]
+    metadata: dict[str, Any]
+    created_at: str
+    score: float | None = None
+
+
+class Span(Wire):
+    span_id: str
+    parent_id: str | None = None
+    name: str
+    started_at: str
+    finished_at: str | None = None
+    attributes: dict[str, Any]
+
+
+class Trace(Wire):
+    spans: list[Span]
+
+
+class Change(Wire):
+    id: str
+    change: Literal["created", "updated", "unchanged"]
+
+
+class Applied(Wire):
+    agents: list[Change]
+    spaces: list[Change]
+
+
 class Problem(Wire):
     """What is wrong: a code for machines, a sentence for people, and which fields."""
 
