@@ -6,6 +6,7 @@ once for PostgreSQL, so a test that asks for one of them runs on both. `empty_da
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -25,6 +26,8 @@ from tests.databases import (
 from tests.postgres import PostgresServer, started, why_absent
 
 pytest_plugins = ["tests.driver", "tests.proofs", "tests.servers"]
+
+CLOSE_SECONDS = 20  # a store that cannot be closed has lost its turn: say so instead of hanging
 
 
 @pytest.fixture(scope="session")
@@ -79,4 +82,4 @@ async def store(database: Database) -> AsyncIterator[Store]:
     made = database.store()
     await made.open()
     yield made
-    await made.close()
+    await asyncio.wait_for(made.close(), CLOSE_SECONDS)

@@ -15,7 +15,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -217,6 +217,18 @@ class Server(uvicorn.Server):
         self._url = url
         self._command = os.path.relpath(sys.argv[0])
 
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ours to handle to the end: uvicorn would raise the signal again before the office is closed."""
+        running = asyncio.get_running_loop()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            running.add_signal_handler(name, self.handle_exit, name, None)
+        try:
+            yield
+        finally:
+            for name in (signal.SIGTERM, signal.SIGINT):
+                running.remove_signal_handler(name)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         print(f"Bullpen is ready on {self._url}", flush=True)
@@ -295,6 +307,8 @@ def _listen(settings: Settings) -> socket.socket:
 def _listen_locally(path: Path) -> socket.socket | None:
     """The local door: a socket that only this user can open. None when another live server has it already."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.parent.stat().st_uid != os.getuid():
+        raise CannotStart(f"{path.parent} belongs to another user, who could listen in. Choose another --data folder.")
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
         try:

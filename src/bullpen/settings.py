@@ -55,7 +55,7 @@ class Settings:
     def socket_path(self) -> Path:
         """The local door. A socket's path may have some 100 characters, so deep folders get one elsewhere."""
         path = self.data.absolute() / "bullpen.sock"
-        if len(str(path)) < 100:
+        if len(os.fsencode(path)) < 100:
             return path
         name = sha256(str(path).encode()).hexdigest()[:16]
         return Path(gettempdir()) / f"bullpen-{os.getuid()}" / f"{name}.sock"

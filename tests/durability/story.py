@@ -232,16 +232,16 @@ async def mark_read(person: Person) -> None:
     await person.bp.spaces("general").mark_read(3)
 
 
-async def cancel(person: Person) -> None:
-    """Cancel a run that is thinking. It may have begun only after a restart."""
+async def post_and_cancel(person: Person) -> None:
+    """Cancel a run that is thinking. It may have begun only after a restart, or be over already."""
+    await person.post("general", "@slow think", key="think")
     while not (runs := list(await person.bp.runs.list(agent="slow"))):
         await person.wait()
-    if runs[0].finished_at is None:
-        try:
-            await person.bp.runs.cancel(runs[0].id)
-        except ApiError as error:
-            if error.status != 409:
-                raise
+    try:
+        await person.bp.runs.cancel(runs[0].id)
+    except ApiError as error:
+        if error.status != 409:
+            raise
 
 
 async def part_with_cy(person: Person) -> None:
@@ -256,33 +256,19 @@ async def hire(person: Person) -> None:
     await person.bp.spaces("lab").add_member("bo")
 
 
-DEEDS: list[Deed] = [
-    set_up,
-    post("general", "@ada @bo @cy roll call!", "roll"),
-    reply_to_bo,
-    post("general", "@pip start", "start"),
-    post("general", "a tpyo", "typo"),
-    edit,
-    take_back,
-    react,
-    regret,
-    post("lab", "an experiment, please", "experiment"),
-    post("general", "@sil hush", "hush"),
-    post("general", "@sil pass", "pass"),
-    open_dm("mum"),
-    post_dm("mum", "don't forget", "forget"),
-    post_dm("mum", "never mind", "never"),
-    open_dm("dov"),
-    post_dm("dov", "speak", "deliver"),
-    post("general", "@mind wander off", "wander"),
-    post("general", "@mind return", "return"),
-    post("crew", "crew, roll call", "crew"),
-    mark_read,
-    hire,
-    post("general", "@slow think", "think"),
-    cancel,
-    part_with_cy,
-    post("general", "@cy @ada roll call", "without cy"),
-]
-# After these the office never rests by itself.
-RESTLESS = {DEEDS.index(cancel) - 1}
+# The office rests after each of these deeds. A chapter begins where the one before it has ended.
+CHAPTERS: dict[str, list[Deed]] = {
+    "the office is set up": [set_up],
+    "three answer in turn": [post("general", "@ada @bo @cy roll call!", "roll")],
+    "a reply wakes its author": [reply_to_bo],
+    "a chain goes on to its limit": [post("general", "@pip start", "start")],
+    "words are changed and taken back": [post("general", "a tpyo", "typo"), edit, take_back, react, regret],
+    "a step has many calls": [post("lab", "an experiment, please", "experiment")],
+    "two ways to be silent": [post("general", "@sil hush", "hush"), post("general", "@sil pass", "pass")],
+    "text that nobody sent": [open_dm("mum"), post_dm("mum", "don't forget", "forget")],
+    "text that nobody sends": [post_dm("mum", "never mind", "never"), open_dm("dov"), post_dm("dov", "speak", "dov")],
+    "a mind wanders": [post("general", "@mind wander off", "wander"), post("general", "@mind return", "return")],
+    "a group answers its trigger": [post("crew", "crew, roll call", "crew"), mark_read, hire],
+    "a run is cancelled": [post_and_cancel],
+    "an agent goes": [part_with_cy, post("general", "@cy @ada roll call", "without cy")],
+}

@@ -25,7 +25,7 @@ async def everything(office: Driver) -> Json:
 
 @pytest.mark.proves("S0-26", "S0-27", "S0-29", "S1-10")
 async def test_doing_nothing_changes_nothing_but_the_run_log(office: Driver, caplog: pytest.LogCaptureFixture) -> None:
-    memory = {"tools": ["messaging", "memory"], "blocks": {"mood": "calm"}}
+    memory: Json = {"tools": ["messaging", "memory"], "blocks": {"mood": "calm"}}
     ada = await puppet(office, "ada", steps=SILENT, held=True, **memory)
     await office.agent("bo")
     await office.space("general", ["ada", "bo"], wake={"agents": "all"})

@@ -20,6 +20,7 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
 from bullpen.memory import actions as memory
 from bullpen.memory import rows as memory_rows
+from bullpen.runs import rows as run_rows
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
@@ -36,7 +37,11 @@ Search = Annotated[str, Query(max_length=1000, description="Words the passage co
 async def create_agent(request: CreateAgent, caller: Caller, office: Office) -> Response:
     access.authorize(caller, "manage_agents")
     office.check_agent(request.model, request.tools)
-    return answer(await office.store.transact(lambda tx: office.create_agent(tx, request)), 201)
+
+    async def body(tx: Transaction) -> Agent:
+        return await _with_blocks(tx, (await office.create_agent(tx, request)).id)
+
+    return answer(await office.store.transact(body), 201)
 
 
 @router.get("", response_model=Page[Agent])
@@ -69,19 +74,27 @@ def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
 async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Office) -> Response:
     access.authorize(caller, "manage_agents")
     office.check_agent(request.model, request.tools)
-    return answer(await office.store.transact(lambda tx: update(tx, id, request)))
+
+    async def body(tx: Transaction) -> Agent:
+        await update(tx, id, request)
+        return await _with_blocks(tx, id)
+
+    return answer(await office.store.transact(body))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response)
 async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
+    """What it is doing just now is stopped; what it said stays."""
     access.authorize(caller, "manage_agents")
 
-    async def body(tx: Transaction) -> None:
+    async def body(tx: Transaction) -> list[str]:
         await agents.delete(tx, id)
         await inbox_rows.delete_unclaimed(tx, id)
         await spaces.remove_everywhere(tx, id)
+        return await run_rows.request_cancel_of(tx, id)
 
-    await office.store.transact(body)
+    for run_id in await office.store.transact(body):
+        office.signals.cancel(run_id)
     return Response(status_code=204)
 
 

@@ -48,7 +48,8 @@ class EventStream(Response):
             await self._chunks.aclose()  # type: ignore[attr-defined]
 
     async def _write(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+        headers = [*HEADERS, (b"last-event-id", self._follower.began.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
         async for chunk in self._chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -8,8 +8,6 @@ commands only say what they want.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -25,8 +23,6 @@ from bullpen.settings import Settings
 PATIENCE = 1.0
 # The host of requests that do not travel by TCP.
 LOCAL_URL = "http://localhost"
-# What a socket address holds on the systems we know: 108 bytes on Linux, 104 elsewhere, less the final zero.
-LONGEST_ADDRESS = 103
 
 
 @asynccontextmanager
@@ -84,11 +80,8 @@ def _refuse_odd_address(settings: Settings) -> None:
 
 @asynccontextmanager
 async def _over_socket(settings: Settings) -> AsyncIterator[Bullpen]:
-    with (
-        _address(settings.socket_path) as address,
-        _told(f"on {settings.data}", "It has just stopped: start it again with `bullpen serve`."),
-    ):
-        transport = httpx.AsyncHTTPTransport(uds=address)
+    with _told(f"on {settings.data}", "It has just stopped: start it again with `bullpen serve`."):
+        transport = httpx.AsyncHTTPTransport(uds=str(settings.socket_path))
         async with Bullpen(LOCAL_URL, transport=transport, patience=PATIENCE) as bp:
             yield bp
 
@@ -126,10 +119,10 @@ def _listens(path: Path) -> bool:
     """Does somebody answer at the socket? A file alone says nothing: a killed server leaves it behind."""
     if not path.is_socket():
         return False
-    with _address(path) as address, socket.socket(socket.AF_UNIX) as knock:
+    with socket.socket(socket.AF_UNIX) as knock:
         knock.settimeout(5)
         try:
-            knock.connect(address)
+            knock.connect(str(path))
         except PermissionError:
             raise CommandFailed(
                 f"{path} belongs to somebody else. Run this as the user who runs the server, or set BULLPEN_TOKEN."
@@ -137,15 +130,3 @@ def _listens(path: Path) -> bool:
         except OSError:
             return False
     return True
-
-
-@contextmanager
-def _address(path: Path) -> Iterator[str]:
-    """The path as a socket address, which must be short: a longer one is reached through its open folder."""
-    if len(os.fsencode(path)) <= LONGEST_ADDRESS or not Path("/proc/self/fd").is_dir():
-        yield str(path)
-        return
-    with contextlib.ExitStack() as stack:
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        stack.callback(os.close, folder)
-        yield f"/proc/self/fd/{folder}/{path.name}"

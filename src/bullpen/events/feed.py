@@ -60,6 +60,7 @@ class Follower:
     buffer: deque[bytes] = field(default_factory=deque)
     size: int = 0
     dropped: bool = False
+    began: str = ""  # the cursor its stream starts after: one that is lost before its first event goes on from here
     # Called when the buffer overflows: whoever writes to this client is stuck and cannot notice by itself.
     on_drop: Callable[[], object] | None = None
     _waiter: asyncio.Future[None] | None = None
@@ -275,6 +276,7 @@ class Feed:
         """Chunks of SSE. Registered before this returns: whatever commits afterwards is delivered."""
         follower = Follower(principal, space_id, run_id)
         start, place = await self._register(follower, after)
+        follower.began = cursor(self.incarnation, start or place)
         return follower, self._chunks(follower, start, place)
 
     def leave(self, follower: Follower) -> None:

@@ -112,7 +112,7 @@ async def _drive_run(drive: Drive) -> None:
         if drive.agent is None:
             await _stop(drive, "agent_deleted")
         elif drive.run.cancel_requested:
-            await _stop(drive, "cancelled")
+            await _stop(drive, await _why_cancelled(drive))
         else:
             await one_pass(drive)
     drive.live.done()
@@ -172,8 +172,8 @@ async def think(drive: Drive) -> None:
     seconds_left = agent.limits.max_seconds - run.active_ms / 1000
     try:
         with _interruptible(drive):
-            async with asyncio.timeout(seconds_left):
-                reply = await _ask(drive, agent, shown)
+            async with asyncio.timeout(seconds_left) as deadline:
+                reply, away = await _ask(drive, agent, shown, deadline)
     except TimeoutError:
         drive.run = replace(run, active_ms=int(agent.limits.max_seconds * 1000))
         await _stop(drive, "max_seconds")
@@ -185,7 +185,7 @@ async def think(drive: Drive) -> None:
     except _Interrupted:
         await _look_again(drive)
         return
-    elapsed = int((monotonic() - began) * 1000)
+    elapsed = int((monotonic() - began - away) * 1000)
 
     async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
         await leases.check(tx, drive.lease)
@@ -201,8 +201,11 @@ async def _spent(drive: Drive, agent: Agent) -> float:
     return await drive.world.store.read(lambda tx: rows.select_spent(tx, agent.id))
 
 
-async def _ask(drive: Drive, agent: Agent, shown: Transcript) -> Reply:
-    """One answer, asked for again a few times if the provider is not there. Waiting does not hold anything."""
+async def _ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.Timeout) -> tuple[Reply, float]:
+    """One answer, asked for again a few times if the provider is not there; and how long we stayed away from it.
+
+    Staying away holds nothing and does not count as active time, so the deadline moves along.
+    """
     try:
         model = drive.world.models.resolve(agent.model)
     except Invalid as error:
@@ -212,13 +215,17 @@ async def _ask(drive: Drive, agent: Agent, shown: Transcript) -> Reply:
         drive.live.space_id = await _active_space(drive)
         mine = await drive.world.store.read(lambda tx: space_rows.select_spaces_of(tx, agent.id, limit=2))
         drive.live.only_space = len(mine) == 1
+    away = 0.0
     for attempt in range(1, MODEL_TRIES + 1):
         try:
-            return await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None)
+            return await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None), away
         except ModelUnavailable:
             if attempt == MODEL_TRIES:
                 raise
-            await asyncio.sleep(random.uniform(0.5, 1.0) * 2**attempt / 2)
+        pause = random.uniform(0.5, 1.0) * 2**attempt / 2
+        away += pause
+        deadline.reschedule((deadline.when() or 0.0) + pause)
+        await asyncio.sleep(pause)
     raise AssertionError("unreachable")
 
 
@@ -279,6 +286,12 @@ async def _stop(drive: Drive, reason: StopReason, error: str | None = None) -> N
     drive.run = await drive.world.store.transact(
         lambda tx: actions.stop(tx, drive.lease, drive.run, drive.entries, reason, error)
     )
+
+
+async def _why_cancelled(drive: Drive) -> StopReason:
+    """Somebody wanted the run to end, or its agent to go."""
+    there = await drive.world.store.read(lambda tx: agent_rows.select_definition(tx, drive.run.agent_id))
+    return "agent_deleted" if there is None else "cancelled"
 
 
 async def _look_again(drive: Drive) -> None:

@@ -46,6 +46,12 @@ _UPDATE = Statement(
 _REQUEST_CANCEL = Statement(
     update(runs).where(runs.c.id == bindparam("id_"), runs.c.finished_at.is_(None)).values(cancel_requested=1)
 )
+_REQUEST_CANCEL_OF = Statement(
+    update(runs)
+    .where(runs.c.agent_id == bindparam("agent_id_"), runs.c.finished_at.is_(None))
+    .values(cancel_requested=1)
+    .returning(runs.c.id)
+)
 _SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
 _SELECT_UNDER_WAY = Statement(
     select(*_COLUMNS).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
@@ -174,6 +180,11 @@ async def update_run(tx: Transaction, run: Run) -> bool:
 
 async def request_cancel(tx: Transaction, id: str) -> bool:
     return await tx.run(_REQUEST_CANCEL, id_=id) > 0
+
+
+async def request_cancel_of(tx: Transaction, agent_id: str) -> list[str]:
+    """All that an agent is doing just now."""
+    return [row[0] for row in await tx.all(_REQUEST_CANCEL_OF, agent_id_=agent_id)]
 
 
 async def select_run(tx: Transaction, id: str) -> Run | None:

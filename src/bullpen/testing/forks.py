@@ -143,7 +143,11 @@ class Forks:
 
     def run(self, target: str, *, seconds: float, **arguments: Any) -> list[dict[str, Any]]:
         """Start a child and wait until it has ended; what it reported."""
-        return self.start(target, **arguments).wait(seconds)
+        child = self.start(target, **arguments)
+        found = child.wait(seconds)
+        self._children.remove(child)
+        child.close()
+        return found
 
 
 # ── there ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +155,7 @@ class Forks:
 
 def serve(targets: Mapping[str, Target]) -> None:
     """The fork server's main loop. Call it from a module's `__main__`, after all imports."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the children
+    signal.signal(signal.SIGCHLD, _bury)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us
     with socket.socket(fileno=int(sys.argv[1])) as orders:
         for job, pipe in _jobs(orders):
@@ -159,6 +163,13 @@ def serve(targets: Mapping[str, Target]) -> None:
                 orders.close()
                 _be_child(targets[job["target"]], job["arguments"], pipe)
             os.close(pipe)
+
+
+def _bury(*_: object) -> None:
+    # Waited for, not ignored, so that their CPU time counts as ours.
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _jobs(orders: socket.socket) -> Iterator[tuple[dict[str, Any], int]]:

@@ -292,15 +292,14 @@ def events_tell_what_is_there(seen: Seen) -> Iterator[str]:
         return
     told = Counter((event["type"], _about(event["body"])) for event in rows.events)
     expected = Counter(_facts(rows))
-    counted = {type for type, _ in expected} | COUNTED
-    found = Counter({key: count for key, count in told.items() if key[0] in counted})
+    found = Counter({key: count for key, count in told.items() if key[0] in COUNTED})
     for key in sorted((expected - found).keys() | (found - expected).keys(), key=str):
         yield f"{key[0]} of {key[1]}: {expected[key]} expected, {found[key]} there"
     yield from _states_tell_the_same(rows)
 
 
 COUNTED = frozenset(
-    {"message_created", "message_deleted", "run_started", "run_finished", "tool.result", "chain_stopped"}
+    {"message_created", "message_deleted", "run_started", "run_finished", "tool.done", "tool.error", "chain_stopped"}
 )
 
 

@@ -1,0 +1,37 @@
+"""Databases to be told stories in: made in memory where that is possible, copied, and thrown away.
+
+A SIGKILL takes nothing from the page cache, so a file in memory is as good as one on a disk, and much faster.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.databases import TEMPLATE, Database, Kind, drop, postgres_database, sqlite_database
+from tests.postgres import PostgresServer
+
+
+class Worlds:
+    def __init__(self, kind: Kind, folder: Path, *, template: Path | None, server: PostgresServer | None) -> None:
+        self.kind = kind
+        self._folder = folder
+        self._template = template
+        self._server = server
+        self._numbers = itertools.count(1)
+
+    def new(self, like: Database | None = None) -> Database:
+        """A fresh one, or a copy of one that nobody uses at the moment."""
+        data = self._folder / str(next(self._numbers))
+        if self._server is None:
+            template = self._template if like is None else like.path
+            return sqlite_database(data, template)
+        template_name = TEMPLATE if like is None else urlsplit(like.url).path[1:]
+        return postgres_database(self._server, data, template=template_name)
+
+    def end(self, world: Database) -> None:
+        if self._server is not None:
+            drop(self._server, world)
+        shutil.rmtree(world.data)

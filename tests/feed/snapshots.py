@@ -1,0 +1,234 @@
+"""What a client knows: fetched whole, or kept up to date by events. The reducer is all that a client would need.
+
+`apply` is pure, and may be given events that the snapshot has seen already: a client opens its stream first and fetches
+then, so the two overlap. An event is believed only in what it tells of: `space_updated` says nothing of who joined, and
+`message_updated` nothing of reactions, since those have events of their own which may come from another transaction.
+
+Not followed, but fetched when it is opened: public spaces that one has not joined, and (but for owners) the list of
+agents. Both are a directory, the same for everybody, and nothing in it is private.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.driver import Api, Json
+
+# What `space_updated` and `space_created` tell of. The rest is counted, or has events of its own.
+SPACE_FIELDS = ("id", "kind", "name", "private", "wake", "main", "createdAt")
+SPACE_OPTIONS = ("trigger", "folder", "provider", "model", "timezone", "bridge")
+
+
+@dataclass(slots=True)
+class Known:
+    """One caller's view. `to_load`: spaces that came into view whole, which a client fetches when it is told."""
+
+    me: Json
+    spaces: dict[str, Json] = field(default_factory=dict)
+    messages: dict[str, Json] = field(default_factory=dict)
+    agents: dict[str, Json] = field(default_factory=dict)
+    runs: dict[str, Json] = field(default_factory=dict)
+    to_load: set[str] = field(default_factory=set)
+
+    @property
+    def is_owner(self) -> bool:
+        return "owner" in self.me["grants"]
+
+    def reads(self, space: Json) -> bool:
+        """The rule of access: members; and owners, what is public or has no people."""
+        if self.me["id"] in space["members"]:
+            return True
+        people = [member for member in space["memberDetails"] if member["kind"] == "person"]
+        return self.is_owner and (not people or (not space["private"] and space["kind"] != "dm"))
+
+
+# ── fetching ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def fetch(caller: Api) -> Known:
+    known = Known(me=await caller.get("/me"))
+    for space in await _all(caller, "/spaces"):
+        if known.reads(space):
+            known.spaces[space["id"]] = space
+            await _fetch_messages(caller, known, space["id"])
+    for agent in await _all(caller, "/agents"):
+        if known.is_owner or agent["id"] == known.me["id"]:
+            known.agents[agent["id"]] = agent
+    known.runs = {run["id"]: run for run in await _all(caller, "/runs")}
+    return known
+
+
+async def load(caller: Api, known: Known) -> None:
+    """Fetch what events only named."""
+    for space_id in known.to_load:
+        known.spaces[space_id] = await caller.get(f"/spaces/{space_id}")
+        await _fetch_messages(caller, known, space_id)
+        known.runs |= {run["id"]: run for run in await _all(caller, "/runs", spaceId=space_id)}
+    known.to_load.clear()
+
+
+async def _fetch_messages(caller: Api, known: Known, space_id: str) -> None:
+    after = "0"
+    while True:
+        page = await caller.get(f"/spaces/{space_id}/messages", params={"after": after, "limit": 200})
+        known.messages |= {message["id"]: message for message in page["items"]}
+        if "next" not in page:
+            return
+        after = page["next"]
+
+
+async def _all(caller: Api, path: str, **params: str) -> list[Json]:
+    found: list[Json] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = await caller.get(path, params={"limit": 200, **params, **cursor})
+        found += page["items"]
+        if "next" not in page:
+            return found
+        cursor = {"cursor": page["next"]}
+
+
+# ── following ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def apply(before: Known, events: list[Json]) -> Known:
+    """What is known after these events. Live-only ones show work in progress, and change nothing that can be fetched."""
+    known = copy.deepcopy(before)
+    for event in events:
+        _apply_one(known, event)
+    return known
+
+
+def _apply_one(known: Known, event: Json) -> None:
+    space_id = event.get("spaceId")
+    match event["type"]:
+        case "space_created":
+            known.spaces.setdefault(space_id, {**event["space"], "members": [], "memberDetails": []})
+        case "space_updated" if space_id in known.spaces:
+            _update_space(known.spaces[space_id], event["space"])
+        case "member_joined" if space_id in known.spaces:
+            _seat(known.spaces[space_id], event["member"]["id"], [event["member"]])
+        case "member_left" if space_id in known.spaces:
+            _seat(known.spaces[space_id], event["member"]["id"], [])
+        case "message_created" if space_id in known.spaces:
+            known.messages[event["message"]["id"]] = event["message"]
+            _count(known, known.spaces[space_id], event["message"])
+        case "message_updated" | "message_deleted" if event["message"]["id"] in known.messages:
+            _change_message(known.messages, event)
+        case "reaction_added" | "reaction_removed" if event["reaction"]["messageId"] in known.messages:
+            _react(known.messages[event["reaction"]["messageId"]], event)
+        case "agent_created" | "agent_updated":
+            known.agents[event["agentId"]] = event["agent"]
+        case "agent_deleted":
+            known.agents.pop(event["agentId"], None)
+        case "run_started" | "run_finished":
+            known.runs[event["runId"]] = event["run"]
+        case _ if space_id is not None and space_id not in known.spaces and event["type"] in _SAYS_READABLE:
+            known.to_load.add(space_id)
+    if space_id is not None:
+        _look(known, space_id, event)
+
+
+_SAYS_READABLE = frozenset(
+    {"space_updated", "member_joined", "message_created", "message_updated", "message_deleted", "member_left"}
+)
+
+
+def _look(known: Known, space_id: str, event: Json) -> None:
+    """Out of a space: nothing of it is kept, but an agent still sees its own runs."""
+    mine = known.me["id"]
+    left = event["type"] == "member_left" and event["member"]["id"] == mine
+    space = known.spaces.get(space_id)
+    # Members join a new space one by one, in one transaction: only owners, who read without joining, can lose sight then.
+    may_lose = left or (known.is_owner and event["type"] != "space_created")
+    if may_lose and (space is None or not known.reads(space)):
+        known.spaces.pop(space_id, None)
+        known.messages = {id: m for id, m in known.messages.items() if m["spaceId"] != space_id}
+        known.runs = {id: r for id, r in known.runs.items() if r.get("spaceId") != space_id or r["agentId"] == mine}
+    if left:
+        known.to_load.discard(space_id)
+
+
+def _update_space(space: Json, told: Json) -> None:
+    space.update({name: told[name] for name in SPACE_FIELDS})
+    for name in SPACE_OPTIONS:
+        space.pop(name, None)
+        if name in told:
+            space[name] = told[name]
+    names = {member["id"]: member["name"] for member in told["memberDetails"]}
+    for member in space["memberDetails"]:
+        member["name"] = names.get(member["id"], member["name"])
+
+
+def _seat(space: Json, member_id: str, now: list[Json]) -> None:
+    others = [member for member in space["memberDetails"] if member["id"] != member_id]
+    space["memberDetails"] = sorted([*others, *now], key=lambda member: str(member["joinedAt"]))
+    space["members"] = [member["id"] for member in space["memberDetails"]]
+
+
+def _count(known: Known, space: Json, message: Json) -> None:
+    space["lastSeq"] = max(space["lastSeq"], message["seq"])
+    # A person who posts has read up to there.
+    if message["authorId"] == known.me["id"] and message["authorKind"] == "person":
+        space["readSeq"] = max(space["readSeq"], message["seq"])
+
+
+def _change_message(messages: dict[str, Json], event: Json) -> None:
+    message = event["message"]
+    reactions = [] if event["type"] == "message_deleted" else messages[message["id"]]["reactions"]
+    messages[message["id"]] = {**message, "reactions": reactions}
+
+
+def _react(message: Json, event: Json) -> None:
+    emoji, member_id = event["reaction"]["emoji"], event["reaction"]["memberId"]
+    by_emoji = {reaction["emoji"]: list(reaction["memberIds"]) for reaction in message["reactions"]}
+    members = by_emoji.setdefault(emoji, [])
+    if member_id in members:
+        members.remove(member_id)
+    if event["type"] == "reaction_added":
+        members.append(member_id)
+    message["reactions"] = [{"emoji": emoji, "memberIds": ids} for emoji, ids in by_emoji.items() if ids]
+
+
+# ── comparing ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def followed(known: Known) -> Json:
+    """A view in which everything that can be derived has been derived, to be compared with a fetched one."""
+    view = seen(known)
+    for space in view["spaces"].values():
+        space["unread"], space["mentions"] = _unread(known, space)
+    busy = {run["agentId"] for run in known.runs.values() if "finishedAt" not in run}
+    for agent in view["agents"].values():
+        agent["state"] = "running" if agent["id"] in busy else "idle"
+    return view
+
+
+def seen(known: Known) -> Json:
+    """A view as it was fetched. Reactions are sets; everything else has its order."""
+    view: Json = copy.deepcopy(
+        {"spaces": known.spaces, "messages": known.messages, "agents": known.agents, "runs": known.runs}
+    )
+    for message in view["messages"].values():
+        message["reactions"] = sorted((r["emoji"], sorted(r["memberIds"])) for r in message["reactions"])
+    return view
+
+
+def _unread(known: Known, space: Json) -> tuple[int, int]:
+    me: Any = next((member for member in space["memberDetails"] if member["id"] == known.me["id"]), None)
+    if me is None:
+        return 0, 0
+    others = [
+        message["text"]
+        for message in known.messages.values()
+        if message["spaceId"] == space["id"]
+        and message["seq"] > space["readSeq"]
+        and message["authorId"] != me["id"]
+        and message["type"] != "system"
+        and "deletedAt" not in message
+    ]
+    called = re.compile(rf"@({re.escape(me['id'])}|{re.escape(me['name'])})\b", re.IGNORECASE)
+    return len(others), sum(called.search(text) is not None for text in others)

@@ -1,0 +1,413 @@
+"""Following events equals fetching again, for every action and for everyone who watches.
+
+A snapshot, plus the events that the action caused, applied by a small pure reducer, is the snapshot that one would
+fetch afterwards. Whatever a client can fetch and an event forgets to tell shows here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bullpen
+from bullpen.api.server import build
+from bullpen.tools import ToolContext, tool
+from bullpen.wire import STORED_EVENTS
+from tests.driver import Api, Driver, Json, Offices
+from tests.feed.snapshots import Known, apply, fetch, followed, load, seen
+from tests.feed.streams import Stream, following
+
+MARK = "that was all"
+
+
+# ── the office in which everything happens ──────────────────────────────────────────────────────────────────────────
+
+
+@tool(visible=True)
+async def show_clock(context: ToolContext) -> dict[str, Any]:
+    """Show a clock: shown when it starts, completed when it is done."""
+    return {"hands": 2}
+
+
+@tool(visible=True, effect="tx")
+async def show_chart(context: ToolContext) -> dict[str, Any]:
+    """Show a chart: over at once."""
+    return {"bars": 3}
+
+
+SHOWN = {"shown": (show_clock, show_chart)}
+
+
+def call(name: str, **args: Any) -> Json:
+    return {"tool": name, "args": args}
+
+
+def turn(when: str, *calls: Json, **more: Any) -> Json:
+    return {"when": when, "steps": [{"calls": list(calls), **more}]}
+
+
+ADA = [
+    turn("speak", call("send_message", text="I say @pia something"), call("send_message", text="twice")),
+    turn("react", call("react_to_message", messageId="{{trigger.messageId}}", emoji="👀")),
+    turn("be silent", call("do_nothing")),
+    turn("skip this", call("skip", reason="not my concern")),
+    turn(
+        "use tools",
+        call("store_memory", content="a fact"),
+        call("update_memory", label="mood", content="calm"),
+        call("search_memory", query="fact"),
+        call("read_messages"),
+    ),
+    turn("err", call("no_such_tool"), {"tool": "send_message", "args": "{not json"}, call("send_message", text=5)),
+    turn("show", call("show_clock"), call("show_chart")),
+    turn("think long", delayMs=600_000),
+    turn("loose words", text="words outside a tool"),
+    {"kind": "trigger", "steps": [{"calls": [call("send_message", text="somebody rang", spaceId="team")]}]},
+]
+ALWAYS = [{"steps": [{"calls": [call("send_message", text="and you?")]}]}]
+
+
+@dataclass(slots=True)
+class World:
+    office: Driver
+    people: dict[str, Api]
+    messages: dict[str, Json]
+    asked: set[str] = field(default_factory=set)  # the routes used, as "POST /api/…"
+
+    def __getitem__(self, name: str) -> Api:
+        return self.people[name]
+
+
+async def make_world(offices: Offices) -> World:
+    """Everybody in `lobby`; `team` is private, of the owner, Pia and Ada; `den` is Pia's and Ada's alone."""
+    office = await offices.open(families=SHOWN)
+    await office.agent("ada", ADA, tools=["messaging", "memory", "shown"])
+    await office.agent("ping", ALWAYS)
+    await office.agent("pong", ALWAYS)
+    people = {"owner": office, "ada": await office.as_agent("ada")}
+    for name in ("Pia", "Otto"):
+        _, people[name.lower()] = await office.person(name)
+    await office.space("lobby", ["psn_pia", "psn_otto", "ada"])
+    await office.space("team", ["psn_pia", "ada"], private=True)
+    await people["pia"].create("/spaces", {"id": "den", "members": ["ada"], "private": True})
+    await office.space("ring", ["psn_pia", "ping", "pong"], wake={"people": "mention", "agents": "all"})
+    await office.dm("ping", "pong")
+    messages = {
+        "owner": await office.post("team", "the owner's own"),
+        "pia": await people["pia"].create("/spaces/team/messages", {"text": "from Pia, for @Olga"}),
+        "den": await people["pia"].create("/spaces/den/messages", {"text": "between us"}),
+    }
+    await office.create(f"/messages/{messages['pia']['id']}/reactions", {"emoji": "👍"})
+    return World(office, people, messages)
+
+
+# ── every action ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Do = Callable[[World], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    name: str
+    do: Do
+    tells: frozenset[str]
+    routes: frozenset[str]
+
+
+ACTIONS: list[Action] = []
+
+
+def action(*tells: str, routes: str = "") -> Callable[[Do], Do]:
+    def add(do: Do) -> Do:
+        named = frozenset(line.strip() for line in routes.split(",") if line.strip())
+        ACTIONS.append(Action(do.__name__, do, frozenset(tells), named))
+        return do
+
+    return add
+
+
+async def ask_ada(world: World, text: str) -> Json:
+    await world.office.post("team", f"@ada {text}")
+    return await world.office.run_finished("ada")
+
+
+RUN = ("message_created", "run_started", "run_finished")
+CALLED = (*RUN, "tool.started", "tool.done")
+
+
+@action("message_created", routes="POST /api/spaces/{space_id}/messages")
+async def post(world: World) -> None:
+    await world.office.post("team", "hello @pia and @ADA-not-you")
+    await world["pia"].create("/spaces/den/messages", {"text": "psst"})
+
+
+@action("message_created")
+async def post_as_an_agent(world: World) -> None:
+    await world["ada"].create("/spaces/team/messages", {"text": "by my own program"})
+
+
+@action("message_created")
+async def reply_and_repeat(world: World) -> None:
+    body = {"text": "an answer", "replyTo": world.messages["owner"]["id"], "clientMessageId": "c-1"}
+    first = await world["pia"].create("/spaces/team/messages", body)
+    assert first == await world["pia"].create("/spaces/team/messages", body)
+
+
+@action("message_updated", routes="PATCH /api/messages/{id}")
+async def edit(world: World) -> None:
+    await world["pia"].ask("PATCH", f"/messages/{world.messages['pia']['id']}", json={"text": "said better"})
+
+
+@action("message_deleted", routes="DELETE /api/messages/{id}")
+async def delete(world: World) -> None:
+    await world["pia"].ask("DELETE", f"/messages/{world.messages['pia']['id']}")
+
+
+@action("reaction_added", routes="POST /api/messages/{id}/reactions")
+async def react(world: World) -> None:
+    for name, emoji in (("pia", "👍"), ("ada", "🎉"), ("owner", "👍")):
+        await world[name].create(f"/messages/{world.messages['pia']['id']}/reactions", {"emoji": emoji})
+
+
+@action("reaction_removed", routes="DELETE /api/messages/{id}/reactions/{emoji}")
+async def unreact(world: World) -> None:
+    await world.office.ask("DELETE", f"/messages/{world.messages['pia']['id']}/reactions/👍")
+
+
+@action("space_created", "member_joined", routes="POST /api/spaces")
+async def create_spaces(world: World) -> None:
+    await world.office.space("club", ["psn_pia", "ada"], name="The club", trigger="hey", timezone="UTC")
+    await world["pia"].create("/spaces", {"kind": "group", "name": "Mine", "members": ["psn_otto"], "private": True})
+    await world["pia"].create("/spaces", {"kind": "dm", "members": ["psn_otto", "psn_pia"]})
+    await world.office.dm("psn_pia", world.office.owner_id)
+    await world.office.dm("ada", "pong")
+
+
+@action("space_updated", routes="PATCH /api/spaces/{id}")
+async def update_space(world: World) -> None:
+    await world["pia"].ask("PATCH", "/spaces/team", json={"name": "The team", "trigger": "t", "wake": {"agents": "none"}})
+    await world["pia"].ask("PATCH", "/spaces/team", json={"trigger": None})
+
+
+@action("space_updated")
+async def close_a_space_to_the_owner(world: World) -> None:
+    await world.office.ask("DELETE", f"/spaces/lobby/members/{world.office.owner_id}")
+    await world["pia"].ask("PATCH", "/spaces/lobby", json={"private": True})
+    await world["pia"].create("/spaces/lobby/messages", {"text": "without the owner"})
+    await world.office.create("/spaces", {"id": "lobby2", "members": ["psn_pia", "psn_otto", "ada"]})
+
+
+@action("space_updated")
+async def open_a_space_to_the_owner(world: World) -> None:
+    await world["pia"].ask("PATCH", "/spaces/den", json={"private": False})
+
+
+@action("member_joined", routes="POST /api/spaces/{id}/members")
+async def add_members(world: World) -> None:
+    await world.office.create("/spaces/team/members", {"memberId": "pong"})
+    await world.office.create("/spaces/team/members", {"memberId": "psn_otto"})
+    await world["otto"].create("/spaces/ring/members", {"memberId": "psn_otto"})
+    await world["otto"].create("/spaces/ring/messages", {"text": "I am here"})
+    await world.office.create("/spaces/ring/members", {"memberId": "ada"})
+
+
+@action("member_joined", "message_created")
+async def join_what_only_agents_were_in(world: World) -> None:
+    """The owner reads along while there are only agents; from the first person on, only if invited."""
+    await world["pia"].ask("DELETE", "/spaces/den/members/psn_pia")
+    den = {"id": "cave", "members": ["ada", "ping"], "private": True}
+    await world["pia"].create("/spaces", den)
+    await world["pia"].ask("DELETE", "/spaces/cave/members/psn_pia")
+    await world["ada"].create("/spaces/cave/messages", {"text": "nobody here but us"})
+
+
+@action("member_left", routes="DELETE /api/spaces/{id}/members/{member_id}")
+async def remove_members(world: World) -> None:
+    await world.office.ask("DELETE", "/spaces/team/members/psn_pia")
+    await world.office.post("team", "now that Pia is gone")
+    await world["pia"].ask("DELETE", "/spaces/den/members/ada")
+
+
+@action("agent_created", routes="POST /api/agents")
+async def create_agent(world: World) -> None:
+    await world.office.agent("newt", steps=[], description="new", limits={"maxSteps": 3}, blocks={"persona": "small"})
+
+
+@action("agent_updated", "space_updated", routes="PATCH /api/agents/{id}")
+async def update_agent(world: World) -> None:
+    await world.office.ask("PATCH", "/agents/ada", json={"instructions": "be kind", "limits": {"maxMessages": 2}})
+    await world.office.ask("PATCH", "/agents/ada", json={"name": "Ada the Second"})
+
+
+@action("agent_deleted", "member_left", routes="DELETE /api/agents/{id}")
+async def delete_agent(world: World) -> None:
+    await world.office.ask("DELETE", "/agents/pong")
+
+
+@action("agent_created", "agent_updated", "space_created", "space_updated", "member_joined", routes="POST /api/apply")
+async def apply_files(world: World) -> None:
+    nia = {"id": "nia", "name": "Nia", "model": "script:echo"}
+    ada = {"id": "ada", "name": "Ada of the files", "model": "script:silent"}
+    ring = {"id": "ring", "name": "The ring", "members": ["nia"]}
+    new = {"id": "files", "members": ["ada", "nia", "psn_pia"]}
+    await world.office.create("/apply", {"agents": [nia, ada], "spaces": [ring, new]})
+
+
+@action(*CALLED)
+async def run_speaks(world: World) -> None:
+    assert (await ask_ada(world, "speak"))["outcome"] == "spoke"
+
+
+@action(*CALLED, "reaction_added")
+async def run_reacts(world: World) -> None:
+    assert (await ask_ada(world, "react"))["outcome"] == "reacted"
+
+
+@action(*CALLED)
+async def run_is_silent(world: World) -> None:
+    assert (await ask_ada(world, "be silent"))["outcome"] == "silent"
+
+
+@action(*CALLED)
+async def run_skips(world: World) -> None:
+    assert (await ask_ada(world, "skip this"))["silenceReason"] == "not my concern"
+
+
+@action(*CALLED)
+async def run_uses_tools(world: World) -> None:
+    assert (await ask_ada(world, "use tools"))["outcome"] == "acted"
+
+
+@action(*RUN, "tool.started", "tool.error")
+async def run_errs(world: World) -> None:
+    await ask_ada(world, "err")
+
+
+@action(*CALLED, "message_updated")
+async def run_shows_its_calls(world: World) -> None:
+    await ask_ada(world, "show")
+
+
+@action(*RUN)
+async def run_says_loose_words(world: World) -> None:
+    assert (await ask_ada(world, "loose words"))["outcome"] == "unsent_text"
+
+
+@action(*CALLED, routes="POST /api/agents/{id}/trigger")
+async def trigger(world: World) -> None:
+    await world.office.create("/agents/ada/trigger", {"serviceName": "bell", "payload": {"rings": 2}})
+    await world.office.run_finished("ada")
+
+
+@action(*CALLED, "chain_stopped")
+async def chain_stops(world: World) -> None:
+    await world.office.post("ring", "@ping go")
+    await world.office.event("chain_stopped")
+
+
+@action(*RUN, routes="POST /api/runs/{id}/cancel")
+async def cancel(world: World) -> None:
+    await world.office.post("team", "@ada think long")
+    started = await world.office.event("run_started")
+    await world["pia"].ask("POST", f"/runs/{started['runId']}/cancel")
+    assert (await world.office.run_finished("ada"))["status"] == "cancelled"
+
+
+# Changes that nobody follows, and why that is right.
+NOT_FOLLOWED = {
+    "POST /api/spaces/{id}/read": "how far somebody has read is theirs alone: an event would tell it to the others",
+    "PUT /api/agents/{id}/blocks/{label}": "memory is looked at when it is opened; runs snapshot it, nobody follows it",
+    "DELETE /api/agents/{id}/blocks/{label}": "as above",
+    "POST /api/agents/{id}/passages": "as above",
+    "POST /api/tokens": "tokens are listed to owners when they ask; an event would spread knowledge of credentials",
+    "DELETE /api/tokens/{id}": "as above",
+}
+
+
+# ── the test ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def mark(world: World, streams: dict[str, Stream]) -> None:
+    """Wait until everybody has seen everything up to now: they all see what is said in the lobby next."""
+    await world.office.idle()
+    lobbies = [space["id"] for space in await world.office.items("/spaces") if space["id"].startswith("lobby")]
+    for name, stream in streams.items():
+        text = f"{MARK}, {name}"
+        await world.office.post(lobbies[0], text)
+        await stream.until_text(text)
+
+
+def note_routes(world: World) -> None:
+    templates = {
+        f"{method.upper()} {path}": re.compile(f"{method.upper()} " + re.sub(r"\{\w+\}", "[^/]+", path) + r"\Z")
+        for path, methods in build(None).openapi()["paths"].items()
+        for method in methods
+    }
+
+    async def note(request: Any) -> None:
+        line = f"{request.method} {request.url.path}"
+        world.asked |= {name for name, pattern in templates.items() if pattern.match(line)}
+
+    for caller in world.people.values():
+        caller.http.event_hooks["request"].append(note)
+
+
+def differences(expected: Json, got: Json) -> list[str]:
+    found = []
+    for noun in expected:
+        for id in sorted({*expected[noun], *got[noun]}):
+            fetched, kept = expected[noun].get(id), got[noun].get(id)
+            if fetched != kept:
+                found.append(f"{noun} {id}:\n  fetched  {fetched}\n  followed {kept}")
+    return found
+
+
+@pytest.mark.proves("M6")
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
+async def test_following_events_equals_fetching_again(action: Action, offices: Offices) -> None:
+    world = await make_world(offices)
+    await world.office.idle()
+    before: dict[str, Known] = {}
+    streams: dict[str, Stream] = {}
+    async with AsyncExitStack() as stack:
+        for name, caller in world.people.items():
+            before[name] = await fetch(caller)
+            streams[name] = await stack.enter_async_context(following(world.office, caller))
+        note_routes(world)
+        async with asyncio.timeout(20):
+            await action.do(world)
+        assert action.routes <= world.asked, "it says that it uses these routes"
+        await mark(world, streams)
+        told = {event["type"] for stream in streams.values() for event in stream.stored}
+        assert action.tells <= told, "it says that it tells these events"
+        for name, caller in world.people.items():
+            after = apply(before[name], streams[name].stored)
+            await load(caller, after)
+            wrong = differences(seen(await fetch(caller)), followed(after))
+            assert not wrong, f"{name} sees something else when fetching:\n" + "\n".join(wrong)
+
+
+def test_every_event_the_server_can_tell_is_told_by_some_action() -> None:
+    """Events are recorded in `actions.py` files only (tests/architecture checks that), by their names."""
+    source = "\n".join(path.read_text() for path in Path(bullpen.__file__).parent.rglob("actions.py"))
+    tellable = {name for name in STORED_EVENTS if f'"{name}"' in source}
+    assert tellable == {name for action in ACTIONS for name in action.tells}
+
+
+def test_every_route_that_changes_something_is_an_action_or_says_why_not() -> None:
+    changing = {
+        f"{method.upper()} {path}"
+        for path, methods in build(None).openapi()["paths"].items()
+        for method in methods
+        if method != "get"
+    }
+    followed_routes = {route for action in ACTIONS for route in action.routes}
+    assert changing == followed_routes | set(NOT_FOLLOWED)
+    assert not followed_routes & set(NOT_FOLLOWED)

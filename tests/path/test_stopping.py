@@ -1,0 +1,113 @@
+"""A run can be cancelled, wherever it is. It stops for reasons from a closed list, and every call has its result."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from bullpen.tools import Tool, ToolContext, tool
+from tests.driver import Driver, Offices
+from tests.path.puppets import puppet
+from tests.path.scripts import call, say, step
+
+
+async def test_a_run_is_cancelled_while_its_model_thinks(office: Driver) -> None:
+    ada = await puppet(office, "ada", steps=[say("never")], held=True)
+    await office.space("general", ["ada"], wake={"people": "all"})
+    await office.post("general", "hello")
+    await ada.asked(1)
+    (running,) = await office.runs()
+    asked = await office.create(f"/runs/{running['id']}/cancel", {}, status=200)
+    assert asked["id"] == running["id"]
+    run = await office.run_finished("ada")
+    assert (run["status"], run["stopReason"]) == ("cancelled", "cancelled")
+    assert "outcome" not in run
+    assert run["finishedAt"]
+    assert await office.texts("general") == ["hello"]
+    # What comes next is answered as if nothing had been.
+    ada.release()
+    await office.post("general", "and now?")
+    assert (await office.run_finished("ada", nth=2))["outcome"] == "spoke"
+
+
+def slow_tool() -> tuple[Tool, asyncio.Event, asyncio.Event]:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="pure")
+    async def wait_here(context: ToolContext) -> dict[str, Any]:
+        """Wait until the test says so."""
+        begun.set()
+        await go_on.wait()
+        return {"waited": True}
+
+    return wait_here, begun, go_on
+
+
+async def test_a_run_is_cancelled_between_calls_and_the_others_are_settled_as_not_run(offices: Offices) -> None:
+    wait_here, begun, go_on = slow_tool()
+    office = await offices.open(families={"waiting": [wait_here]})
+    calls = [call("wait_here"), call("send_message", text="never"), call("do_nothing")]
+    await office.agent("ada", steps=[step(*calls)], tools=["messaging", "waiting"])
+    await office.space("general", ["ada"], wake={"people": "all"})
+    await office.post("general", "hello")
+    await asyncio.wait_for(begun.wait(), 10)
+    (running,) = await office.runs()
+    assert running["status"] == "acting"
+    await office.create(f"/runs/{running['id']}/cancel", {})
+    go_on.set()
+    run = await office.run_finished("ada")
+    assert (run["status"], run["stopReason"]) == ("cancelled", "cancelled")
+    assert await office.results(run["id"]) == [
+        {"waited": True},
+        {"error": "Not run: the run was cancelled."},
+        {"error": "Not run: the run was cancelled."},
+    ]
+    assert await office.texts("general") == ["hello"]
+
+
+async def test_a_finished_run_cannot_be_cancelled_and_a_foreign_one_is_unknown(office: Driver) -> None:
+    ada = await puppet(office, "ada", steps=[say("hi")], held=True)
+    await office.agent("bo")
+    await office.space("general", ["ada", "bo"], private=True)
+    _, stranger = await office.person("Zoe")
+    await office.post("general", "@ada hello")
+    await ada.asked(1)
+    (running,) = await office.runs()
+    path = f"/runs/{running['id']}/cancel"
+    await stranger.create(path, {}, status=404)
+    await (await office.as_agent("bo")).create(path, {}, status=403)
+    await office.create("/runs/run_unknown/cancel", {}, status=404)
+    ada.release()
+    run = await office.run_finished("ada")
+    assert run["outcome"] == "spoke"
+    answer = await office.create(path, {}, status=409)
+    assert answer["error"]["code"] == "run_already_finished"
+    assert (await office.get(f"/runs/{run['id']}")) == run
+
+
+async def test_an_agent_may_cancel_its_own_run_and_a_member_any_run_of_the_space(office: Driver) -> None:
+    ada = await puppet(office, "ada", steps=[say("never")], held=True)
+    await office.space("general", ["ada"], wake={"people": "all"})
+    peter, member = await office.person("Peter")
+    await office.create("/spaces/general/members", {"memberId": peter})
+    for nth, api in enumerate((member, await office.as_agent("ada")), start=1):
+        await office.post("general", "hello")
+        await ada.asked(nth)
+        (running,) = await office.runs(status="thinking")
+        await api.create(f"/runs/{running['id']}/cancel", {})
+        assert (await office.run_finished("ada", nth=nth))["status"] == "cancelled"
+
+
+async def test_deleting_an_agent_stops_what_it_is_doing_and_forgets_what_waits_for_it(office: Driver) -> None:
+    ada = await puppet(office, "ada", steps=[say("never")], held=True)
+    await office.space("general", ["ada"], wake={"people": "all"})
+    await office.post("general", "hello")
+    await ada.asked(1)
+    await office.post("general", "still there?")
+    await office.ask("DELETE", "/agents/ada")
+    run = await office.run_finished("ada")
+    assert (run["status"], run["stopReason"]) == ("cancelled", "agent_deleted")
+    assert (await office.get("/spaces/general"))["members"] == [office.owner_id]
+    await office.post("general", "@ada?")
+    assert len(await office.runs()) == 1
+    assert await office.texts("general") == ["hello", "still there?", "@ada?"]
