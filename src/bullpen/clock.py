@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 class Clock:
     def __init__(self) -> None:
         self._last = 0
+        self._second = 0
+        self._shown = ""  # that second, written out
 
     def millis(self) -> int:
         return time.time_ns() // 1_000_000
@@ -25,5 +27,8 @@ class Clock:
     def now(self) -> str:
         # Never the same twice, so that lists ordered by time have an order.
         self._last = max(time.time_ns() // 1_000, self._last + 1)
-        seconds, micros = divmod(self._last, 1_000_000)
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{micros:06}Z"
+        second, micros = divmod(self._last, 1_000_000)
+        if second != self._second:  # writing out a date costs eight times what the rest does
+            self._second = second
+            self._shown = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
+        return f"{self._shown}.{micros:06}Z"

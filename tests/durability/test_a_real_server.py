@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
-
 from tests.servers import Server
 
 BOUND = 60
@@ -30,9 +28,6 @@ async def test_killed_and_started_again_a_server_has_everything_it_acknowledged(
     assert texts == ["hello", "Heard: hello"]
 
 
-@pytest.mark.xfail(
-    reason="uvicorn raises SIGTERM again inside serve(), so app.office() never gets to close", strict=True
-)
 def test_sigterm_closes_everything_and_is_a_success(server: Server) -> None:
     assert server.stop() == 0
     left = {path.name for path in server.data.iterdir()}

@@ -230,5 +230,6 @@ def _unread(known: Known, space: Json) -> tuple[int, int]:
         and message["type"] != "system"
         and "deletedAt" not in message
     ]
-    called = re.compile(rf"@({re.escape(me['id'])}|{re.escape(me['name'])})\b", re.IGNORECASE)
+    names = f"{re.escape(me['id'])}|{re.escape(me['name'])}"
+    called = re.compile(rf"(?<![\w@])@({names})(?![\w-])", re.IGNORECASE)
     return len(others), sum(called.search(text) is not None for text in others)

@@ -10,7 +10,8 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,94 +19,13 @@ import pytest
 
 import bullpen
 from bullpen.api.server import build
-from bullpen.tools import ToolContext, tool
 from bullpen.wire import STORED_EVENTS
-from tests.driver import Api, Driver, Json, Offices
+from tests.driver import Json
 from tests.feed.snapshots import Known, apply, fetch, followed, load, seen
 from tests.feed.streams import Stream, following
+from tests.feed.worlds import World
 
 MARK = "that was all"
-
-
-# ── the office in which everything happens ──────────────────────────────────────────────────────────────────────────
-
-
-@tool(visible=True)
-async def show_clock(context: ToolContext) -> dict[str, Any]:
-    """Show a clock: shown when it starts, completed when it is done."""
-    return {"hands": 2}
-
-
-@tool(visible=True, effect="tx")
-async def show_chart(context: ToolContext) -> dict[str, Any]:
-    """Show a chart: over at once."""
-    return {"bars": 3}
-
-
-SHOWN = {"shown": (show_clock, show_chart)}
-
-
-def call(name: str, **args: Any) -> Json:
-    return {"tool": name, "args": args}
-
-
-def turn(when: str, *calls: Json, **more: Any) -> Json:
-    return {"when": when, "steps": [{"calls": list(calls), **more}]}
-
-
-ADA = [
-    turn("speak", call("send_message", text="I say @pia something"), call("send_message", text="twice")),
-    turn("react", call("react_to_message", messageId="{{trigger.messageId}}", emoji="👀")),
-    turn("be silent", call("do_nothing")),
-    turn("skip this", call("skip", reason="not my concern")),
-    turn(
-        "use tools",
-        call("store_memory", content="a fact"),
-        call("update_memory", label="mood", content="calm"),
-        call("search_memory", query="fact"),
-        call("read_messages"),
-    ),
-    turn("err", call("no_such_tool"), {"tool": "send_message", "args": "{not json"}, call("send_message", text=5)),
-    turn("show", call("show_clock"), call("show_chart")),
-    turn("think long", delayMs=600_000),
-    turn("loose words", text="words outside a tool"),
-    {"kind": "trigger", "steps": [{"calls": [call("send_message", text="somebody rang", spaceId="team")]}]},
-]
-ALWAYS = [{"steps": [{"calls": [call("send_message", text="and you?")]}]}]
-
-
-@dataclass(slots=True)
-class World:
-    office: Driver
-    people: dict[str, Api]
-    messages: dict[str, Json]
-    asked: set[str] = field(default_factory=set)  # the routes used, as "POST /api/…"
-
-    def __getitem__(self, name: str) -> Api:
-        return self.people[name]
-
-
-async def make_world(offices: Offices) -> World:
-    """Everybody in `lobby`; `team` is private, of the owner, Pia and Ada; `den` is Pia's and Ada's alone."""
-    office = await offices.open(families=SHOWN)
-    await office.agent("ada", ADA, tools=["messaging", "memory", "shown"])
-    await office.agent("ping", ALWAYS)
-    await office.agent("pong", ALWAYS)
-    people = {"owner": office, "ada": await office.as_agent("ada")}
-    for name in ("Pia", "Otto"):
-        _, people[name.lower()] = await office.person(name)
-    await office.space("lobby", ["psn_pia", "psn_otto", "ada"])
-    await office.space("team", ["psn_pia", "ada"], private=True)
-    await people["pia"].create("/spaces", {"id": "den", "members": ["ada"], "private": True})
-    await office.space("ring", ["psn_pia", "ping", "pong"], wake={"people": "mention", "agents": "all"})
-    await office.dm("ping", "pong")
-    messages = {
-        "owner": await office.post("team", "the owner's own"),
-        "pia": await people["pia"].create("/spaces/team/messages", {"text": "from Pia, for @Olga"}),
-        "den": await people["pia"].create("/spaces/den/messages", {"text": "between us"}),
-    }
-    await office.create(f"/messages/{messages['pia']['id']}/reactions", {"emoji": "👍"})
-    return World(office, people, messages)
 
 
 # ── every action ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,11 +51,6 @@ def action(*tells: str, routes: str = "") -> Callable[[Do], Do]:
         return do
 
     return add
-
-
-async def ask_ada(world: World, text: str) -> Json:
-    await world.office.post("team", f"@ada {text}")
-    return await world.office.run_finished("ada")
 
 
 RUN = ("message_created", "run_started", "run_finished")
@@ -192,7 +107,9 @@ async def create_spaces(world: World) -> None:
 
 @action("space_updated", routes="PATCH /api/spaces/{id}")
 async def update_space(world: World) -> None:
-    await world["pia"].ask("PATCH", "/spaces/team", json={"name": "The team", "trigger": "t", "wake": {"agents": "none"}})
+    await world["pia"].ask(
+        "PATCH", "/spaces/team", json={"name": "The team", "trigger": "t", "wake": {"agents": "none"}}
+    )
     await world["pia"].ask("PATCH", "/spaces/team", json={"trigger": None})
 
 
@@ -262,42 +179,42 @@ async def apply_files(world: World) -> None:
 
 @action(*CALLED)
 async def run_speaks(world: World) -> None:
-    assert (await ask_ada(world, "speak"))["outcome"] == "spoke"
+    assert (await world.ask_ada("speak"))["outcome"] == "spoke"
 
 
 @action(*CALLED, "reaction_added")
 async def run_reacts(world: World) -> None:
-    assert (await ask_ada(world, "react"))["outcome"] == "reacted"
+    assert (await world.ask_ada("react"))["outcome"] == "reacted"
 
 
 @action(*CALLED)
 async def run_is_silent(world: World) -> None:
-    assert (await ask_ada(world, "be silent"))["outcome"] == "silent"
+    assert (await world.ask_ada("be silent"))["outcome"] == "silent"
 
 
 @action(*CALLED)
 async def run_skips(world: World) -> None:
-    assert (await ask_ada(world, "skip this"))["silenceReason"] == "not my concern"
+    assert (await world.ask_ada("skip this"))["silenceReason"] == "not my concern"
 
 
 @action(*CALLED)
 async def run_uses_tools(world: World) -> None:
-    assert (await ask_ada(world, "use tools"))["outcome"] == "acted"
+    assert (await world.ask_ada("use tools"))["outcome"] == "acted"
 
 
 @action(*RUN, "tool.started", "tool.error")
 async def run_errs(world: World) -> None:
-    await ask_ada(world, "err")
+    await world.ask_ada("err")
 
 
 @action(*CALLED, "message_updated")
 async def run_shows_its_calls(world: World) -> None:
-    await ask_ada(world, "show")
+    await world.ask_ada("show")
 
 
 @action(*RUN)
 async def run_says_loose_words(world: World) -> None:
-    assert (await ask_ada(world, "loose words"))["outcome"] == "unsent_text"
+    assert (await world.ask_ada("loose words"))["outcome"] == "unsent_text"
 
 
 @action(*CALLED, routes="POST /api/agents/{id}/trigger")
@@ -344,16 +261,20 @@ async def mark(world: World, streams: dict[str, Stream]) -> None:
         await stream.until_text(text)
 
 
-def note_routes(world: World) -> None:
-    templates = {
+@cache
+def routes() -> dict[str, re.Pattern[str]]:
+    """Every route as "POST /api/…", and the requests that are meant by it."""
+    return {
         f"{method.upper()} {path}": re.compile(f"{method.upper()} " + re.sub(r"\{\w+\}", "[^/]+", path) + r"\Z")
         for path, methods in build(None).openapi()["paths"].items()
         for method in methods
     }
 
+
+def note_routes(world: World) -> None:
     async def note(request: Any) -> None:
         line = f"{request.method} {request.url.path}"
-        world.asked |= {name for name, pattern in templates.items() if pattern.match(line)}
+        world.asked |= {name for name, pattern in routes().items() if pattern.match(line)}
 
     for caller in world.people.values():
         caller.http.event_hooks["request"].append(note)
@@ -371,9 +292,7 @@ def differences(expected: Json, got: Json) -> list[str]:
 
 @pytest.mark.proves("M6")
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
-async def test_following_events_equals_fetching_again(action: Action, offices: Offices) -> None:
-    world = await make_world(offices)
-    await world.office.idle()
+async def test_following_events_equals_fetching_again(action: Action, world: World) -> None:
     before: dict[str, Known] = {}
     streams: dict[str, Stream] = {}
     async with AsyncExitStack() as stack:
@@ -402,12 +321,7 @@ def test_every_event_the_server_can_tell_is_told_by_some_action() -> None:
 
 
 def test_every_route_that_changes_something_is_an_action_or_says_why_not() -> None:
-    changing = {
-        f"{method.upper()} {path}"
-        for path, methods in build(None).openapi()["paths"].items()
-        for method in methods
-        if method != "get"
-    }
+    changing = {route for route in routes() if not route.startswith("GET ")}
     followed_routes = {route for action in ACTIONS for route in action.routes}
     assert changing == followed_routes | set(NOT_FOLLOWED)
     assert not followed_routes & set(NOT_FOLLOWED)

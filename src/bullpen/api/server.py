@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from bullpen import __version__
@@ -37,9 +37,7 @@ def build(office: Any) -> FastAPI:
         responses={"4XX": {"model": Refusal, "description": "What is wrong, and what to do about it."}},
     )
     app.state.office = office
-    api = APIRouter(prefix="/api")
     for router in ROUTERS:
-        api.include_router(router)
-    app.include_router(api)
+        app.include_router(router, prefix="/api")
     errors.install(app)
     return app

@@ -8,7 +8,6 @@ another token there and writes nothing. Time is the database's, which all worker
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from sqlalchemy import bindparam, insert, select, update
 
@@ -49,7 +48,7 @@ _RELEASE = Statement(update(leases).where(leases.c.thread_id == bindparam("id_")
 class Lease:
     thread_id: str
     token: int
-    rested: bool = False  # the thread was put to rest: this drive is over
+    rested: bool = False  # the last transaction put the thread to rest: this drive is over
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +80,7 @@ async def claim(tx: Transaction, thread_id: str, epoch: int, *, owner: str, mill
 
 async def check(tx: Transaction, lease: Lease) -> None:
     """First statement of every transaction of a run. Locks the lease row: see the lock order in storage/store.py."""
+    lease.rested = False  # a transaction that is run again may end otherwise
     row = await tx.one(_LOCK_TOKEN, thread_id=lease.thread_id)
     if row is None or row[0] != lease.token:
         raise Fenced(f"Thread {lease.thread_id} is driven by somebody else now; this driver stops.")
@@ -92,7 +92,7 @@ async def renew(tx: Transaction, thread_ids: list[str], *, owner: str, millis: i
 
 async def release(tx: Transaction, lease: Lease) -> None:
     await tx.run(_RELEASE, id_=lease.thread_id)
-    tx.after_commit(partial(setattr, lease, "rested", True))
+    lease.rested = True
 
 
 async def select_mine(tx: Transaction, thread_id: str, owner: str) -> Lease | None:

@@ -130,14 +130,13 @@ class Feed:
         self._tasks: list[asyncio.Task[None]] = []
         self._place = Place(0, 0)
         self.incarnation = ""
-        signals.on_events = self._wake.set
+        signals.on_events = self._look
         signals.on_live = self._deliver_live
         store.on_events = signals.events
 
     async def start(self, incarnation: str) -> None:
         """`incarnation` names this life of the database: see events/rows.py."""
         self.incarnation = incarnation
-        self._place = await self._store.read(rows.select_newest)
         self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._beat())]
 
     async def stop(self) -> None:
@@ -179,6 +178,11 @@ class Feed:
         )
 
     # ── the pump ────────────────────────────────────────────────────────────────────────────────────────
+    # It stands still while nobody follows; the first who comes puts it in its place.
+
+    def _look(self) -> None:
+        if self._followers:
+            self._wake.set()
 
     async def _run(self) -> None:
         # On SQLite every commit is in this process, so a wake-up cannot be lost and there is nothing to poll for.
@@ -210,13 +214,14 @@ class Feed:
     async def pump(self) -> bool:
         """Deliver everything that may be read by now. True: more is committed, but behind a transaction still open."""
         async with self._pumping:
-            while True:
+            while self._followers:
                 events, hidden = await self._store.read(self._page)
                 for event in events:
                     await self._deliver(event)
                     self._place = event.place  # one by one: if the next cannot be delivered, this one is not repeated
                 if len(events) < PAGE:
                     return hidden
+            return False
 
     async def _page(self, tx: Transaction) -> tuple[list[StoredEvent], bool]:
         events = await rows.select_after(tx, self._place, PAGE)
@@ -288,10 +293,13 @@ class Feed:
         await self.pump()
         wanted = None if follower.space_id is None else [follower.space_id]
         async with self._pumping:
+            if not self._followers:
+                self._place = await self._store.read(rows.select_newest)
             # Read while the pump stands still: a membership that changes now is still to be pumped, and then told.
             readable = await self._store.read(lambda tx: self._may_read(tx, follower.principal, wanted))
             follower.readable.update(dict.fromkeys(readable, True))
             self._followers.add(follower)
+            self._wake.set()  # what was committed meanwhile was told to nobody, if nobody else was there
             if after is None:
                 return None, self._place
             start = parse_cursor(self.incarnation, after)

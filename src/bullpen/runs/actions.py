@@ -244,7 +244,7 @@ def _deliver_unsent(run: Run, text: str, now: str, lease: Lease) -> tuple[Run, l
 
 
 async def _written(tx: Transaction, run: Run) -> Run:
-    return replace(run, cancel_requested=await rows.update_run(tx, run))
+    return replace(run, cancel_requested=True) if await rows.update_run(tx, run) else run
 
 
 # ── acting ──────────────────────────────────────────────────────────────────────────────────────────────

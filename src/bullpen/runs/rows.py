@@ -16,7 +16,8 @@ from bullpen.storage.tables import messages, prompts, run_messages, runs
 from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage, Trigger, Usage
 
-_COLUMNS = [runs.c[f.name] for f in fields(Run)]
+_FIELDS = [f.name for f in fields(Run)]
+_COLUMNS = [runs.c[name] for name in _FIELDS]
 _INSERT = Statement(insert(runs))
 _CHANGING = (
     "status",
@@ -96,7 +97,8 @@ _SELECT_SPENT = Statement(
     )
 )
 
-_ENTRY = [run_messages.c[f.name] for f in fields(Entry)]
+_ENTRY_FIELDS = [f.name for f in fields(Entry)]
+_ENTRY = [run_messages.c[name] for name in _ENTRY_FIELDS]
 _INSERT_ENTRY = Statement(insert(run_messages))
 _SELECT_ENTRIES = Statement(
     select(*_ENTRY).where(run_messages.c.run_id == bindparam("run_id")).order_by(run_messages.c.position)
@@ -161,7 +163,7 @@ def _changing(run: Run) -> dict[str, Any]:
 
 
 async def insert_run(tx: Transaction, run: Run) -> None:
-    values = {f.name: getattr(run, f.name) for f in fields(Run)}
+    values = {name: getattr(run, name) for name in _FIELDS}
     values.update(_changing(run))
     values.update(
         trigger=orjson.dumps(run.trigger).decode(),
@@ -227,7 +229,7 @@ async def select_spent(tx: Transaction, agent_id: str) -> float:
 
 
 async def insert_entries(tx: Transaction, entries: list[Entry]) -> None:
-    rows = [{f.name: getattr(entry, f.name) for f in fields(Entry)} for entry in entries]
+    rows = [{name: getattr(entry, name) for name in _ENTRY_FIELDS} for entry in entries]
     for row in rows:
         row["is_error"] = None if row["is_error"] is None else int(row["is_error"])
         row["started"] = int(row["started"])

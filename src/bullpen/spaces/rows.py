@@ -398,7 +398,11 @@ _SELECT_AFTER = Statement(
 )
 _SEARCH = Statement(
     select(*_MESSAGE)
-    .where(_IN_SPACE, contains(func.lower(messages.c.text), "query"), messages.c.deleted_at.is_(None))
+    .where(
+        _IN_SPACE,
+        contains(func.coalesce(messages.c.folded, func.lower(messages.c.text)), "query"),
+        messages.c.deleted_at.is_(None),
+    )
     .order_by(messages.c.seq.desc())
     .limit(bindparam("limit"))
     .offset(bindparam("offset"))
@@ -406,7 +410,7 @@ _SEARCH = Statement(
 _UPDATE_TEXT = Statement(
     update(messages)
     .where(messages.c.id == bindparam("id_"))
-    .values(text=bindparam("text_"), edited_at=bindparam("now"))
+    .values(text=bindparam("text_"), folded=bindparam("folded_"), edited_at=bindparam("now"))
 )
 _UPDATE_CALL = Statement(
     update(messages)
@@ -416,7 +420,7 @@ _UPDATE_CALL = Statement(
 _DELETE_MESSAGE = Statement(
     update(messages)
     .where(messages.c.id == bindparam("id_"))
-    .values(text="", metadata="{}", deleted_at=bindparam("now"))
+    .values(text="", folded=None, metadata="{}", deleted_at=bindparam("now"))
 )
 # The newest possible number, for "no bound above".
 NEWEST = 2**62
@@ -444,6 +448,11 @@ def _message(row: Row, found: dict[str, list[Reaction]]) -> Message:
     )
 
 
+def _folded(text: str) -> str | None:
+    """What a search looks in where the text will not do: lower() of either database is sure to know only ASCII."""
+    return None if text.isascii() else text.casefold()
+
+
 async def insert_message(tx: Transaction, message: Message, *, chain_id: str) -> None:
     await tx.run(
         _INSERT_MESSAGE,
@@ -454,6 +463,7 @@ async def insert_message(tx: Transaction, message: Message, *, chain_id: str) ->
         author_kind=message.author_kind,
         type=message.type,
         text=message.text,
+        folded=_folded(message.text),
         status=message.status,
         reply_to=message.reply_to,
         metadata=orjson.dumps(message.metadata).decode(),
@@ -501,12 +511,12 @@ async def select_messages(
 
 async def search_messages(tx: Transaction, space_id: str, query: str, *, offset: int, limit: int) -> list[Message]:
     """Rising; of those that contain the text in any case, the newest after passing over `offset`."""
-    found = await tx.all(_SEARCH, space_id=space_id, query=query.lower(), offset=offset, limit=limit)
+    found = await tx.all(_SEARCH, space_id=space_id, query=query.casefold(), offset=offset, limit=limit)
     return await _messages(tx, found[::-1])
 
 
 async def update_text(tx: Transaction, id: str, text: str) -> None:
-    await tx.run(_UPDATE_TEXT, id_=id, text_=text, now=tx.clock.now())
+    await tx.run(_UPDATE_TEXT, id_=id, text_=text, folded_=_folded(text), now=tx.clock.now())
 
 
 async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status: str) -> bool:

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,6 +33,7 @@ from bullpen.errors import Broken, BullpenError, CannotStart
 from bullpen.storage.lock import FolderLock
 from bullpen.storage.statements import SQLITE, Statement
 from bullpen.storage.store import Body, DiskFull, RetryTransaction, Row, Store, Transaction, Unavailable
+from bullpen.storage.turns import Turns, at_once
 
 T = TypeVar("T")
 
@@ -103,41 +103,6 @@ class Batch:
     kept: list[Transaction] = field(default_factory=list)  # those that did not raise
 
 
-class Turns:
-    """Who may use the writer: one at a time, first come, first served."""
-
-    def __init__(self) -> None:
-        self.taken = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    @property
-    def awaited(self) -> bool:
-        return bool(self._waiting)
-
-    async def take(self, refuse: Callable[[], None]) -> None:
-        """Wait for the turn. `refuse` is called if it comes in the very moment in which the caller gives up."""
-        if not self.taken:
-            self.taken = True
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except BaseException:
-            if not turn.cancel() and not turn.cancelled():
-                refuse()
-            raise
-
-    def pass_on(self) -> bool:
-        """Give the turn to whoever waits longest. False: nobody does, and the turn is still taken."""
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return True
-        return False
-
-
 class SqliteStore(Store):
     shared = False
     driver_errors = (sqlite3.Error,)
@@ -159,10 +124,7 @@ class SqliteStore(Store):
     async def open(self) -> None:
         self._lock.take()
         try:
-            self._writer = self._connect()
-            if self._writer.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
-                raise sqlite3.OperationalError("this file system cannot hold a write-ahead log")
-            self._writer.execute("PRAGMA synchronous=FULL")
+            self._writer = self._connect_writer()
             self._readers = [self._connect_reader()]
         except sqlite3.Error as error:
             self._lock.release()
@@ -174,6 +136,17 @@ class SqliteStore(Store):
         return sqlite3.connect(
             self.path, isolation_level=None, check_same_thread=False, cached_statements=512, timeout=BUSY_SECONDS
         )
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        writer = self._connect()
+        try:
+            if writer.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
+                raise sqlite3.OperationalError("this file system cannot hold a write-ahead log")
+            writer.execute("PRAGMA synchronous=FULL")
+        except sqlite3.Error:
+            writer.close()
+            raise
+        return writer
 
     def _connect_reader(self) -> sqlite3.Connection:
         reader = self._connect()
@@ -206,7 +179,7 @@ class SqliteStore(Store):
         tx = SqliteTransaction(self, reader)
         try:
             reader.execute("BEGIN")
-            return await (_at_once(body(tx)) if self._watch_turns else body(tx))
+            return await (at_once(body(tx)) if self._watch_turns else body(tx))
         except sqlite3.Error as error:
             raise _explained(error) from error
         finally:
@@ -231,7 +204,7 @@ class SqliteStore(Store):
         try:
             batch = self._begin()
             work = self._work(body, tx)
-            result = await (_at_once(work) if self._watch_turns else work)
+            result = await (at_once(work) if self._watch_turns else work)
             self._writer.execute("RELEASE body")
         except BaseException as error:
             tx.end()
@@ -347,21 +320,3 @@ def _explained(error: sqlite3.Error) -> BullpenError:
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN):
         return Unavailable(f"The database file cannot be used, so nothing was changed: {error}.")
     return Broken(f"The database refused a statement: {error}.")
-
-
-async def _at_once(work: Awaitable[T]) -> T:
-    """Run something that must not wait. Where it would, it gets the exception, so the traceback shows the place."""
-    assert isinstance(work, Coroutine)
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    complaint = Broken("A transaction body waited for something while it held the writer's turn.")
-    try:
-        work.throw(complaint)
-    except StopIteration:
-        pass
-    finally:
-        work.close()
-    raise complaint

@@ -101,7 +101,10 @@ class Transaction(abc.ABC):
         self._deferred[place].append(work)
 
     def after_commit(self, work: Callable[[], None]) -> None:
-        """Call this once the change is durable. It is a hint to somebody: a crash may lose it."""
+        """Call this soon after the change is durable, perhaps just after `transact` has returned.
+
+        It is a hint to somebody: a crash may lose it.
+        """
         self._after.append(work)
 
     async def settle(self) -> None:

@@ -110,6 +110,7 @@ messages = Table(
     _text("author_kind"),
     _text("type"),
     _text("text"),
+    _text("folded", null=True),  # the text case folded, unless it is ASCII: there the database's lower() is enough
     _text("status"),
     _text("reply_to", null=True),
     _text("metadata"),

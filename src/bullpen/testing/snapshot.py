@@ -23,6 +23,8 @@ from bullpen.storage.tables import metadata
 
 Row: TypeAlias = dict[str, Any]
 
+_WHOLE = {table.name: Statement(select(table)) for table in metadata.sorted_tables}
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -103,8 +105,7 @@ def _read_sqlite(path: Path) -> Snapshot:
 
 def _rows_of(connection: sqlite3.Connection, table: Table) -> list[Row]:
     names = [column.name for column in table.columns]
-    sql = Statement(select(table)).on(SQLITE).sql
-    return [dict(zip(names, row, strict=True)) for row in connection.execute(sql)]
+    return [dict(zip(names, row, strict=True)) for row in connection.execute(_WHOLE[table.name].on(SQLITE).sql)]
 
 
 # ── PostgreSQL ──────────────────────────────────────────────────────────────────────────────────────────
@@ -117,8 +118,8 @@ async def _read_postgres(url: str) -> Snapshot:
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             tables = {
-                table.name: [dict(row) for row in await connection.fetch(Statement(select(table)).on(POSTGRES).sql)]
-                for table in metadata.sorted_tables
+                name: [dict(row) for row in await connection.fetch(whole.on(POSTGRES).sql)]
+                for name, whole in _WHOLE.items()
             }
             now = await connection.fetchval("SELECT CAST(extract(epoch from clock_timestamp()) * 1000 AS BIGINT)")
             faults = await _check_indexes(connection)

@@ -97,6 +97,7 @@ CREATE TABLE messages (
     author_kind TEXT NOT NULL,
     type TEXT NOT NULL,
     text TEXT NOT NULL,
+    folded TEXT,
     status TEXT NOT NULL,
     reply_to TEXT,
     metadata TEXT NOT NULL,

@@ -17,9 +17,11 @@ from bullpen.wire import Message
 async def read_messages(
     context: ToolContext,
     space_id: Annotated[str | None, Field(description="Left out: the space you are in.")] = None,
-    offset: Annotated[int, Field(ge=0, description="How many of the newest messages to pass over.")] = 0,
+    offset: Annotated[int, Field(ge=0, le=10**9, description="How many of the newest messages to pass over.")] = 0,
     limit: Annotated[int, Field(ge=1, le=100, description="How many to read.")] = 20,
-    query: Annotated[str | None, Field(description="Only messages that contain this text, in any case.")] = None,
+    query: Annotated[
+        str | None, Field(max_length=1000, description="Only messages that contain this text, in any case.")
+    ] = None,
 ) -> dict[str, Any]:
     """Read messages of a space you are a member of, oldest first. The newest ones, or further back with an offset.
 
