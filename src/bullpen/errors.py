@@ -16,6 +16,8 @@ BullpenError
 ├── ModelError              the provider failed
 │   ├── ModelUnavailable    asked again, a few times
 │   └── ModelRefused        the run ends
+├── Unavailable             the database cannot be used just now           → HTTP 503, try again
+│   └── DiskFull                                                       → HTTP 507
 ├── Fenced                  another worker drives this thread now; stop writing
 ├── CannotStart             the operator must change something         → exit code 1
 └── Broken                  our bug: an invariant does not hold        → HTTP 500, loud
@@ -99,6 +101,16 @@ class ModelUnavailable(ModelError):
 
 class ModelRefused(ModelError):
     code = "model_refused"
+
+
+class Unavailable(BullpenError):
+    """The database cannot be used just now. The sentence says whether anything was changed."""
+
+    code = "unavailable"
+
+
+class DiskFull(Unavailable):
+    code = "disk_full"
 
 
 class Fenced(BullpenError):

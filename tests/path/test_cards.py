@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -10,7 +11,9 @@ import pytest
 from pydantic import Field
 
 from bullpen.errors import ToolFailed
+from bullpen.settings import EngineSettings
 from bullpen.tools import Tool, ToolContext, tool
+from tests.databases import Database
 from tests.driver import Driver, Json, Offices
 from tests.path.following import followed
 from tests.path.puppets import puppet, window
@@ -114,7 +117,7 @@ async def test_a_call_that_takes_its_time_is_shown_when_it_starts_and_completed_
     assert run["outcome"] == "acted"
     told = [event for event in seen.events if event["type"].startswith(("message_", "tool."))]
     assert [event["type"] for event in told] == [
-        *["message_created", "message_created", "tool.started", "tool.done", "message_updated"]
+        *["message_created", "tool.started", "message_created", "tool.done", "message_updated"]
     ]
     assert told[-1]["message"] == done
 
@@ -131,6 +134,41 @@ async def test_a_card_is_completed_even_if_the_agent_was_shown_the_door_meanwhil
     await office.run_finished("ada")
     (_, card) = await office.messages("general")
     assert (card["status"], card["metadata"]["result"]) == ("complete", {"printed": True})
+
+
+async def test_a_call_cut_short_by_a_crash_in_a_run_that_was_cancelled_is_of_unknown_outcome(
+    database: Database,
+) -> None:
+    slow = Slow()
+    engine = EngineSettings(lease_seconds=0.4)
+
+    async def opened(stack: AsyncExitStack, *, drive: bool) -> Driver:
+        families = {"gallery": [slow.tool()]}
+        return await Offices(database, stack).open(families=families, engine=engine, drive=drive)
+
+    async with AsyncExitStack() as stack:
+        office = await opened(stack, drive=True)
+        calls = [call("print_poster"), call("do_nothing")]
+        await office.agent("ada", steps=[step(*calls)], tools=TOOLS)
+        await office.space("general", ["ada"], wake={"people": "all"})
+        await office.post("general", "print it")
+        await asyncio.wait_for(slow.begun.wait(), 10)
+    async with AsyncExitStack() as stack:
+        office = await opened(stack, drive=False)
+        (running,) = await office.runs()
+        await office.create(f"/runs/{running['id']}/cancel", {})
+    async with AsyncExitStack() as stack:
+        office = await opened(stack, drive=True)
+        await office.idle()
+        (run,) = await office.runs()
+        assert (run["status"], run["stopReason"]) == ("cancelled", "cancelled")
+        unknown = "print_poster was interrupted while it ran; whether it took effect is unknown. It was not run again."
+        assert await office.results(run["id"]) == [
+            {"error": unknown, "outcome": "unknown"},
+            {"error": "Not run: the run was cancelled."},
+        ]
+        (_, card) = await office.messages("general")
+        assert (card["status"], card["metadata"]["error"]) == ("error", unknown)
 
 
 @pytest.mark.proves("S4-29")

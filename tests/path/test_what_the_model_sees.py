@@ -1,4 +1,4 @@
-"""What the model is shown: a window of the space, or the mind's own journals; then this run, verbatim. design.md §6.20."""
+"""The model is shown a window of the space, or the mind's own journals; then this run, verbatim. design.md §6.20."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ import asyncpg
 import pytest
 from sqlalchemy import bindparam, insert, select, update
 
-from bullpen.errors import Broken, CannotStart
+from bullpen.errors import Broken, CannotStart, Unavailable
 from bullpen.storage import Stage, Statement, Transaction
 from bullpen.storage.postgres import PostgresStore
-from bullpen.storage.store import RetryTransaction, Unavailable
+from bullpen.storage.store import RetryTransaction
 from bullpen.storage.tables import events, leases, spaces
 from tests.databases import Database, drop, postgres_database, sql
 from tests.postgres import PostgresServer, started

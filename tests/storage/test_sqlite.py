@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from bullpen.errors import Broken, CannotStart
+from bullpen.errors import Broken, CannotStart, DiskFull, Unavailable
 from bullpen.storage import Transaction
 from bullpen.storage.sqlite import BATCH, SqliteStore
-from bullpen.storage.store import DiskFull, RetryTransaction, Unavailable
+from bullpen.storage.store import RetryTransaction
 from tests.databases import sqlite_database
 from tests.storage.scratch import INSERT, Oops, keys, keys_seen, put, put_then_raise
 

@@ -209,7 +209,6 @@ async def test_whole_numbers_keep_every_digit(store: Store, number: int) -> None
     assert await store.read(fetching(Statement(select(leases.c.epoch, leases.c.owner)))) == [(number, None)]
 
 
-@pytest.mark.xfail(reason="tables.py: REAL is four bytes on PostgreSQL; runs.cost should be Double", strict=False)
 async def test_a_cost_keeps_the_precision_of_a_python_float(store: Store) -> None:
     cost = 0.1 + 0.2
     texts = {column.name: "" for column in runs.c if column.type.python_type is str}

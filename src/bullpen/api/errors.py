@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from bullpen import errors
-from bullpen.storage.store import DiskFull, RetryTransaction, Unavailable
+from bullpen.storage.store import RetryTransaction
 
 logger = logging.getLogger("bullpen.api")
 
@@ -37,8 +37,8 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.CannotStart: 500,
     errors.Broken: 500,
     RetryTransaction: 503,
-    Unavailable: 503,
-    DiskFull: 507,
+    errors.Unavailable: 503,
+    errors.DiskFull: 507,
 }
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 

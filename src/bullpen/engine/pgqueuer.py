@@ -31,6 +31,8 @@ class PgQueuerEngine(Worker):
     def __init__(self, store: Store, settings: EngineSettings, owner: str) -> None:
         super().__init__(store, settings, owner)
         self._tasks: list[asyncio.Task[None]] = []
+        self._drives: set[asyncio.Task[None]] = set()
+        self._stopping = False
         self._queue: QueueManager | None = None
         self._passing: tuple[type[Exception], ...] = (*store.connection_errors, PgqException)
 
@@ -50,11 +52,14 @@ class PgQueuerEngine(Worker):
         ]
 
     async def stop(self) -> None:
+        """Stop where each drive stands; the queue by itself would wait for models and tools to answer."""
+        self._stopping = True
         if self._queue is not None:
             self._queue.shutdown.set()
-        for task in self._tasks:
+        tasks = [*self._drives, *self._tasks]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve_forever(self) -> None:
         """Serve jobs; when the database goes away, begin again."""
@@ -85,4 +90,11 @@ class PgQueuerEngine(Worker):
 
     async def _handle(self, job: Job) -> None:
         thread_id, _, epoch = (job.payload or b"").decode().partition("|")
-        await self.drive_one(thread_id, int(epoch))
+        drive = asyncio.create_task(self.drive_one(thread_id, int(epoch)))
+        self._drives.add(drive)
+        drive.add_done_callback(self._drives.discard)
+        try:
+            await drive
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from sqlalchemy import bindparam, select
 
@@ -29,6 +30,7 @@ logger = logging.getLogger("bullpen.engine")
 Drive = Callable[[str, int], Awaitable["float | None"]]
 GiveUp = Callable[[str, Exception], Awaitable[None]]
 Wake = Callable[[Transaction, str], None]
+Nudge = Callable[[Transaction, str, int], Awaitable[None]]
 
 _SELECT_ABANDONED = Statement(
     select(threads.c.id, threads.c.epoch)
@@ -91,23 +93,32 @@ class Worker:
         while True:
             await asyncio.sleep(self.settings.lease_seconds / 4)
             if held := sorted(self.driving):
-                await self._survive(
-                    lambda tx, ids=held: leases.renew(tx, ids, owner=self.owner, millis=self.lease_millis)  # type: ignore[misc]
-                )
+                renew = partial(leases.renew, thread_ids=held, owner=self.owner, millis=self.lease_millis)
+                await self._survive(self.store.transact(renew))
 
-    async def sweep_forever(self, nudge: Callable[[Transaction, str, int], Awaitable[None]]) -> None:
+    async def sweep_forever(self, nudge: Nudge) -> None:
         while True:
-            await self._survive(lambda tx: self.sweep(tx, nudge))
+            await self._survive(self.sweep(nudge))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._sweep_now.wait(), self.settings.lease_seconds / 2)
             self._sweep_now.clear()
 
-    async def sweep(self, tx: Transaction, nudge: Callable[[Transaction, str, int], Awaitable[None]]) -> None:
-        assert self.wake is not None
-        for row in await self._abandoned(tx):
-            await nudge(tx, row[0], row[1])
-        for row in await tx.all(_SELECT_DUE, now=tx.clock.millis()):
-            self.wake(tx, row[0])
+    async def sweep(self, nudge: Nudge) -> None:
+        """Nudge whatever has been forgotten. Looks first: an office at rest writes nothing."""
+        abandoned, due = await self.store.read(self._forgotten)
+
+        async def body(tx: Transaction) -> None:
+            assert self.wake is not None
+            for thread_id, epoch in abandoned:
+                await nudge(tx, thread_id, epoch)
+            for (thread_id,) in due:
+                self.wake(tx, thread_id)
+
+        if abandoned or due:
+            await self.store.transact(body)
+
+    async def _forgotten(self, tx: Transaction) -> tuple[list[Row], list[Row]]:
+        return await self._abandoned(tx), list(await tx.all(_SELECT_DUE, now=tx.clock.millis()))
 
     async def _abandoned(self, tx: Transaction) -> list[Row]:
         if tx.store.shared:
@@ -119,12 +130,14 @@ class Worker:
         delay = max(0.0, (due_at - self.store.clock.millis()) / 1000)
         asyncio.get_running_loop().call_later(delay, self._sweep_now.set)
 
-    async def _survive(self, body: Callable[[Transaction], Awaitable[None]]) -> None:
+    async def _survive(self, work: Awaitable[None]) -> None:
+        """Whatever goes wrong in a round, there is a next one: without it, what is forgotten stays forgotten."""
         try:
-            await self.store.transact(body)
+            await work
         except RetryTransaction:
             logger.info("the database is busy; the next round will do it")
         except Exception as error:
-            if not isinstance(error, getattr(self.store, "connection_errors", ())):
-                raise
-            logger.warning("%s; trying again", error)
+            if isinstance(error, self.store.connection_errors):
+                logger.warning("%s; trying again", error)
+            else:
+                logger.exception("a round of the engine failed; trying again")

@@ -32,7 +32,9 @@ from bullpen.runs.types import Entry, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Row, Stage, Transaction
 from bullpen.threads import rows as thread_rows
-from bullpen.tools.types import Done, Tool, ToolCall, ToolResult
+from bullpen.tools import cards
+from bullpen.tools import rules as tool_rules
+from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, Tool, ToolCall, ToolResult
 from bullpen.wire import Agent
 from bullpen.wire.nouns import Outcome, StopReason
 
@@ -260,6 +262,12 @@ def unsettled(entries: Sequence[Entry]) -> list[ToolCall]:
     ]
 
 
+def _unrun(call: ToolCall, why: str) -> ToolResult:
+    """What is said of a call that will not be carried out. One that was under way may have had its effect."""
+    outcome = OutcomeUnknown(tool_rules.interrupted(call.tool)) if call.started else Denied(why)
+    return ToolResult(call, outcome, call.shown, Effects())
+
+
 class RunJournal:
     """Records calls of one run for `bullpen.tools`. What it recorded becomes true for us once the commit is durable."""
 
@@ -334,9 +342,10 @@ class RunJournal:
     def refusals(self, tx: Transaction, run: Run, calls: Sequence[ToolCall], why: str) -> list[Entry]:
         added: list[Entry] = []
         for call in calls:
-            entry = self._return(tx, run, call, {"error": why}, True)
+            value = _unrun(call, why).value
+            entry = self._return(tx, run, call, value, True)
             added.append(replace(entry, position=run.position + len(added)))
-            _tell_call(tx, "tool.error", run, None, call, None, result={"error": why})
+            _tell_call(tx, "tool.error", run, None, call, None, result=value)
         return added
 
     def _return(self, tx: Transaction, run: Run, call: ToolCall, value: Any, is_error: bool) -> Entry:
@@ -405,10 +414,12 @@ async def stop(
     await leases.check(tx, lease)
     left = unsettled(entries)
     if left:
-        more = RunJournal(lease, run, entries).refusals(
-            tx, run, left, _WHY.get(reason, "Not run: the run was stopped.")
-        )
+        why = _WHY.get(reason, "Not run: the run was stopped.")
+        more = RunJournal(lease, run, entries).refusals(tx, run, left, why)
         await rows.insert_entries(tx, more)
+        for call in left:
+            if call.started:
+                await cards.complete(tx, _unrun(call, why))
         run = replace(run, position=run.position + len(more))
         entries = [*entries, *more]
     return await finish(tx, lease, run, entries, reason, error=error)

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from bullpen.clock import Clock
-from bullpen.errors import Broken, BullpenError, CannotStart
+from bullpen.errors import Broken, BullpenError, CannotStart, DiskFull, Unavailable
 from bullpen.storage.statements import POSTGRES, Statement
-from bullpen.storage.store import Body, DiskFull, RetryTransaction, Row, Store, Transaction, Unavailable
+from bullpen.storage.store import Body, RetryTransaction, Row, Store, Transaction
 
 try:
     import asyncpg

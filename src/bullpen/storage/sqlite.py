@@ -29,10 +29,10 @@ from typing import Any, NoReturn, TypeVar
 import orjson
 
 from bullpen.clock import Clock
-from bullpen.errors import Broken, BullpenError, CannotStart
+from bullpen.errors import Broken, BullpenError, CannotStart, DiskFull, Unavailable
 from bullpen.storage.lock import FolderLock
 from bullpen.storage.statements import SQLITE, Statement
-from bullpen.storage.store import Body, DiskFull, RetryTransaction, Row, Store, Transaction, Unavailable
+from bullpen.storage.store import Body, RetryTransaction, Row, Store, Transaction
 from bullpen.storage.turns import Turns, at_once
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from enum import IntEnum
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from bullpen.clock import Clock
-from bullpen.errors import Broken, BullpenError
+from bullpen.errors import Broken, BullpenError, Unavailable
 from bullpen.storage.statements import Statement
 
 T = TypeVar("T")
@@ -36,16 +36,6 @@ class Stage(IntEnum):
     SPACES = 1
     THREADS = 2
     EVENTS = 3
-
-
-class Unavailable(BullpenError):
-    """The database cannot be used just now. The sentence says whether anything was changed."""
-
-    code = "unavailable"
-
-
-class DiskFull(Unavailable):
-    code = "disk_full"
 
 
 class RetryTransaction(Unavailable):

@@ -10,13 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
-from sqlalchemy.types import REAL
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.types import REAL, Double
 
 metadata = MetaData()
 
+# By bytes, whatever the database's locale: both databases then sort alike, and so does Python when it sorts locks.
+_TEXT = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+_DOUBLE = Double().with_variant(REAL(), "sqlite")  # PostgreSQL's REAL has four bytes, SQLite's eight
+
 
 def _text(name: str, *, null: bool = False, primary_key: bool = False) -> Column[Any]:
-    return Column(name, Text, nullable=null, primary_key=primary_key)
+    return Column(name, _TEXT, nullable=null, primary_key=primary_key)
 
 
 def _number(name: str, *, null: bool = False, default: int | None = None) -> Column[Any]:
@@ -229,7 +234,7 @@ runs = Table(
     _number("input_tokens", default=0),
     _number("output_tokens", default=0),
     _number("cached_tokens", default=0),
-    Column("cost", REAL, nullable=False, server_default=text("0")),
+    Column("cost", _DOUBLE, nullable=False, server_default=text("0")),
     _text("started_at"),
     _text("finished_at", null=True),
     Index("runs_thread", "thread_id", "ordinal"),

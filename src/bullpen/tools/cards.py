@@ -41,15 +41,22 @@ async def show_started(tx: Transaction, run: RunView, space_id: str | None, call
 
 
 async def show_settled(tx: Transaction, run: RunView, space_id: str | None, result: ToolResult) -> None:
-    call = result.call
-    room = None if space_id is None else await rows.select_room(tx, space_id)
-    if room is None or not await rows.is_member(tx, room.id, run.agent.id):
+    if result.call.started:
+        await complete(tx, result)
         return
-    metadata: dict[str, Any] = {"toolName": call.tool, "callId": call.id, "args": result.args}
+    room = None if space_id is None else await rows.select_room(tx, space_id)
+    if room is not None and await rows.is_member(tx, room.id, run.agent.id):
+        metadata, status = _settled(result)
+        spaces.show_call(tx, room, author(run), id=ids.message_for(result.call.id), metadata=metadata, status=status)
+
+
+async def complete(tx: Transaction, result: ToolResult) -> None:
+    """Say what came of a call that was shown to be under way, wherever its agent is by now."""
+    metadata, status = _settled(result)
+    await spaces.update_call(tx, ids.message_for(result.call.id), metadata, status)
+
+
+def _settled(result: ToolResult) -> tuple[dict[str, Any], MessageStatus]:
+    metadata: dict[str, Any] = {"toolName": result.call.tool, "callId": result.call.id, "args": result.args}
     metadata.update({"error": result.value["error"]} if result.is_error else {"result": result.value})
-    status: MessageStatus = "error" if result.is_error else "complete"
-    id = ids.message_for(call.id)
-    if call.started:
-        await spaces.update_call(tx, id, metadata, status)
-    else:
-        spaces.show_call(tx, room, author(run), id=id, metadata=metadata, status=status)
+    return metadata, "error" if result.is_error else "complete"

@@ -57,8 +57,7 @@ async def execute(
     if tool is None:
         return await _settle(door, None, call, Denied(f"There is no tool named {call.tool!r} among yours."))
     if call.started and not rules.may_run_again(tool):
-        unknown = f"{tool.name} was interrupted while it ran; whether it took effect is unknown. It was not run again."
-        return await _settle(door, tool, call, OutcomeUnknown(unknown))
+        return await _settle(door, tool, call, OutcomeUnknown(rules.interrupted(tool.name)))
     refusal = rules.no_space(tool, space_id) or rules.over_budget(tool, run)
     if refusal is not None:
         return await _settle(door, tool, call, Denied(refusal))
@@ -76,7 +75,7 @@ async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Base
         await door.journal.check(tx)
         context = ToolContext(tx, door.run, call.id, door.space_id)
         value = await _call(door, tool, context, args)
-        result = ToolResult(call, Done(value, tool.act), _shown(call), context.effects)
+        result = ToolResult(call, Done(value, tool.act), call.shown, context.effects)
         await _record(tx, door, tool, result)
         return result
 
@@ -90,9 +89,9 @@ async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Base
 async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: BaseModel) -> ToolResult:
     async def begin(tx: Transaction) -> None:
         await door.journal.check(tx)
-        await door.journal.started(tx, call, _shown(call), tool)
+        await door.journal.started(tx, call, call.shown, tool)
         if tool.visible and not call.started:
-            await cards.show_started(tx, door.run, door.space_id, call, _shown(call))
+            await cards.show_started(tx, door.run, door.space_id, call, call.shown)
 
     await door.store.transact(begin)
     context = ToolContext(None, door.run, call.id, door.space_id)
@@ -135,7 +134,7 @@ def _as_outcome(tool: Tool, error: Exception) -> Outcome:
 async def _settle(
     door: Door, tool: Tool | None, call: ToolCall, outcome: Outcome, effects: Effects | None = None
 ) -> ToolResult:
-    result = ToolResult(call, outcome, _shown(call), effects or Effects())
+    result = ToolResult(call, outcome, call.shown, effects or Effects())
 
     async def body(tx: Transaction) -> ToolResult:
         await door.journal.check(tx)
@@ -153,14 +152,6 @@ async def _record(tx: Transaction, door: Door, tool: Tool | None, result: ToolRe
 
 def _named(args: BaseModel) -> dict[str, Any]:
     return {name: getattr(args, name) for name in type(args).model_fields}
-
-
-def _shown(call: ToolCall) -> Any:
-    """The arguments as people will see them: parsed if they are JSON, else the text."""
-    try:
-        return orjson.loads(call.arguments)
-    except orjson.JSONDecodeError:
-        return call.arguments
 
 
 def _parsed(arguments: str) -> Any:

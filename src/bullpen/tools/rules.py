@@ -23,6 +23,10 @@ def no_space(tool: Tool, space_id: str | None) -> str | None:
     return None
 
 
+def interrupted(name: str) -> str:
+    return f"{name} was interrupted while it ran; whether it took effect is unknown. It was not run again."
+
+
 def may_run_again(tool: Tool) -> bool:
     """A call had started when the process died: may it simply be run again?"""
     return tool.effect in REPEATABLE

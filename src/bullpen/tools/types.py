@@ -98,6 +98,14 @@ class ToolCall:
     arguments: str
     started: bool = False
 
+    @property
+    def shown(self) -> Any:
+        """The arguments as people see them: parsed if they are JSON, else the text."""
+        try:
+            return orjson.loads(self.arguments)
+        except orjson.JSONDecodeError:
+            return self.arguments
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
