@@ -10,10 +10,12 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bullpen import app
+from bullpen.access import actions as access
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
 from bullpen.api.messages import author_of
@@ -23,6 +25,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Author
 from bullpen.storage import Transaction
+from bullpen.threads import actions as threads
 from bullpen.wire.requests import CreateAgent, CreateSpace, UpdateSpace, WakeRequest
 
 STORY: dict[str, Any] = {
@@ -107,6 +110,27 @@ class Rooms:
         await store.transact(lambda tx: spaces.update(tx, self._owner, id, wake))
         return id
 
+    async def make_empty(self, name: str, count: int, *, wake: Literal["all", "none"]) -> list[str]:
+        """So many rooms with the owner and an agent, its thread already there, and nothing said yet."""
+        ids = [f"{name}-{n}" for n in range(count)]
+
+        async def body(tx: Transaction, some: Sequence[str]) -> None:
+            for id in some:
+                await make_agent(tx, f"agent-{id}")
+                await make_space(tx, id, f"agent-{id}", self._owner, wake=wake)
+                await threads.ensure(tx, f"agent-{id}", "space", id)
+
+        for begin in range(0, count, PAGE):
+            await self.office.store.transact(partial(body, some=ids[begin : begin + PAGE]))
+        return ids
+
+    async def token(self) -> str:
+        """A token of the owner's."""
+        made = await self.office.store.transact(
+            lambda tx: access.create_token(tx, "bench", person_id=self._owner.id)
+        )
+        return made[1]
+
     async def _talk(self, tx: Transaction, id: str, agent_id: str, count: int) -> None:
         room = await space_rows.select_room(tx, id)
         assert room is not None
@@ -125,8 +149,8 @@ async def make_space(tx: Transaction, id: str, agent_id: str, owner: Principal, 
 
 
 @contextlib.asynccontextmanager
-async def opened(data: Path, database_url: str = "") -> AsyncIterator[Rooms]:
-    """An office in this process, with its engine and without its doors."""
+async def opened(data: Path, database_url: str = "", *, drive: bool = True) -> AsyncIterator[Rooms]:
+    """An office in this process, without its doors; with `drive`, its agents are at work."""
     settings = Settings(data=data, database_url=database_url)
-    async with app.office(settings) as office:
+    async with app.office(settings, drive=drive) as office:
         yield Rooms(office, await office.local_owner("bench"))

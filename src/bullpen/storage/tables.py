@@ -17,7 +17,7 @@ metadata = MetaData()
 
 # By bytes, whatever the database's locale: both databases then sort alike, and so does Python when it sorts locks.
 _TEXT = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
-_DOUBLE = Double().with_variant(REAL(), "sqlite")  # PostgreSQL's REAL has four bytes, SQLite's eight
+_DOUBLE: Any = Double().with_variant(REAL(), "sqlite")  # PostgreSQL's REAL has four bytes, SQLite's eight
 
 
 def _text(name: str, *, null: bool = False, primary_key: bool = False) -> Column[Any]:

@@ -1,0 +1,133 @@
+"""Servers to measure, each a process of its own, and the smallest HTTP client that can talk to them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+from bench.measure import cpu_of, memory_of
+
+ROOT = Path(__file__).parents[1]
+READY = "ready on http://"
+STOP_SECONDS = 20
+
+
+class Server:
+    """A process that says where it listens, and what it has cost so far."""
+
+    def __init__(self, command: Sequence[str], **environment: str) -> None:
+        began = time.perf_counter()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            env=_environment(**environment),
+        )
+        self.port = self._wait()
+        self.ready_seconds = time.perf_counter() - began
+        self.ready_cpu = self.cpu()
+
+    def _wait(self) -> int:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if READY in line:
+                return int(line.strip().rpartition(":")[2])
+        raise RuntimeError(f"{self._process.args!r} ended before it was ready; its last words are above.")
+
+    def cpu(self) -> float:
+        return cpu_of(self._process.pid)
+
+    def memory(self) -> float:
+        return memory_of(self._process.pid)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+def _environment(**more: str) -> dict[str, str]:
+    """None of the caller's own settings."""
+    own = {name: v for name, v in os.environ.items() if not name.startswith("BULLPEN_") and name != "DATABASE_URL"}
+    return {**own, **more}
+
+
+@contextlib.contextmanager
+def bullpen(data: Path, **environment: str) -> Iterator[Server]:
+    """`bullpen serve`, as people run it."""
+    yield from _until_done(Server(["bullpen", "serve", "--port", "0", "--data", str(data)], **environment))
+
+
+@contextlib.contextmanager
+def bare(path: Path) -> Iterator[Server]:
+    """One FastAPI route that inserts one row."""
+    yield from _until_done(Server(["bench.bare_server", str(path)]))
+
+
+def _until_done(server: Server) -> Iterator[Server]:
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+# ── the client ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Connection:
+    """One connection that stays open, one request after another."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, token: str) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._token = token
+
+    async def post(self, path: str, body: bytes) -> bytes:
+        self._writer.write(request("POST", path, self._token, body))
+        return await self._answer()
+
+    async def get(self, path: str) -> bytes:
+        self._writer.write(request("GET", path, self._token))
+        return await self._answer()
+
+    async def _answer(self) -> bytes:
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
+        body = await self._reader.readexactly(length)
+        if not head.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")):
+            raise RuntimeError(f"{head.decode()}{body.decode()}")
+        return body
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def request(method: str, path: str, token: str, body: bytes = b"") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {token}"]
+    if body:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+@contextlib.asynccontextmanager
+async def connected(server: Server, token: str, count: int = 1) -> AsyncIterator[list[Connection]]:
+    pairs = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(count)]
+    connections = [Connection(reader, writer, token) for reader, writer in pairs]
+    try:
+        yield connections
+    finally:
+        for connection in connections:
+            connection.close()
