@@ -104,22 +104,20 @@ class BareLoop:
         return [[self._renewed(write) for write in writes] for writes in self._transactions]
 
     def _renewed(self, write: Write) -> Write:
-        into_passages = "INTO passages" in write.sql
-        return Write(write.sql, write.names, [self._params(write.names, row, into_passages) for row in write.rows])
+        change = self._passage_value if "INTO passages" in write.sql else self._value
+        rows = [[change(name, value) for name, value in zip(write.names, row, strict=True)] for row in write.rows]
+        return Write(write.sql, write.names, rows)
 
-    def _params(self, names: tuple[str, ...], row: Params, into_passages: bool) -> Params:
-        # `v` sorts after every id of this millennium, so new rows go where new rows go: to the end.
-        head = f"v{self._replays:07}"
-        renewed: Params = []
-        for name, value in zip(names, row, strict=True):
-            if name == "seq":
-                value += 2 * self._replays  # a run leaves two messages
-            elif name == "hash" and into_passages:
-                value = f"{self._replays:064}"
-            elif isinstance(value, str):
-                value = _MADE_ID.sub(rf"\1_{head}\2", value)
-            renewed.append(value)
-        return renewed
+    def _value(self, name: str, value: Any) -> Any:
+        if name == "seq":
+            return value + 2 * self._replays  # a run leaves two messages
+        if isinstance(value, str):
+            # `v` sorts after every id of this millennium, so new rows go where new rows go: to the end.
+            return _MADE_ID.sub(rf"\1_v{self._replays:07}\2", value)
+        return value
+
+    def _passage_value(self, name: str, value: Any) -> Any:
+        return f"{self._replays:064}" if name == "hash" else self._value(name, value)
 
     def replay(self, transactions: list[list[Write]]) -> None:
         execute, executemany = self._connection.execute, self._connection.executemany

@@ -105,7 +105,7 @@ class Rooms:
         await store.transact(body)
         for begin in range(0, history, PAGE):
             size = min(PAGE, history - begin)
-            await store.transact(lambda tx, n=size: self._talk(tx, id, agent_id, n))
+            await store.transact(partial(self._talk, id=id, agent_id=agent_id, count=size))
         wake = UpdateSpace(wake=WakeRequest(people="all", agents="none"))
         await store.transact(lambda tx: spaces.update(tx, self._owner, id, wake))
         return id
@@ -126,10 +126,12 @@ class Rooms:
 
     async def token(self) -> str:
         """A token of the owner's."""
-        made = await self.office.store.transact(
-            lambda tx: access.create_token(tx, "bench", person_id=self._owner.id)
-        )
-        return made[1]
+
+        async def body(tx: Transaction) -> str:
+            _, value = await access.create_token(tx, "bench", person_id=self._owner.id)
+            return value
+
+        return await self.office.store.transact(body)
 
     async def _talk(self, tx: Transaction, id: str, agent_id: str, count: int) -> None:
         room = await space_rows.select_room(tx, id)

@@ -1,7 +1,7 @@
 """A whole run: a message is posted, an agent wakes, thinks three times, makes three calls, and rests.
 
-In process, on the offline model, so that what is counted is ours alone. The same story is told to rooms with a short and
-a long history and to the bare loop of `journal.py`, in turn, and then to a hundred rooms at once.
+In process, on the offline model, so that what is counted is ours alone. The same story is told to rooms with a short
+and with a long history and to the bare loop of `journal.py`, in turn, and then to a hundred rooms at once.
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ def _environment(**more: str) -> dict[str, str]:
 @contextlib.contextmanager
 def bullpen(data: Path, **environment: str) -> Iterator[Server]:
     """`bullpen serve`, as people run it."""
-    yield from _until_done(Server(["bullpen", "serve", "--port", "0", "--data", str(data)], **environment))
+    quietly = {"BULLPEN_LOG_LEVEL": "warning", **environment}
+    yield from _until_done(Server(["bullpen", "serve", "--port", "0", "--data", str(data)], **quietly))
 
 
 @contextlib.contextmanager

@@ -105,8 +105,10 @@ def canonical_space(id: str) -> str:
     """A space's id as it is stored: a DM is understood with its two members in either order."""
     if not id.startswith("dm-"):
         return id
-    pair = id.removeprefix("dm-").split("--" if "--" in id else "-")
-    return dm(*pair) if len(pair) == 2 else id
+    rest = id.removeprefix("dm-")
+    # An id may end with a hyphen but not begin with one: of three in a row, the last two join.
+    pair = re.split(r"--(?!-)", rest) if "--" in rest else rest.split("-")
+    return dm(*pair) if len(pair) == 2 and all(pair) else id
 
 
 def choosable(value: str) -> bool:

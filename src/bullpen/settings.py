@@ -128,12 +128,13 @@ def _convert(group: Any, name: str, value: Any) -> Any:
         known = ", ".join(sorted(kinds))
         raise CannotStart(f"There is no setting named {name!r}. Known here: {known}.")
     kind = kinds[name]
-    if isinstance(value, kind):
-        return value
+    wrong = CannotStart(f"The setting {name!r} should be a {kind.__name__}, not {value!r}.")
+    if isinstance(value, bool | Mapping | list):  # int() and str() would take them
+        raise wrong
     try:
-        return Path(value) if issubclass(kind, Path) else kind(value)
+        return value if isinstance(value, kind) else kind(value)
     except (TypeError, ValueError):
-        raise CannotStart(f"The setting {name!r} should be a {kind.__name__}, not {value!r}.") from None
+        raise wrong from None
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
@@ -144,7 +145,9 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
         elif name.startswith("BULLPEN_") and value:
             head, _, tail = name.removeprefix("BULLPEN_").lower().partition("__")
             if tail:
-                found.setdefault(head, {})[tail] = value
+                inside = found.setdefault(head, {})
+                if isinstance(inside, dict):
+                    inside[tail] = value
             else:
                 found[head] = value
     return found
@@ -167,12 +170,15 @@ def _strangers(found: dict[str, Any]) -> list[str]:
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
     for name, value in more.items():
-        if name in _GROUPS and isinstance(value, Mapping):
+        if name not in _GROUPS:
+            into[name] = value
+        elif isinstance(value, Mapping):
             into[name] = {**into.get(name, {}), **value}
-        elif name in _GROUPS and not isinstance(value, Mapping):
+        elif isinstance(value, _GROUPS[name]):
             into[name] = {f.name: getattr(value, f.name) for f in fields(_GROUPS[name])}
         else:
-            into[name] = value
+            known = ", ".join(f.name for f in fields(_GROUPS[name]))
+            raise CannotStart(f"The setting {name!r} is a group, so {value!r} says nothing. Inside it are: {known}.")
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from bullpen.client import Bullpen
 from bullpen.testing import forks, invariants, snapshot, telling
 from bullpen.testing.crash import Commits, calm, mortal_office, prepare, settings_for
 from bullpen.testing.forks import Report
-from tests.durability import story
+from bullpen.testing.histories import Effect, read_effects
+from bullpen.toolbox import FAMILIES
+from tests.durability import effects, story
 
 
 @asynccontextmanager
@@ -58,9 +60,28 @@ async def _do_what_is_left(
         await calm(opened, commits)
 
 
-async def found(url: str) -> dict[str, Any]:
-    seen = await snapshot.read(url)
-    return {"told": telling.told(seen), "violations": invariants.violations(invariants.Seen(seen, at_rest=True))}
+async def found(url: str, happened: Sequence[Effect] = ()) -> dict[str, Any]:
+    seen = invariants.Seen(await snapshot.read(url), at_rest=True, effects=happened)
+    return {"told": telling.told(seen.rows), "violations": invariants.violations(seen)}
+
+
+def act(report: Report, *, url: str, data: str, agent: str, die_after: int | None = None) -> None:
+    """Ask an agent whose tools have effects outside to do its work, and say what became of it."""
+    run_on_fast_loop(_act(report, url, Path(data), agent, die_after))
+
+
+async def _act(report: Report, url: str, data: Path, agent: str, die_after: int | None) -> None:
+    families = {**FAMILIES, **effects.sink(data)}
+    settings = settings_for(url, str(data))
+    async with mortal_office(settings, die_after=die_after, families=families) as (opened, commits):
+        async with owner_of(opened) as bp:
+            await bp.apply(agents=effects.AGENTS, spaces=effects.SPACES)
+            await bp.spaces(f"{agent}-room").send("go", client_message_id="go")
+            report({"asked": agent})
+            await calm(opened, commits)
+        count = commits.count
+    happened = read_effects(data / "effects")
+    report({"commits": count, "effects": [effect.kind for effect in happened], **await found(url, happened)})
 
 
 def warm_up() -> None:
@@ -73,4 +94,4 @@ def warm_up() -> None:
 
 if __name__ == "__main__":
     warm_up()
-    forks.serve({"tell": tell})
+    forks.serve({"tell": tell, "act": act})

@@ -1,19 +1,16 @@
 """The week-one test: a crash after any commit of a story changes nothing.
 
 The story is told chapter by chapter, calmly. Then, for every chapter and every commit in it, a process tells it on a
-copy of the database as it was before, and is killed with SIGKILL right after that commit: before anybody was told, before
-any answer was given. Another process goes on; its client repeats what was not acknowledged. What both databases
-then tell must be what they tell when nobody dies, and every invariant must hold.
+copy of the database as it was before, and is killed with SIGKILL right after that commit: before anybody was told,
+before any answer was given. Another process goes on; its client repeats what was not acknowledged. What the database
+then tells must be what it tells when nobody dies, and every invariant must hold.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +19,7 @@ from bullpen.testing.forks import Forks
 from bullpen.testing.telling import differences
 from tests.databases import KINDS, Database, Kind
 from tests.durability.story import CHAPTERS
-from tests.durability.worlds import Worlds
-from tests.postgres import MEMORY, PostgresServer
+from tests.durability.worlds import Worlds, in_memory, worlds_of
 
 BOUND = 60
 # A life on PostgreSQL spends most of its time waiting for a dead driver's lease.
@@ -55,30 +51,12 @@ def live(forks: Forks, world: Database, *chapters: str, die_after: int | None = 
 # ── calmly ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    with Forks("tests.durability.children") as running:
-        yield running
-
-
 @pytest.fixture(scope="module", params=KINDS)
 def calm(request: pytest.FixtureRequest, forks: Forks) -> Iterator[Calm]:
     """The whole story, on one kind of database."""
     with in_memory() as folder:
         worlds = worlds_of(request.param, request, folder)
         yield Calm(worlds, {chapter.name: chapter for chapter in tell_calmly(forks, worlds)})
-
-
-@contextmanager
-def in_memory() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
-        yield Path(folder)
-
-
-def worlds_of(kind: Kind, request: pytest.FixtureRequest, folder: Path) -> Worlds:
-    template: Path | None = request.getfixturevalue("sqlite_template") if kind == "sqlite" else None
-    server: PostgresServer | None = request.getfixturevalue("postgres_server") if kind == "postgres" else None
-    return Worlds(kind, folder / kind, template=template, server=server)
 
 
 def tell_calmly(forks: Forks, worlds: Worlds) -> Iterator[Chapter]:

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.databases import TEMPLATE, Database, Kind, drop, postgres_database, sqlite_database
-from tests.postgres import PostgresServer
+from tests.postgres import MEMORY, PostgresServer
 
 
 class Worlds:
@@ -35,3 +40,15 @@ class Worlds:
         if self._server is not None:
             drop(self._server, world)
         shutil.rmtree(world.data)
+
+
+@contextmanager
+def in_memory() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+def worlds_of(kind: Kind, request: pytest.FixtureRequest, folder: Path) -> Worlds:
+    template: Path | None = request.getfixturevalue("sqlite_template") if kind == "sqlite" else None
+    server: PostgresServer | None = request.getfixturevalue("postgres_server") if kind == "postgres" else None
+    return Worlds(kind, folder / kind, template=template, server=server)

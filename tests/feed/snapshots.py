@@ -95,7 +95,7 @@ async def _all(caller: Api, path: str, **params: str) -> list[Json]:
 
 
 def apply(before: Known, events: list[Json]) -> Known:
-    """What is known after these events. Live-only ones show work in progress, and change nothing that can be fetched."""
+    """What is known after these events. Live-only ones change nothing that can be fetched."""
     known = copy.deepcopy(before)
     for event in events:
         _apply_one(known, event)
@@ -103,7 +103,7 @@ def apply(before: Known, events: list[Json]) -> Known:
 
 
 def _apply_one(known: Known, event: Json) -> None:
-    space_id = event.get("spaceId")
+    space_id: str = event.get("spaceId", "")
     match event["type"]:
         case "space_created":
             known.spaces.setdefault(space_id, {**event["space"], "members": [], "memberDetails": []})
@@ -126,9 +126,9 @@ def _apply_one(known: Known, event: Json) -> None:
             known.agents.pop(event["agentId"], None)
         case "run_started" | "run_finished":
             known.runs[event["runId"]] = event["run"]
-        case _ if space_id is not None and space_id not in known.spaces and event["type"] in _SAYS_READABLE:
+        case _ if space_id and space_id not in known.spaces and event["type"] in _SAYS_READABLE:
             known.to_load.add(space_id)
-    if space_id is not None:
+    if space_id:
         _look(known, space_id, event)
 
 
@@ -142,7 +142,7 @@ def _look(known: Known, space_id: str, event: Json) -> None:
     mine = known.me["id"]
     left = event["type"] == "member_left" and event["member"]["id"] == mine
     space = known.spaces.get(space_id)
-    # Members join a new space one by one, in one transaction: only owners, who read without joining, can lose sight then.
+    # Members join a new space one by one: only owners, who read without joining, can lose sight meanwhile.
     may_lose = left or (known.is_owner and event["type"] != "space_created")
     if may_lose and (space is None or not known.reads(space)):
         known.spaces.pop(space_id, None)

@@ -1,7 +1,7 @@
 """Following an office in this process, through the API's own door.
 
-httpx gives an answer only once it has ended, and a stream never ends; so this speaks ASGI itself. It shows what a client
-would see byte for byte: headers, comments, ids. `stall` and `resume` are a socket that is not read.
+httpx gives an answer only once it has ended, and a stream never ends; so this speaks ASGI itself. It shows what a
+client would see byte for byte: headers, comments, ids. `stall` and `resume` are a socket that is not read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
 
@@ -67,8 +68,8 @@ class Stream:
     async def open(self) -> None:
         """Returns when the response's headers are there; nothing else is waited for."""
         self._task = asyncio.create_task(self._run())
-        async with asyncio.timeout(BOUND):
-            await asyncio.wait({self._task, self.headers}, return_when=asyncio.FIRST_COMPLETED)
+        waiting: set[asyncio.Future[Any]] = {self._task, self.headers}
+        await asyncio.wait(waiting, timeout=BOUND, return_when=asyncio.FIRST_COMPLETED)
         assert self.headers.done(), self._task
 
     async def close(self) -> None:
@@ -208,7 +209,7 @@ async def following(
 def rising(ids: list[str]) -> bool:
     """Do these cursors strictly rise?"""
     places = list(_places(ids))
-    return all(a < b for a, b in zip(places, places[1:], strict=False))
+    return all(a < b for a, b in pairwise(places))
 
 
 def _places(ids: list[str]) -> Iterator[tuple[int, int]]:

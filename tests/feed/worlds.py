@@ -1,7 +1,7 @@
 """The office in which everything of this folder happens: made once for each database, copied for each test.
 
-Everybody is in `lobby`. `team` is private: the owner, Pia and Ada. `den` is Pia's and Ada's alone. `ring` is where agents
-wake each other. Otto is only in the lobby.
+Everybody is in `lobby`. `team` is private: the owner, Pia and Ada. `den` is Pia's and Ada's alone. `ring` is where
+agents wake each other. Otto is only in the lobby.
 """
 
 from __future__ import annotations

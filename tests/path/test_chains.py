@@ -30,6 +30,7 @@ async def test_two_agents_that_answer_each_other_in_a_dm_stop_after_four_links(o
     for round in (1, 2):
         await office.post("home", "start")
         await office.event("chain_stopped", nth=round)
+        await office.event("message_created", lambda event: event["message"]["text"] == STOPPED, nth=round)
         await office.idle()
         assert (await links(office))[-4:] == [("ada", 0), ("bo", 1), ("ada", 2), ("bo", 3)]
         said = await office.messages("dm-ada-bo")
@@ -87,6 +88,7 @@ async def test_the_limit_is_a_setting_and_an_agent_may_have_its_own(offices: Off
     await office.agent("cy", turns, limits={"maxChainDepth": 2})
     await office.space("general", ["ada", "bo", "cy"])
     await office.post("general", "@ada go")
+    await office.event("chain_stopped")
     await office.idle()
     # Ada's words have depth 0: Bo wants none of that, Cy may. Cy's have depth 1: too deep for Ada. Nobody is left.
     assert await links(office) == [("ada", 0), ("cy", 1)]

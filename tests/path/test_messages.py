@@ -90,6 +90,7 @@ async def test_only_its_author_changes_a_message_and_a_deleted_one_keeps_its_pla
         body = {"json": {"text": "x"}} if method == "PATCH" else {}
         await office.ask(method, f"/messages/{mine['id']}", status=409, **body)
     await office.create(f"/messages/{mine['id']}/reactions", {"emoji": "👍"}, status=409)
+    await office.event("message_deleted")
     told = [event["type"] for event in office.events if event.get("message", {}).get("id") == mine["id"]]
     assert told == ["message_created", "message_updated", "message_deleted"]
     _, stranger = await office.person("Zoe")

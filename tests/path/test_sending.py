@@ -153,7 +153,7 @@ async def test_a_run_may_speak_never_once_often_or_between_thoughts(office: Driv
     for name in stories:
         await office.space(name, ["ada"], wake={"people": "all"})
         await office.post(name, name)
-    await office.idle()
+    await office.run_finished("ada", nth=len(stories))
     runs = {run["spaceId"]: run for run in await office.runs(agentId="ada")}
     for name, count in expected.items():
         run, sent = runs[name], (await office.messages(name))[1:]

@@ -14,12 +14,13 @@ from bullpen.errors import Unauthenticated
 LOCAL = "bullpen.local"
 
 
-def office_of(request: Request) -> Any:
+# Async although it waits for nothing: FastAPI sends dependencies that are plain functions to a thread.
+async def office_of(request: Request) -> Any:
     return request.app.state.office
 
 
 async def principal_of(request: Request) -> Principal:
-    office = office_of(request)
+    office = await office_of(request)
     if request.scope.get(LOCAL):
         return await office.local_owner()  # type: ignore[no-any-return]
     scheme, _, token = request.headers.get("authorization", "").partition(" ")

@@ -82,6 +82,10 @@ class Follower:
             return False
         return bool(orjson.loads(event.body)["member"]["id"] == self.principal.id)
 
+    def lost(self, space_id: str | None) -> bool:
+        """An owner reads without being a member, so no event of theirs says when that ends: they have to load again."""
+        return self.principal.is_owner and space_id is not None and not self.readable.get(space_id, False)
+
     def put(self, chunk: bytes, *, live: bool = False) -> None:
         if self.dropped:
             return
@@ -236,11 +240,11 @@ class Feed:
         await self._learn([*followers, *could], event.space_id)
         chunk: bytes | None = None
         for follower in followers:
-            # Whoever could read until now is told what ended that, and nothing after it.
-            told = follower in could or follower.leaves(event)
-            if told or follower.may_see(event.audience, event.space_id, event.agent_id):
+            if follower.leaves(event) or follower.may_see(event.audience, event.space_id, event.agent_id):
                 chunk = chunk or frame(self.incarnation, event)
                 follower.put(chunk)
+            if follower in could and follower.lost(event.space_id):
+                follower.put(reset_frame(self._store.clock.now()))
 
     async def _learn(self, followers: list[Follower], space_id: str | None) -> None:
         unknown = [f for f in followers if space_id is not None and space_id not in f.readable]
@@ -312,10 +316,11 @@ class Feed:
     async def _chunks(self, follower: Follower, start: Place | None, last: Place) -> AsyncIterator[bytes]:
         try:
             yield b": welcome\n\n"
+            made: set[str | None] = set()
             while start is not None and start < last:
                 begin = start
                 page = await self._store.read(lambda tx, b=begin: rows.select_between(tx, b, last, PAGE))  # type: ignore[misc]
-                if replayed := await self._replayed(follower, page):
+                if replayed := await self._replayed(follower, page, made):
                     yield replayed
                 start = page[-1].place if len(page) == PAGE else None
             while not follower.dropped and not self._closed:
@@ -326,13 +331,19 @@ class Feed:
         finally:
             self._followers.discard(follower)
 
-    async def _replayed(self, follower: Follower, page: list[StoredEvent]) -> bytes:
+    async def _replayed(self, follower: Follower, page: list[StoredEvent], made: set[str | None]) -> bytes:
+        """`made`: spaces that the client cannot know yet."""
         chunks = []
         for event in page:
+            if event.type == "space_created":
+                made.add(event.space_id)
             if follower.wants(space_id=event.space_id, run_id=event.run_id):
                 await self._learn([follower], event.space_id)
                 if follower.leaves(event) or follower.may_see(event.audience, event.space_id, event.agent_id):
                     chunks.append(frame(self.incarnation, event))
+                if event.type in CHANGES_READERS and event.space_id not in made and follower.lost(event.space_id):
+                    made.add(event.space_id)
+                    chunks.append(reset_frame(self._store.clock.now()))
         return b"".join(chunks)
 
 

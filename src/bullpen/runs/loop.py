@@ -49,15 +49,18 @@ class World:
     settings: Settings
     owner: str
     teaching: dict[str, str]
-    # Runs that are waiting for a model or a tool just now, and may be interrupted there.
+    # Runs that are driven here; those of them that wait for a model just now; those whose row is to be looked at again.
+    driven: set[str] = field(default_factory=set)
     interruptible: dict[str, asyncio.Task[object]] = field(default_factory=dict)
     interrupted: set[str] = field(default_factory=set)
 
     def interrupt(self, run_id: str) -> None:
-        task = self.interruptible.get(run_id)
-        if task is not None:
+        """Somebody asked for the run to be cancelled: end its wait, or see to it that the next one does not begin."""
+        if run_id in self.driven:
             self.interrupted.add(run_id)
-            task.cancel()
+            task = self.interruptible.get(run_id)
+            if task is not None:
+                task.cancel()
 
 
 @dataclass(slots=True)
@@ -106,6 +109,16 @@ async def _next(tx: Transaction, world: World, lease: Lease) -> tuple[Run, list[
 
 
 async def _drive_run(drive: Drive) -> None:
+    world, id = drive.world, drive.run.id
+    world.driven.add(id)
+    try:
+        await _go_through(drive)
+    finally:
+        world.driven.discard(id)
+        world.interrupted.discard(id)
+
+
+async def _go_through(drive: Drive) -> None:
     await _load(drive)
     drive.live.typing()
     while (one_pass := PASSES.get(drive.run.status)) is not None:
@@ -123,6 +136,8 @@ async def _load(drive: Drive) -> None:
     run = drive.run
 
     async def read(tx: Transaction) -> None:
+        # Again, now that `interrupt` knows of us: a request that came before would be noticed only after the model.
+        drive.run = replace(run, cancel_requested=await rows.is_cancel_requested(tx, run.id))
         drive.agent = await agent_rows.select_definition(tx, run.agent_id)
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
         drive.before = await _past(tx, run, drive.agent)
@@ -311,18 +326,21 @@ def _interruptible(drive: Drive) -> Iterator[None]:
     """While this lasts, a cancel request ends the wait at once. A server that stops cancels too, but unannounced."""
     task = asyncio.current_task()
     assert task is not None
-    waiting = drive.world.interruptible
-    waiting[drive.run.id] = task
+    id, world = drive.run.id, drive.world
+    if id in world.interrupted:
+        world.interrupted.discard(id)
+        raise _Interrupted
+    world.interruptible[id] = task
     try:
         yield
     except asyncio.CancelledError:
-        if drive.run.id not in drive.world.interrupted:
+        if id not in world.interrupted:
             raise
-        drive.world.interrupted.discard(drive.run.id)
+        world.interrupted.discard(id)
         task.uncancel()
         raise _Interrupted from None
     finally:
-        waiting.pop(drive.run.id, None)
+        world.interruptible.pop(id, None)
 
 
 async def give_up(world: World, thread_id: str, error: Exception) -> None:

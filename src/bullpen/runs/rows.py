@@ -54,17 +54,17 @@ _REQUEST_CANCEL_OF = Statement(
     .returning(runs.c.id)
 )
 _SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
+_IS_CANCEL_REQUESTED = Statement(select(runs.c.cancel_requested).where(runs.c.id == bindparam("id")))
 _SELECT_UNDER_WAY = Statement(
     select(*_COLUMNS).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
 )
-_EVERY = "*"
 _SELECT_PAGE = Statement(
     select(*_COLUMNS)
     .where(
         runs.c.id < bindparam("before"),
-        or_(bindparam("agent_id", type_=Text) == _EVERY, runs.c.agent_id == bindparam("agent_id")),
-        or_(bindparam("space_id", type_=Text) == _EVERY, runs.c.space_id == bindparam("space_id")),
-        or_(bindparam("status", type_=Text) == _EVERY, runs.c.status == bindparam("status")),
+        or_(bindparam("agent_id", type_=Text).is_(None), runs.c.agent_id == bindparam("agent_id", type_=Text)),
+        or_(bindparam("space_id", type_=Text).is_(None), runs.c.space_id == bindparam("space_id", type_=Text)),
+        or_(bindparam("status", type_=Text).is_(None), runs.c.status == bindparam("status", type_=Text)),
     )
     .order_by(runs.c.id.desc())
     .limit(bindparam("limit"))
@@ -189,6 +189,11 @@ async def request_cancel_of(tx: Transaction, agent_id: str) -> list[str]:
     return [row[0] for row in await tx.all(_REQUEST_CANCEL_OF, agent_id_=agent_id)]
 
 
+async def is_cancel_requested(tx: Transaction, id: str) -> bool:
+    row = await tx.one(_IS_CANCEL_REQUESTED, id=id)
+    return row is not None and bool(row[0])
+
+
 async def select_run(tx: Transaction, id: str) -> Run | None:
     row = await tx.one(_SELECT, id=id)
     return None if row is None else _run(row)
@@ -205,9 +210,9 @@ async def select_runs(
     found = await tx.all(
         _SELECT_PAGE,
         before=before,
-        agent_id=agent_id or _EVERY,
-        space_id=space_id or _EVERY,
-        status=status or _EVERY,
+        agent_id=agent_id,
+        space_id=space_id,
+        status=status,
         limit=limit,
     )
     return [_run(row) for row in found]

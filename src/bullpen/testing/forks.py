@@ -115,7 +115,9 @@ class Forks:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, JOB_BYTES)
         with theirs:
             command = [sys.executable, "-m", self._module, str(theirs.fileno())]
-            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(  # noqa: S603  ourselves
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+            )
         return self
 
     def __exit__(

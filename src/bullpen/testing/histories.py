@@ -87,3 +87,25 @@ def _write(path: Path, lines: Iterable[dict[str, Any]]) -> None:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines() if line]
+
+
+# ── effects outside the database ────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something a tool did to the world outside: the class of the tool, the call, and the idempotency key it used."""
+
+    kind: str
+    call_id: str
+    key: str
+
+
+def append_effect(path: Path, effect: Effect) -> None:
+    """One line, in one write: a process that dies right after it has left it behind whole."""
+    with path.open("a") as file:
+        file.write(json.dumps({"kind": effect.kind, "callId": effect.call_id, "key": effect.key}) + "\n")
+
+
+def read_effects(path: Path) -> list[Effect]:
+    return [Effect(line["kind"], line["callId"], line["key"]) for line in _read(path)] if path.exists() else []

@@ -14,7 +14,8 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,7 +24,7 @@ import orjson
 from bullpen.access.rules import parsed
 from bullpen.events.types import Place
 from bullpen.testing import snapshot, telling
-from bullpen.testing.histories import Follower, Send, read_follower, read_sends
+from bullpen.testing.histories import Effect, Follower, Send, read_effects, read_follower, read_sends
 from bullpen.testing.snapshot import Row, Snapshot, grouped
 
 # An item that is due is taken at the latest by the next sweep; V8 allows a minute.
@@ -40,7 +41,7 @@ class Seen:
     chain_depth: int = 3
     sends: Sequence[Send] = ()
     followers: Sequence[Follower] = ()
-    effects: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    effects: Sequence[Effect] = ()
     canaries: Sequence[str] = ()
     other: Snapshot | None = None  # of another database, in which the same happened
 
@@ -97,7 +98,7 @@ def followers_see_each_event_once(seen: Seen) -> Iterator[str]:
 
 def _follower_saw_all(rows: Snapshot, follower: Follower) -> Iterator[str]:
     places = [Place(xid, id) for xid, id in follower.places]
-    falling = [b for a, b in zip(places, places[1:], strict=False) if b <= a]
+    falling = [b for a, b in pairwise(places) if b <= a]
     if falling:
         yield f"{follower.name}: ids do not rise at {falling[0]}"
     if not places:
@@ -127,13 +128,13 @@ def one_run_at_a_time(seen: Seen) -> Iterator[str]:
         tokens = [entry["token"] for run in runs for entry in rows.journals.get(run["id"], [])]
         if tokens != sorted(tokens):
             yield f"thread {thread_id} was written by a driver that had lost it: tokens {_falls(tokens)}"
-        for earlier, later in zip(runs, runs[1:], strict=False):
+        for earlier, later in pairwise(runs):
             if earlier["finished_at"] is None:
                 yield f"run {later['id']} began before {earlier['id']} was over"
 
 
 def _falls(tokens: Sequence[int]) -> str:
-    at = next(n for n, (a, b) in enumerate(zip(tokens, tokens[1:], strict=False)) if b < a)
+    at = next(n for n, (a, b) in enumerate(pairwise(tokens)) if b < a)
     return f"…{tokens[max(0, at - 2) : at + 3]}…"
 
 
@@ -243,6 +244,14 @@ def rights_only_shrink(seen: Seen) -> Iterator[str]:
 # ── leases, files, secrets, stores ──────────────────────────────────────────────────────────────────────
 
 
+def nothing_hangs(seen: Seen) -> Iterator[str]:
+    """A card that is still being worked on belongs to a run that is still under way."""
+    for message in seen.rows.messages:
+        run = seen.rows.run.get(message["run_id"] or "")
+        if message["status"] == "streaming" and (run is None or run["finished_at"] is not None):
+            yield f"message {message['id']} is streaming, and its run is over"
+
+
 def nothing_runs_without_a_lease(seen: Seen) -> Iterator[str]:
     rows = seen.rows
     lease = {row["thread_id"]: row for row in rows["leases"]}
@@ -260,10 +269,16 @@ def nothing_runs_without_a_lease(seen: Seen) -> Iterator[str]:
 
 
 def effects_fit_their_class(seen: Seen) -> Iterator[str]:
-    """Outside effects, as a test's tools wrote them down: at most one of a `once` tool, one key of the repeatable."""
-    for line, count in Counter(tuple(pair) for pair in seen.effects.get("once", ())).items():
-        if count > 1:
-            yield f"the once-effect {line} happened {count} times"
+    """Outside effects, as a test's tools wrote them down."""
+    calls = {entry["call_id"]: entry for entry in seen.rows["run_messages"] if entry["type"] == "tool_call_message"}
+    for call_id, effects in grouped([asdict(effect) for effect in seen.effects], "call_id").items():
+        kind = effects[0]["kind"]
+        if kind == "once" and len(effects) > 1:
+            yield f"{call_id} must happen once and happened {len(effects)} times"
+        if len({effect["key"] for effect in effects}) > 1:
+            yield f"{call_id} was repeated with another key"
+        if call_id not in calls:
+            yield f"{call_id} happened, but nobody asked for it"
 
 
 def the_files_are_sound(seen: Seen) -> Iterator[str]:
@@ -374,7 +389,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "V3": [numbers_have_no_hole],
     "V4": [followers_see_each_event_once],
     "V5": [one_run_at_a_time],
-    "V6": [journals_are_whole, a_call_ends_before_the_next_begins],
+    "V6": [journals_are_whole, a_call_ends_before_the_next_begins, nothing_hangs],
     "V8": [items_are_taken_once],
     "V10": [effects_fit_their_class],
     "V11": [limits_hold],
@@ -413,6 +428,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--followers", type=Path, nargs="+", default=[], metavar="FILE", help="histories of followers (V4)"
     )
+    parser.add_argument("--effects", type=Path, metavar="FILE", help="what tools did outside (V10)")
     parser.add_argument("--canary", nargs="+", default=[], metavar="TEXT", help="must stand nowhere (V16)")
     parser.add_argument("--same-as", metavar="DATABASE_URL", help="another database that tells the same (V18)")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
@@ -427,6 +443,7 @@ async def _look(args: argparse.Namespace) -> Seen:
         chain_depth=args.chain_depth,
         sends=[send for path in args.clients for send in read_sends(path)],
         followers=[read_follower(path) for path in args.followers],
+        effects=[] if args.effects is None else read_effects(args.effects),
         canaries=args.canary,
         other=None if args.same_as is None else await snapshot.read(args.same_as),
     )

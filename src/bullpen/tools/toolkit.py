@@ -22,21 +22,28 @@ Handler: TypeAlias = Callable[[ToolCall, str | None], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class Toolkit:
-    definitions: list[ToolSpec]
-    handlers: Mapping[str, Handler]
-    unknown: Handler
+    tools: Mapping[str, Tool]
+    run: RunView
+    store: Store
+    journal: Journal
+
+    @property
+    def definitions(self) -> list[ToolSpec]:
+        return [tool.spec for tool in self.tools.values()]
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        return {name: self._handler(tool) for name, tool in self.tools.items()}
+
+    def _handler(self, tool: Tool | None) -> Handler:
+        return partial(execute, tool=tool, run=self.run, store=self.store, journal=self.journal)
 
     async def dispatch(self, call: ToolCall, space_id: str | None) -> ToolResult:
-        return await self.handlers.get(call.tool, self.unknown)(call, space_id)
+        return await self._handler(self.tools.get(call.tool))(call, space_id)
 
 
 def get_toolkit(agent: Agent, run: RunView, *, registry: Registry, store: Store, journal: Journal) -> Toolkit:
-    tools = registry.listed(agent.tools)
-
-    def handler(tool: Tool | None) -> Handler:
-        return partial(execute, tool=tool, run=run, store=store, journal=journal)
-
-    return Toolkit([tool.spec for tool in tools], {tool.name: handler(tool) for tool in tools}, handler(None))
+    return Toolkit({tool.name: tool for tool in registry.listed(agent.tools)}, run, store, journal)
 
 
 def content(result: ToolResult) -> dict[str, Any]:

@@ -35,10 +35,10 @@ class Tool:
     act: Act | None = "acted"
     visible: bool = False
     timeout_ms: int = DEFAULT_TIMEOUT_MS
+    spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
-    @property
-    def spec(self) -> ToolSpec:
-        return ToolSpec(self.name, self.description, self.input_schema)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spec", ToolSpec(self.name, self.description, self.input_schema))
 
 
 @dataclass(frozen=True, slots=True)

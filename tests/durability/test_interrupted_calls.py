@@ -1,0 +1,126 @@
+"""What becomes of work that a kill interrupts in the middle: a thought, a tool's effect, a budget half used.
+
+The tools kill their own process right after their effect, which is the one moment that no transaction can cover.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from bullpen.testing.forks import Forks
+from tests.databases import Database
+from tests.durability.worlds import Worlds
+
+BOUND = 60
+
+Found = dict[str, Any]
+
+
+def live(forks: Forks, world: Database, agent: str, die_after: int | None = None) -> Found | None:
+    """One life of an office in which the agent works. None: it was killed."""
+    told = forks.run("act", seconds=BOUND, url=world.url, data=str(world.data), agent=agent, die_after=die_after)
+    return told[-1] if told and "told" in told[-1] else None
+
+
+def die_and_go_on(forks: Forks, world: Database, agent: str) -> Found:
+    assert live(forks, world, agent) is None, "it was to die in its tool"
+    found = live(forks, world, agent)
+    assert found is not None
+    assert found["violations"] == []
+    return found
+
+
+def results(found: Found, agent: str) -> list[tuple[str, Any]]:
+    """What the agent's calls came to: tool and result, in order."""
+    journal = found["told"]["runs"][f"{agent}@{agent}-room/1"]["journal"]
+    return [(entry["tool_name"], entry["result"]) for entry in journal if entry["type"] == "tool_return_message"]
+
+
+def said(found: Found, agent: str) -> list[str]:
+    return [message["text"] for message in found["told"]["spaces"][f"{agent}-room"] if message["author_id"] == agent]
+
+
+@pytest.mark.proves("P6", "V10")
+def test_an_effect_that_must_happen_once_is_not_repeated_and_its_outcome_is_unknown(
+    worlds: Worlds, forks: Forks
+) -> None:
+    found = die_and_go_on(forks, worlds.new(), "pay")
+    assert found["effects"] == ["once"]
+    tool, result = results(found, "pay")[0]
+    assert tool == "pay"
+    assert '"outcome":"unknown"' in result
+    assert said(found, "pay") == ["went on: "]
+
+
+@pytest.mark.proves("P6", "V10")
+@pytest.mark.parametrize("agent, kind", [("put", "idempotent"), ("look", "pure")])
+def test_a_repeatable_effect_is_repeated_under_the_same_key(
+    worlds: Worlds, forks: Forks, agent: str, kind: str
+) -> None:
+    found = die_and_go_on(forks, worlds.new(), agent)
+    assert found["effects"] == [kind, kind]
+    assert said(found, agent) == [f"went on: {kind}"]
+
+
+@pytest.mark.proves("P2", "P6")
+@pytest.mark.parametrize("agent, status", [("pay-in-public", "error"), ("put-in-public", "complete")])
+def test_the_card_of_an_interrupted_call_is_shown_once_and_settled(
+    worlds: Worlds, forks: Forks, agent: str, status: str
+) -> None:
+    found = die_and_go_on(forks, worlds.new(), agent)
+    cards = [message for message in found["told"]["spaces"][f"{agent}-room"] if message["type"] == "tool"]
+    assert [card["status"] for card in cards] == [status]
+    told = [event["type"] for _, event in found["told"]["events"][f"{agent}@{agent}-room/1"]]
+    assert told.count("tool.started") == 2, "one for the interrupted call, one for the message after it"
+
+
+@pytest.mark.proves("L2", "V11")
+def test_a_crash_after_three_messages_leaves_two(worlds: Worlds, forks: Forks) -> None:
+    found = die_and_go_on(forks, worlds.new(), "chatty")
+    assert said(found, "chatty") == [f"message {n}" for n in range(1, 6)]
+    tool, refusal = results(found, "chatty")[-1]
+    assert tool == "send_message"
+    assert "5 of 5" in refusal
+
+
+@pytest.mark.proves("P2", "P6", "V10")
+def test_a_crash_after_any_commit_around_an_outside_effect_repeats_only_what_may_be_repeated(
+    worlds: Worlds, forks: Forks
+) -> None:
+    calm = live(forks, worlds.new(), "busy")
+    assert calm is not None
+    assert calm["effects"] == ["once", "idempotent", "pure", "once", "idempotent"]
+
+    def killed(commit: int) -> list[str]:
+        world = worlds.new()
+        found = live(forks, world, "busy", die_after=commit) or live(forks, world, "busy")
+        assert found is not None
+        worlds.end(world)
+        wrong = [*found["violations"]]
+        if found["effects"].count("once") > 2 or said(found, "busy") != said(calm, "busy"):
+            wrong.append(f"{found['effects']} {said(found, 'busy')}")
+        return [f"killed after commit {commit}: {line}" for line in wrong]
+
+    with ThreadPoolExecutor(4) as pool:
+        wrong = [line for lines in pool.map(killed, range(1, calm["commits"] + 1)) for line in lines]
+    assert wrong == []
+
+
+@pytest.mark.proves("P12")
+def test_a_thought_that_is_cut_off_is_thought_again_and_nothing_was_done_by_it(worlds: Worlds, forks: Forks) -> None:
+    world = worlds.new()
+    child = forks.start("act", url=world.url, data=str(world.data), agent="thinker")
+    # The post is acknowledged; the script thinks for half a second before it says anything.
+    assert child.next_report(BOUND) == {"asked": "thinker"}
+    child.kill()
+    assert not (world.data / "effects").exists(), "killed too late"
+    found = live(forks, world, "thinker")
+    assert found is not None
+    assert found["violations"] == []
+    assert found["effects"] == ["idempotent"]
+    assert said(found, "thinker") == ["I thought."]
+    run = found["told"]["runs"]["thinker@thinker-room/1"]
+    assert [entry["type"] for entry in run["journal"]].count("assistant_message") == 2

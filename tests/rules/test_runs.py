@@ -1,0 +1,154 @@
+"""Statuses and legal moves, limits, and what a run amounted to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+
+from bullpen.errors import Broken
+from bullpen.runs import rules
+from bullpen.runs.loop import PASSES
+from bullpen.runs.types import Run
+from bullpen.wire import Limits
+from bullpen.wire.nouns import Outcome, RunStatus, StopReason
+
+RUN = Run(
+    id="run_1",
+    thread_id="thr_1",
+    agent_id="ada",
+    space_id="general",
+    status="thinking",
+    outcome=None,
+    stop_reason=None,
+    silence_reason=None,
+    error=None,
+    cause_kind="person",
+    cause_id="psn_1",
+    grants="",
+    trigger={},
+    payload={},
+    chain_id="chn_1",
+    depth=0,
+    addressed=True,
+    corrected=False,
+    cancel_requested=False,
+    ordinal=1,
+    step=0,
+    position=0,
+    message_ids=(),
+    acts=frozenset(),
+    active_ms=0,
+    window_seq=0,
+    prompt_hash=None,
+    summary=None,
+    input_tokens=0,
+    output_tokens=0,
+    cached_tokens=0,
+    cost=0.0,
+    started_at="2026-11-15T10:00:00.000000Z",
+    finished_at=None,
+)
+
+
+def run(**changes: Any) -> Run:
+    return replace(RUN, **changes)
+
+
+def test_every_status_has_its_moves_and_those_that_end_have_none() -> None:
+    assert set(rules.MOVES) == set(get_args(RunStatus))
+    assert rules.agrees_with_the_wire()
+    assert {status for status, moves in rules.MOVES.items() if not moves} == {"completed", "failed", "cancelled"}
+    assert {to for moves in rules.MOVES.values() for to in moves} <= set(rules.MOVES)
+    assert sorted(rules.FINISHED) == ["cancelled", "completed", "failed"]
+    # What is not over can be cancelled, and what the loop drives can end.
+    assert all("cancelled" in moves for status, moves in rules.MOVES.items() if status not in rules.FINISHED)
+    assert all(rules.MOVES[status] >= rules.FINISHED for status in PASSES)
+
+
+@pytest.mark.parametrize("before", get_args(RunStatus))
+@pytest.mark.parametrize("after", get_args(RunStatus))
+def test_a_move_is_made_only_if_it_is_legal(before: RunStatus, after: RunStatus) -> None:
+    if after in rules.MOVES[before]:
+        assert rules.move(run(status=before), after) == after
+    else:
+        with pytest.raises(Broken, match=f"cannot go from {before} to {after}"):
+            rules.move(run(status=before), after)
+
+
+def test_every_reason_to_stop_has_a_status_that_is_an_end() -> None:
+    assert {reason: rules.status_of(reason) for reason in get_args(StopReason)} == {
+        "done": "completed",
+        "skipped": "completed",
+        "max_steps": "completed",
+        "max_seconds": "completed",
+        "max_cost": "completed",
+        "cancelled": "cancelled",
+        "model_unavailable": "failed",
+        "model_refused": "failed",
+        "agent_deleted": "cancelled",
+        "broken": "failed",
+    }
+
+
+@pytest.mark.parametrize(
+    "changes, limits, spent, reason",
+    [
+        ({}, {}, 0.0, None),
+        ({"step": 19}, {}, 0.0, None),
+        ({"step": 20}, {}, 0.0, "max_steps"),
+        ({"step": 1}, {"max_steps": 1}, 0.0, "max_steps"),
+        ({"active_ms": 599_999}, {}, 0.0, None),
+        ({"active_ms": 600_000}, {}, 0.0, "max_seconds"),
+        ({"active_ms": 500}, {"max_seconds": 0.5}, 0.0, "max_seconds"),
+        ({"step": 20, "active_ms": 600_000}, {}, 9.0, "max_steps"),
+        ({}, {"max_cost_per_day": 1.0}, 0.99, None),
+        ({}, {"max_cost_per_day": 1.0}, 1.0, "max_cost"),
+        ({}, {"max_cost_per_day": 0.0}, 0.0, "max_cost"),
+        ({}, {}, 1000.0, None),
+    ],
+)
+def test_a_limit_is_reached_when_what_was_used_is_all_there_was(
+    changes: dict[str, Any], limits: dict[str, Any], spent: float, reason: StopReason | None
+) -> None:
+    assert rules.limit_reached(run(**changes), Limits(**limits), spent) == reason
+
+
+@pytest.mark.parametrize(
+    "acts, unsent, expected",
+    [
+        (set(), False, "silent"),
+        (set(), True, "unsent_text"),
+        ({"silence"}, False, "silent"),
+        ({"acted"}, True, "acted"),
+        ({"acted", "silence", "ended"}, False, "acted"),
+        ({"reacted", "acted"}, False, "reacted"),
+        ({"spoke", "reacted", "acted", "silence"}, True, "spoke"),
+        ({"delivered"}, True, "unsent_text"),
+    ],
+)
+def test_the_outcome_is_the_first_that_holds(acts: set[str], unsent: bool, expected: Outcome) -> None:
+    assert rules.outcome(frozenset(acts), unsent_text=unsent) == expected
+
+
+@pytest.mark.parametrize(
+    "text, acts, addressed, corrected, unsent, corrects",
+    [
+        ("words", set(), True, False, True, True),
+        ("words", set(), True, True, True, False),
+        ("words", set(), False, False, True, False),
+        ("words", {"acted"}, True, False, True, True),
+        ("words", {"spoke"}, True, False, False, False),
+        ("words", {"reacted"}, True, False, False, False),
+        ("words", {"silence"}, True, False, False, False),
+        ("", set(), True, False, False, False),
+        (" \n\t", set(), True, False, False, False),
+    ],
+)
+def test_words_are_unsent_when_nothing_was_said_and_corrected_once_when_it_was_asked_for(
+    text: str, acts: set[str], addressed: bool, corrected: bool, unsent: bool, corrects: bool
+) -> None:
+    it = run(acts=frozenset(acts), addressed=addressed, corrected=corrected)
+    assert rules.is_unsent(it, text) is unsent
+    assert rules.needs_correction(it, text) is corrects

@@ -1,0 +1,93 @@
+"""The window of a space, the lines of a journal, the summary of a run: what the model sees, from rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bullpen.llm.types import AssistantTurn, CallWish, ToolTurn, UserTurn
+from bullpen.runs import transcript
+from bullpen.runs.transcript import WINDOW, window_start
+from bullpen.runs.types import Entry
+from tests.rules.test_runs import RUN
+
+
+@pytest.mark.parametrize(
+    "last, shown", [(0, 0), (1, 1), (19, 19), (20, 20), (21, 21), (39, 39), (40, 20), (59, 39), (60, 20), (1000, 20)]
+)
+def test_the_window_holds_all_there_is_and_then_between_one_and_two_sizes(last: int, shown: int) -> None:
+    assert last - window_start(last) == shown
+
+
+@given(st.integers(0, 10**9), st.integers(1, 100))
+def test_the_window_is_never_small_never_large_and_never_goes_back(last: int, size: int) -> None:
+    start = window_start(last, size)
+    assert 0 <= start <= last
+    assert last - start < 2 * size
+    assert last - start >= min(last, size)
+    assert window_start(last + 1, size) in (start, start + size)
+
+
+@given(st.integers(0, 10**6))
+def test_its_beginning_moves_once_in_as_many_messages_as_it_is_long(last: int) -> None:
+    starts = [window_start(n) for n in range(last, last + WINDOW)]
+    assert len(set(starts)) <= 2
+
+
+def entry(position: int, type: str, **more: object) -> Entry:
+    return Entry(f"rmg_{position}", "run_1", position, 1, type, "2026", **more)  # type: ignore[arg-type]
+
+
+def test_a_journal_becomes_turns_with_calls_beside_the_words_they_came_with() -> None:
+    entries = [
+        entry(0, "user_message", content="New for you"),
+        entry(1, "assistant_message", content="Hm."),
+        entry(2, "tool_call_message", call_id="call_1", tool_name="a", args='{"x":1}'),
+        entry(3, "tool_call_message", call_id="call_2", tool_name="b", args="oops"),
+        entry(4, "tool_return_message", call_id="call_1", tool_name="a", result='{"y":2}', is_error=0),
+        entry(5, "tool_return_message", call_id="call_2", tool_name="b", result='{"error":"no"}', is_error=1),
+        entry(6, "assistant_message", content="So."),
+        entry(7, "user_message", content="Nobody heard that."),
+        entry(8, "assistant_message", content=""),
+    ]
+    assert transcript.journal(entries) == [
+        UserTurn("New for you"),
+        AssistantTurn("Hm.", (CallWish("call_1", "a", '{"x":1}'), CallWish("call_2", "b", "oops"))),
+        ToolTurn("call_1", "a", [{"type": "text", "text": '{"y":2}'}], False),
+        ToolTurn("call_2", "b", [{"type": "text", "text": '{"error":"no"}'}], True),
+        AssistantTurn("So."),
+        UserTurn("Nobody heard that."),
+        AssistantTurn(""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "outcome, expected",
+    [
+        ("spoke", "2026-11-15T10:00Z you spoke: look, send ×2"),
+        ("acted", "2026-11-15T10:00Z you acted: look, send ×2"),
+        ("silent", None),
+        ("unsent_text", None),
+        (None, None),
+    ],
+)
+def test_a_run_is_told_in_one_line_and_silence_in_none(outcome: str | None, expected: str | None) -> None:
+    calls = [entry(n, "tool_call_message", tool_name=name) for n, name in enumerate(["look", "send", "send"])]
+    assert transcript.summary(replace(RUN, outcome=outcome), calls) == expected  # type: ignore[arg-type]
+
+
+def test_the_window_quotes_people_marks_tools_and_notes_and_skips_what_was_deleted() -> None:
+    rows = [
+        (1, "msg_1", "psn_1", "person", "text", "hello", None),
+        (2, "msg_2", "psn_1", "person", "text", "", "2026"),
+        (3, "msg_3", "ada", "agent", "tool", "chart", None),
+        (4, "msg_4", "system", "system", "system", "stop", None),
+        (5, "msg_5", "gone", "agent", "text", "bye", None),
+    ]
+    assert transcript.history(rows, {"psn_1": "Olga", "ada": "Ada"}, "general") == (
+        "The latest messages in general, oldest first:\n"
+        "[msg_1] Olga: hello\n[msg_3] Ada: [tool] chart\n[msg_4] note: stop\n[msg_5] gone: bye"
+    )
