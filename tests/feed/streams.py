@@ -49,7 +49,7 @@ def parse(block: bytes) -> Frame:
 class Stream:
     """One follower. `frames` grows as the server sends."""
 
-    def __init__(self, opened: Office, token: str | None, last_id: str | None = None, **params: str) -> None:
+    def __init__(self, opened: Office, token: str | None, last_id: str | None, params: dict[str, str]) -> None:
         self._opened = opened
         self._scope = _scope(token, last_id, params)
         self._rest = b""
@@ -195,10 +195,18 @@ def _scope(token: str | None, last_id: str | None, params: dict[str, str]) -> di
 
 @asynccontextmanager
 async def following(
-    office: Driver, caller: Api | None = None, *, last_id: str | None = None, **params: str
+    office: Driver,
+    caller: Api | None = None,
+    *,
+    last_id: str | None = None,
+    after: str | None = None,
+    space_id: str | None = None,
+    run_id: str | None = None,
 ) -> AsyncIterator[Stream]:
     """The stream as this caller (the owner, if nobody is named) sees it, from its headers on."""
-    stream = Stream(office.office, (caller or office).token, last_id, **params)
+    asked = {"after": after, "spaceId": space_id, "runId": run_id}
+    params = {name: value for name, value in asked.items() if value is not None}
+    stream = Stream(office.office, (caller or office).token, last_id, params)
     await stream.open()
     try:
         yield stream

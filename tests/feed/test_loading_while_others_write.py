@@ -1,4 +1,4 @@
-"""A client opens its stream, then fetches, while everybody goes on writing. What it knows in the end is what is there."""
+"""A client opens its stream, then fetches, while everybody goes on writing. In the end it knows what is there."""
 
 from __future__ import annotations
 

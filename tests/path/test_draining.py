@@ -63,6 +63,30 @@ async def test_causes_with_other_grants_get_runs_of_their_own(office: Driver) ->
     assert taken == [["wait"], ["owner 1", "owner 2"], ["peter", "quinn"], ["bo"], ["owner 3"]]
 
 
+@pytest.mark.proves("P10")
+async def test_what_an_agent_says_for_an_owner_has_no_more_rights_than_an_agent(office: Driver) -> None:
+    ada = await puppet(office, "ada", steps=SILENT, held=True)
+    await office.agent("bo", [turn("go", say("from bo", spaceId="general"))])
+    await office.space("general", ["ada", "bo"], wake={"people": "mention", "agents": "all"})
+    await office.space("aside", ["bo"], wake={"people": "all"})
+    await office.post("general", "@ada wait")
+    await ada.asked(1)
+    await office.post("general", "@ada before")
+    await office.post("aside", "go")
+    await office.run_finished("bo")
+    await office.post("general", "@ada after")
+    ada.release()
+    await office.run_finished("ada", nth=4)
+    # Bo spoke because the owner asked it to; still, what Bo said is not drained together with what the owner said.
+    runs = await office.runs(agentId="ada")
+    assert [(run["trigger"]["items"], run["trigger"]["authorId"]) for run in runs] == [
+        (1, office.owner_id),
+        (1, office.owner_id),
+        (1, "bo"),
+        (1, office.owner_id),
+    ]
+
+
 @pytest.mark.proves("P3")
 async def test_a_thread_does_one_run_at_a_time_and_threads_do_not_wait_for_each_other(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("heard")], held=True)

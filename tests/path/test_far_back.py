@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from bullpen.api.messages import author_of
-from bullpen.spaces import actions as spaces
-from bullpen.storage import Transaction
 from tests.driver import Driver
 from tests.path.puppets import puppet, window
 from tests.path.scripts import Json, call, step, turn
-
-
-async def talk(office: Driver, space: str, texts: list[str]) -> None:
-    """Say all this, in one transaction."""
-    owner = await office.office.local_owner()
-
-    async def body(tx: Transaction) -> None:
-        room = await spaces.writable_room(tx, owner, space)
-        for text in texts:
-            await spaces.post(tx, room, author_of(owner), text)
-
-    await office.office.store.transact(body)
+from tests.path.talk import talk
 
 
 def say_first(what: str) -> Json:
@@ -39,7 +25,7 @@ async def test_a_fact_500_messages_back_is_found_by_reading_searching_and_rememb
     await office.post("general", "remember, Ada: the safe word is heron")
     await office.run_finished("ada")
     await talk(office, "general", ["the vault code is 7319"])
-    await talk(office, "general", [f"small talk, part {n}" for n in range(500)])
+    await talk(office, "general", (f"small talk, part {n}" for n in range(500)))
     for nth, (how, fact) in enumerate(
         (
             ("by query", "the vault code is 7319"),

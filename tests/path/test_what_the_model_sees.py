@@ -11,14 +11,13 @@ from bullpen.llm.types import AssistantTurn, ToolTurn, Transcript, UserTurn
 from tests.driver import Driver
 from tests.path.puppets import Puppet, own, puppet, told, window
 from tests.path.scripts import SILENT, call, raw, say, step, turn
+from tests.path.talk import talk
 
 
 async def woken_at(office: Driver, ada: Puppet, seq: int) -> Transcript:
     """What Ada sees first when message number `seq` of `general` wakes her."""
-    while (await office.get("/spaces/general"))["lastSeq"] < seq - 1:
-        last = (await office.get("/spaces/general"))["lastSeq"]
-        await office.post("general", f"number {last + 1}")
-    asked = len(ada.shown)
+    last, asked = (await office.get("/spaces/general"))["lastSeq"], len(ada.shown)
+    await talk(office, "general", (f"number {n}" for n in range(last + 1, seq)))
     await office.post("general", f"number {seq}, Ada!")
     return await ada.asked(asked + 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,3 +145,17 @@ def test_named_scripts_play_and_a_spec_is_built_once() -> None:
     assert wish.arguments == '{"text":"hi"}'
     assert models.resolve("script:echo") is models.resolve("script:echo")
     assert models.resolve({"provider": "script", "name": "silent"}) is not models.resolve("script:echo")
+
+
+def test_scripts_of_the_data_folder_play_and_nothing_outside_it_does(tmp_path: Path) -> None:
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (tmp_path / "secret.yaml").write_text("turns: []")
+    (scripts / "tea-time_2.yaml").write_text('turns: [{steps: [{text: "tea"}]}]')
+    (scripts / "bare.yaml").write_text('[{steps: [{text: "bare"}]}]')
+    models = Models(scripts)
+    transcript = Transcript("", [], TriggerView("message"))
+    assert asyncio.run(models.resolve("script:tea-time_2").ask(transcript, [])).text == "tea"
+    assert asyncio.run(models.resolve("script:bare").ask(transcript, [])).text == "bare"
+    with pytest.raises(Invalid, match=r"There is no script named '\.\./secret'"):
+        models.resolve("script:../secret")

@@ -15,6 +15,7 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.errors import NotFound
+from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
@@ -88,6 +89,7 @@ async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
     access.authorize(caller, "manage_agents")
 
     async def body(tx: Transaction) -> list[str]:
+        await in_turn(tx, id)
         await agents.delete(tx, id)
         await inbox_rows.delete_unclaimed(tx, id)
         await spaces.remove_everywhere(tx, id)

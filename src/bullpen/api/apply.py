@@ -17,6 +17,7 @@ from bullpen.agents import rows as agent_rows
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Office, Owner
 from bullpen.api.pages import answer
+from bullpen.events.actions import in_turn
 from bullpen.memory import rows as memory_rows
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
@@ -40,6 +41,9 @@ async def apply(request: ApplyProject, caller: Owner, office: Office) -> Respons
 
 async def apply_project(tx: Transaction, request: ApplyProject, caller: Principal) -> dict[str, list[Change]]:
     """All or nothing: one transaction."""
+    spaces_named = [id for space in request.spaces if (id := _id_of(space)) is not None]
+    members = [member for space in request.spaces for member in space.members]
+    await in_turn(tx, *(agent.id for agent in request.agents if agent.id is not None), *spaces_named, *members)
     return {
         "agents": [await _apply_agent(tx, agent) for agent in request.agents],
         "spaces": [await _apply_space(tx, space, caller) for space in request.spaces],
@@ -53,6 +57,7 @@ async def create_agent(tx: Transaction, request: CreateAgent) -> Any:
 
 
 async def update_agent(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
+    await in_turn(tx, id)
     before = await agents.get(tx, id)
     agent = await agents.update(tx, id, request)
     if agent.name != before.name:
@@ -82,8 +87,12 @@ async def _missing_blocks(tx: Transaction, agent_id: str, request: CreateAgent) 
     return bool(missing)
 
 
+def _id_of(request: CreateSpace) -> str | None:
+    return ids.dm(*request.members) if request.kind == "dm" and len(request.members) == 2 else request.id
+
+
 async def _apply_space(tx: Transaction, request: CreateSpace, caller: Principal) -> Change:
-    id = ids.dm(*request.members) if request.kind == "dm" and len(request.members) == 2 else request.id
+    id = _id_of(request)
     there = None if id is None else await space_rows.select_space(tx, id, caller.id)
     if there is None:
         return {"id": (await spaces.create(tx, request, caller)).id, "change": "created"}

@@ -45,6 +45,17 @@ class Recorder:
         await rows.insert_events(tx, self.rows)
 
 
+async def in_turn(tx: Transaction, *things: str) -> None:
+    """Change these one transaction after the other. Comes before anything is read or written.
+
+    Events are read in the order in which transactions got their numbers. Two that change the same row get theirs first
+    and wait for the row then, so the later number may well change it first; a follower would end up with the change
+    that lost (seen in 49 of 60 rounds of eight edits at once). Whoever waits here has no number yet.
+    """
+    if tx.store.shared:
+        await rows.take_turns(tx, sorted(things))
+
+
 def record(
     tx: Transaction,
     type: str,

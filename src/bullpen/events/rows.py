@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, insert, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, insert, or_, select, text
 
 from bullpen.events.types import Place, StoredEvent
 from bullpen.storage import Row, Statement, Transaction
@@ -63,6 +63,10 @@ _SELECT_HIDDEN = Statement(select(events.c.id).where(events.c.xid >= horizon()).
 _SELECT_META = Statement(select(meta.c.value).where(meta.c.key == bindparam("key")))
 _INSERT_META = Statement(insert(meta))
 
+_TAKE_TURNS = Statement(
+    text("SELECT pg_advisory_xact_lock(hashtextextended(key, 0)) FROM unnest(CAST(:keys AS text[])) AS key")
+)
+
 INCARNATION = "incarnation"
 # The newest event that retention removed: cursors before it cannot be continued.
 FORGOTTEN = "events_forgotten"
@@ -84,6 +88,11 @@ async def select_after(tx: Transaction, place: Place, limit: int) -> list[Stored
 async def select_between(tx: Transaction, place: Place, last: Place, limit: int) -> list[StoredEvent]:
     found = await tx.all(_SELECT_BETWEEN, xid=place.xid, id=place.id, last_xid=last.xid, last_id=last.id, limit=limit)
     return [_event(row) for row in found]
+
+
+async def take_turns(tx: Transaction, keys: list[str]) -> None:
+    """PostgreSQL only: SQLite has one writer, who is it already."""
+    await tx.all(_TAKE_TURNS, keys=keys)
 
 
 async def select_newest(tx: Transaction) -> Place:

@@ -14,7 +14,7 @@ from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
 from bullpen.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
-from bullpen.events.actions import record
+from bullpen.events.actions import in_turn, record
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Cause, Recipient
@@ -139,6 +139,7 @@ async def get(tx: Transaction, principal: Principal, id: str) -> Space:
 
 
 async def update(tx: Transaction, principal: Principal, id: str, request: UpdateSpace) -> Space:
+    await in_turn(tx, ids.canonical_space(id))
     space = await get(tx, principal, id)
     if not principal.is_owner:
         await writable_room(tx, principal, space.id)
@@ -165,6 +166,7 @@ def _shared(space: Space) -> Space:
 
 
 async def add_member(tx: Transaction, principal: Principal, space_id: str, member_id: str) -> Space:
+    await in_turn(tx, member_id)
     room = await visible_room(tx, principal, space_id)
     if room.kind == "dm":
         raise Conflict("A DM has exactly two members; create a channel or a group for more.")
@@ -204,6 +206,7 @@ async def ensure_member(tx: Transaction, space_id: str, member_id: str) -> bool:
 
 
 async def remove_member(tx: Transaction, principal: Principal, space_id: str, member_id: str) -> None:
+    await in_turn(tx, member_id)
     room = await visible_room(tx, principal, space_id)
     if room.kind == "dm":
         raise Conflict("Nobody can leave a DM.")
@@ -230,6 +233,7 @@ async def renamed(tx: Transaction, member_id: str) -> None:
 
 
 async def remove_everywhere(tx: Transaction, member_id: str) -> None:
+    """The caller has the member's turn, so that nobody adds it meanwhile."""
     for space_id, _, _ in await rows.select_spaces_of(tx, member_id, limit=100_000):
         await _remove(tx, space_id, member_id)
 
@@ -442,6 +446,7 @@ async def _own_message(tx: Transaction, principal: Principal, id: str) -> Messag
 
 async def edit(tx: Transaction, principal: Principal, id: str, text: str) -> Message:
     """Change one's own words. Nobody is woken by it."""
+    await in_turn(tx, id)
     await _own_message(tx, principal, id)
     await rows.update_text(tx, id, text)
     return await _tell_of(tx, "message_updated", id)
@@ -449,6 +454,7 @@ async def edit(tx: Transaction, principal: Principal, id: str, text: str) -> Mes
 
 async def delete(tx: Transaction, principal: Principal, id: str) -> Message:
     """Take one's own message back. Its place stays, empty."""
+    await in_turn(tx, id)
     await _own_message(tx, principal, id)
     await rows.delete_message(tx, id)
     return await _tell_of(tx, "message_deleted", id)
@@ -466,13 +472,15 @@ async def _tell_of(tx: Transaction, type: str, id: str) -> Message:
 
 async def react(tx: Transaction, message: Message, member_id: str, emoji: str, *, run_id: str | None = None) -> None:
     """The caller has checked membership. The same reaction twice is one."""
-    if message.deleted_at is not None:
+    await in_turn(tx, message.id)
+    if await rows.is_deleted(tx, message.id):
         raise Conflict("The message was deleted.")
     if await rows.insert_reaction(tx, message.id, member_id, emoji):
         _tell_reaction(tx, "reaction_added", message, member_id, emoji, run_id)
 
 
 async def unreact(tx: Transaction, message: Message, member_id: str, emoji: str) -> None:
+    await in_turn(tx, message.id)
     if not await rows.delete_reaction(tx, message.id, member_id, emoji):
         raise NotFound(f"You have not reacted with {emoji} to this message.")
     _tell_reaction(tx, "reaction_removed", message, member_id, emoji, None)

@@ -422,6 +422,7 @@ _DELETE_MESSAGE = Statement(
     .where(messages.c.id == bindparam("id_"))
     .values(text="", folded=None, metadata="{}", deleted_at=bindparam("now"))
 )
+_SELECT_DELETED = Statement(select(messages.c.deleted_at).where(messages.c.id == bindparam("id")))
 # The newest possible number, for "no bound above".
 NEWEST = 2**62
 
@@ -521,6 +522,11 @@ async def update_text(tx: Transaction, id: str, text: str) -> None:
 
 async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status: str) -> bool:
     return await tx.run(_UPDATE_CALL, id_=id, metadata_=orjson.dumps(metadata).decode(), status_=status) > 0
+
+
+async def is_deleted(tx: Transaction, id: str) -> bool:
+    row = await tx.one(_SELECT_DELETED, id=id)
+    return row is None or row[0] is not None
 
 
 async def delete_message(tx: Transaction, id: str) -> None:

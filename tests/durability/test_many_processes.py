@@ -1,0 +1,287 @@
+"""PostgreSQL is not one process: two servers and a worker on one database, with people and kills on all sides.
+
+Real `bullpen serve` and `bullpen worker`, each in a data folder of its own. Nothing here chooses who drives what: the
+lease says afterwards who did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bullpen.client import Bullpen, Event
+from bullpen.client.connection import Unreachable
+from bullpen.testing import invariants, snapshot
+from bullpen.testing.histories import Follower, Send, pair
+from bullpen.testing.snapshot import Snapshot
+from tests.cli.processes import Process
+from tests.databases import drop, postgres_database
+from tests.durability.story import say, script
+from tests.postgres import PostgresServer
+from tests.servers import LEASE_SECONDS, Server, Servers
+
+BOUND = 60
+LEASE = float(LEASE_SECONDS)
+CREW = [f"agent{n}" for n in range(6)]
+LONG = "A long sentence that takes its time to be written, word after word. " * 4
+
+
+class Company:
+    """Two servers and a worker."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
+        self.url = servers.database.url
+        self.one: Server = servers.serve()
+        self.two: Server = servers.serve()
+        self.worker: Process = servers.worker()
+
+    @property
+    def processes(self) -> dict[int, Process]:
+        return {p.process.pid: p for p in (self.one.process, self.two.process, self.worker)}
+
+    def server_other_than(self, pid: int) -> Server:
+        return self.two if self.one.pid == pid else self.one
+
+    def kill(self, pid: int) -> None:
+        """kill -9, and another of its kind in its place."""
+        if pid == self.worker.process.pid:
+            self.worker.stop(signal.SIGKILL)
+            self.worker = self._servers.worker()
+        else:
+            server = self.one if self.one.pid == pid else self.two
+            server.kill()
+            server.start()
+
+
+@pytest.fixture
+def company(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Company]:
+    database = postgres_database(postgres_server, tmp_path / "data")
+    servers = Servers(database)
+    try:
+        yield Company(servers)
+    finally:
+        servers.close()
+        drop(postgres_server, database)
+
+
+async def until(seen: Callable[[], Awaitable[Any]]) -> Any:
+    """Ask again and again until there is an answer; what it is."""
+    async with asyncio.timeout(BOUND):
+        while not (answer := await seen()):
+            await asyncio.sleep(0.02)
+    return answer
+
+
+async def hire(bp: Bullpen, delay_ms: int) -> None:
+    """A crew that thinks for a while, then says something long. Each has a room in which it hears everything."""
+    steps = [{"delayMs": delay_ms, "calls": [say("send_message", text=f"{LONG} {{{{trigger.text}}}}")]}]
+    agents = [{"id": name, "name": name, "model": script({"steps": steps})} for name in CREW]
+    rooms = [{"id": f"room-{name}", "members": [name], "wake": {"people": "all"}} for name in CREW]
+    await bp.apply(agents=agents, spaces=rooms)
+
+
+async def rest(company: Company) -> Snapshot:
+    """Until nobody has anything left to do; what the database then holds."""
+
+    async def look() -> Snapshot | None:
+        seen = await snapshot.read(company.url)
+        busy = any(t["state"] != "idle" for t in seen["threads"]) or any(
+            not i["claimed_by"] for i in seen["inbox_items"]
+        )
+        return None if busy else seen
+
+    found: Snapshot = await until(look)
+    return found
+
+
+async def driver_of(company: Company, agent: str) -> int:
+    """The process that drives the agent's thread now, waited for."""
+
+    async def look() -> int | None:
+        seen = await snapshot.read(company.url)
+        for lease in seen["leases"]:
+            if lease["owner"] and seen.thread[lease["thread_id"]]["agent_id"] == agent:
+                return int(lease["owner"].split(":")[1])
+        return None
+
+    pid: int = await until(look)
+    return pid
+
+
+@asynccontextmanager
+async def heard(bp: Bullpen) -> AsyncIterator[list[Event]]:
+    """Everything this server tells from now on."""
+    events: list[Event] = []
+
+    async def listen() -> None:
+        async for event in following:
+            events.append(event)  # noqa: PERF401  it never ends
+
+    async with bp.events() as following:
+        task = asyncio.create_task(listen())
+        try:
+            yield events
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def finished(events: list[Event], count: int) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        return sum(event.type == "run_finished" for event in events) >= count
+
+    return look
+
+
+def texts(seen: Snapshot) -> Counter[str]:
+    return Counter(message["text"] for message in seen.messages if message["author_kind"] == "agent")
+
+
+# ── following ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("P7", "M2")
+async def test_what_is_posted_to_one_server_is_followed_on_the_other_with_its_live_events(company: Company) -> None:
+    """Each run is driven by one process, so at least one of the two servers shows what another one does."""
+    async with company.one.client() as one, company.two.client() as two:
+        await hire(one, delay_ms=200)
+        async with heard(one) as here, heard(two) as there:
+            for name in CREW:
+                await one.spaces(f"room-{name}").send("hello")
+            await until(finished(here, len(CREW)))
+            await until(finished(there, len(CREW)))
+    for events in (here, there):
+        for name in CREW:
+            live = {event.type for event in events if event.agent_id == name and event.cursor is None}
+            assert {"agent_typing", "tool.streaming", "message_streaming", "agent_done"} <= live, name
+            streamed = [
+                event["text"] for event in events if event.type == "message_streaming" and event.agent_id == name
+            ]
+            assert all(f"{LONG} hello".startswith(text) for text in streamed)
+    stored = [[event.cursor for event in events if event.cursor] for events in (here, there)]
+    assert stored[0] == stored[1]
+    types = Counter(event.type for event in there if event.cursor)
+    assert types["message_created"] == 2 * len(CREW)
+    assert types["run_started"] == types["run_finished"] == len(CREW)
+
+
+# ── killing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("P1", "P2", "P3", "V1", "V4", "V15")
+async def test_whoever_is_killed_everything_is_finished_once(company: Company) -> None:
+    """Six kills of whoever happens to drive something, while people post to whichever server answers."""
+    said = [(name, f"{name} word {n}") for n in range(8) for name in CREW]
+    async with company.two.client() as bp:
+        await hire(bp, delay_ms=150)
+    start = (await snapshot.read(company.url)).events[-1]["place"]
+    posting = asyncio.create_task(post_all(company, said))
+    for _ in range(6):
+        pid = await driver_of(company, random.choice(CREW))
+        await asyncio.to_thread(company.kill, pid)
+    sends = await posting
+    seen = await rest(company)
+    async with company.one.client() as bp:
+        follower = await replayed(bp, seen, (start.xid, start.id))
+    found = invariants.Seen(seen, at_rest=True, sends=sends, followers=[follower])
+    assert invariants.violations(found) == []
+    answers = Counter(word for text in texts(seen).elements() for word in (text.removeprefix(LONG).strip(),))
+    heard_words = {text for _, text in said}
+    assert set(answers) <= heard_words
+    assert set(answers.values()) == {1}
+
+
+async def post_all(company: Company, said: list[tuple[str, str]]) -> list[Send]:
+    for number, (name, text) in enumerate(said):
+        await until(partial(posted, company, name, text, f"word-{number}"))
+    return [Send(f"word-{number}", "ok", f"room-{name}") for number, (name, _) in enumerate(said)]
+
+
+async def posted(company: Company, name: str, text: str, key: str) -> bool:
+    """One try, at either server. A lost answer is no answer: the same key again."""
+    server = random.choice([company.one, company.two])
+    try:
+        async with Bullpen(server.url, server.token, patience=0.2) as bp, asyncio.timeout(5):
+            await bp.spaces(f"room-{name}").send(text, client_message_id=key)
+    except (Unreachable, TimeoutError):
+        return False
+    return True
+
+
+async def replayed(bp: Bullpen, seen: Snapshot, after: tuple[int, int]) -> Follower:
+    """All events after a place, as a server tells them to somebody who comes back."""
+    incarnation = next(row["value"] for row in seen["meta"] if row["key"] == "incarnation")
+    last = seen.events[-1]["place"]
+    places: list[tuple[int, int]] = []
+    async with asyncio.timeout(BOUND):
+        async for event in bp.events(after=f"{incarnation}.{after[0]}.{after[1]}"):
+            if event.cursor is not None:
+                places.append(pair(event.cursor))
+                if places[-1] >= (last.xid, last.id):
+                    break
+    return Follower("replay", tuple(places), after)
+
+
+@pytest.mark.proves("P12")
+async def test_a_killed_drivers_work_is_taken_up_by_another(
+    company: Company, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Within a lease and a second; how long it took is printed, since a timed test would fail on a busy machine."""
+    async with company.one.client() as bp:
+        await hire(bp, delay_ms=1000)
+        await bp.spaces("room-agent0").send("go on without me")
+    pid = await driver_of(company, "agent0")
+    os.kill(pid, signal.SIGKILL)
+    killed_at = time.monotonic()
+
+    async def taken_up() -> bool:
+        seen = await snapshot.read(company.url)
+        return any(lease["owner"] and f":{pid}:" not in lease["owner"] for lease in seen["leases"])
+
+    await until(taken_up)
+    took = time.monotonic() - killed_at
+    with capsys.disabled():
+        print(f"\nresumed {took:.2f} s after kill -9, with a lease of {LEASE:.0f} s")
+    seen = await rest(company)
+    assert invariants.violations(invariants.Seen(seen, at_rest=True)) == []
+    assert texts(seen) == {f"{LONG} go on without me": 1}
+
+
+# ── sleeping ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("P3", "V5")
+async def test_a_driver_that_slept_through_its_lease_writes_nothing(company: Company) -> None:
+    async with company.one.client() as bp:
+        await hire(bp, delay_ms=700)
+        await bp.spaces("room-agent0").send("do not wait for me")
+    pid = await driver_of(company, "agent0")
+    sleeper = company.processes[pid]
+    sleeper.process.send_signal(signal.SIGSTOP)
+    before = await rest(company)
+    assert texts(before) == {f"{LONG} do not wait for me": 1}, "somebody else has finished it"
+    sleeper.process.send_signal(signal.SIGCONT)
+    # It wakes with its answer in its hands, and is told that the thread is not its own any more.
+    await asyncio.to_thread(sleeper.wait_for, "is driven by somebody else now")
+    after = await rest(company)
+    for table in ("messages", "runs", "run_messages", "inbox_items", "events", "threads", "spaces"):
+        assert after[table] == before[table], table
+    tokens = [entry["token"] for entry in after["run_messages"]]
+    assert len(set(tokens)) == 2, "begun by one driver, finished by another"
+    async with company.server_other_than(pid).client() as bp:
+        await bp.spaces("room-agent0").send("and on it goes")
+    last = await rest(company)
+    assert texts(last)[f"{LONG} and on it goes"] == 1
+    assert invariants.violations(invariants.Seen(last, at_rest=True)) == []
