@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
+from bullpen import ids
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import Limit, Page, answer
+from bullpen.events.actions import in_turn
 from bullpen.inbox.types import Cause
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
@@ -37,6 +39,7 @@ async def post_message(space_id: str, request: CreateMessage, caller: Caller, of
     settings = office.settings
 
     async def body(tx: Transaction) -> Draft:
+        await in_turn(tx, ids.canonical_space(space_id))  # so that events have the order of the messages' numbers
         room = await spaces.writable_room(tx, caller, space_id)
         return await spaces.post(
             tx,

@@ -17,7 +17,9 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
+from bullpen import ids
 from bullpen.errors import BadArguments, RequestError, ToolError
+from bullpen.events.actions import in_turn
 from bullpen.storage import Store, Transaction
 from bullpen.tools import cards, rules
 from bullpen.tools.schema import parse_arguments
@@ -72,6 +74,7 @@ async def execute(
 
 async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: BaseModel) -> ToolResult:
     async def body(tx: Transaction) -> ToolResult:
+        await in_turn(tx, *_changed(door, tool, args))
         await door.journal.check(tx)
         context = ToolContext(tx, door.run, call.id, door.space_id)
         value = await _call(door, tool, context, args)
@@ -100,6 +103,13 @@ async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: BaseModel) 
     except _ToolRaised as raised:
         outcome = _as_outcome(tool, raised.error)
     return await _settle(door, tool, replace(call, started=True), outcome, context.effects)
+
+
+def _changed(door: Door, tool: Tool, args: BaseModel) -> list[str]:
+    """The ids of what the call changes: followers must hear of its changes in the order they were made."""
+    named = [getattr(args, name) or door.space_id for name in tool.changes]
+    shown = [door.space_id] if tool.visible else []
+    return [ids.canonical_space(id) for id in [*named, *shown] if id is not None]
 
 
 class _ToolRaised(Exception):

@@ -27,6 +27,7 @@ def tool(
     visible: bool = False,
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
     aliases: Mapping[str, Sequence[str]] | None = None,
+    changes: tuple[str, ...] = (),
 ) -> Callable[[Function], Tool]:
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
@@ -43,6 +44,7 @@ def tool(
             act=act,
             visible=visible,
             timeout_ms=timeout_ms,
+            changes=changes,
         )
 
     return make

@@ -35,6 +35,8 @@ class Tool:
     act: Act | None = "acted"
     visible: bool = False
     timeout_ms: int = DEFAULT_TIMEOUT_MS
+    # Arguments that name what the call changes (left out: the space it is in); such calls take turns.
+    changes: tuple[str, ...] = ()
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
     def __post_init__(self) -> None:

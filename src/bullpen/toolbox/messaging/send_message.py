@@ -15,7 +15,7 @@ from bullpen.tools.cards import author
 from bullpen.wire.requests import MAX_TEXT
 
 
-@tool(effect="tx", act="spoke", aliases={"spaceId": ["channelId"], "text": ["content"]})
+@tool(effect="tx", act="spoke", aliases={"spaceId": ["channelId"], "text": ["content"]}, changes=("space_id",))
 async def send_message(
     context: ToolContext,
     text: Annotated[str, Field(description="What to say. Everyone in the space sees it at once.")],

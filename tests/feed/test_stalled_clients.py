@@ -1,0 +1,211 @@
+"""A client that does not read costs little, is dropped, and disturbs nobody; when it comes back it has lost nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import random
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from bullpen.events import feed
+from tests.driver import BOUND
+from tests.feed.streams import Frame, following, parse
+from tests.feed.worlds import World
+from tests.servers import Server
+
+STALLED = 16
+LONG = "x" * 30_000
+
+
+# ── in this process: the limits ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_buffer_never_holds_more_than_its_limits_and_then_its_follower_is_dropped(world: World) -> None:
+    largest = [0, 0]
+    put = feed.Follower.put
+
+    def watched(self: feed.Follower, chunk: bytes, *, live: bool = False) -> None:
+        put(self, chunk, live=live)
+        largest[0] = max(largest[0], len(self.buffer))
+        largest[1] = max(largest[1], sum(map(len, self.buffer)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feed.Follower, "put", watched)
+        async with following(world.office) as many_small, following(world.office) as others:
+            many_small.stall()
+            for number in range(feed.BUFFER_EVENTS + 20):
+                await world.office.create(
+                    f"/messages/{world.messages['owner']['id']}/reactions", {"emoji": f"{number}"}
+                )
+            await many_small.until_ended()
+            await others.until(lambda e: bool(e["reaction"]["emoji"] == f"{feed.BUFFER_EVENTS + 19}"))
+            assert len(others.stored) == feed.BUFFER_EVENTS + 20
+            assert not others.ended
+        assert largest[0] == feed.BUFFER_EVENTS == 512
+        async with following(world.office) as few_large, following(world.office) as others:
+            few_large.stall()
+            for _ in range(12):
+                await world.office.post("lobby", LONG)
+            await few_large.until_ended()
+            await world.office.post("lobby", "end")
+            await others.until_text("end")
+            assert len(others.stored) == 13
+        assert 200_000 < largest[1] <= feed.BUFFER_BYTES == 262_144
+
+
+async def test_live_events_never_drop_a_follower_nor_crowd_out_what_is_stored(world: World) -> None:
+    async with following(world.office) as stream:
+        stream.stall()
+        for _ in range(3 * feed.BUFFER_EVENTS):
+            world.office.office.feed.publish("agent_typing", space_id="team", agent_id="ada", run_id="run_x")
+        await world.office.post("team", "stored")
+        stream.resume()
+        await stream.until_text("stored")
+        typing = [event for event in stream.events if event["type"] == "agent_typing"]
+        assert 0 < len(typing) <= feed.BUFFER_EVENTS // 2 + 2
+
+
+async def test_a_follower_who_left_is_forgotten(world: World) -> None:
+    before = len(world.office.office.feed._followers)
+    async with following(world.office), following(world.office) as stalled:
+        stalled.stall()
+        assert len(world.office.office.feed._followers) == before + 2
+    assert len(world.office.office.feed._followers) == before
+
+
+# ── a real server and real sockets ──────────────────────────────────────────────────────────────────────────────────
+
+
+def ask_for_events(server: Server, cursor: str | None = None) -> socket.socket:
+    """A connection that has asked for the stream and read nothing of it."""
+    address = urlsplit(server.url)
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    made.settimeout(BOUND)
+    made.connect((address.hostname or "", address.port or 0))
+    resume = f"Last-Event-ID: {cursor}\r\n" if cursor else ""
+    request = f"GET /api/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}\r\n{resume}\r\n"
+    made.sendall(request.encode())
+    return made
+
+
+class Reading(http.client.HTTPResponse):
+    """What comes out of such a connection, unchunked."""
+
+    def __init__(self, made: socket.socket) -> None:
+        super().__init__(made, method="GET")
+        self.begin()
+
+    def frames(self, atmost: int | None = None) -> list[Frame]:
+        """Whole frames among the next bytes (of all of them, up to the end of the connection)."""
+        got = b""
+        try:
+            while atmost is None or len(got) < atmost:
+                piece = self.read1(65_536 if atmost is None else atmost - len(got))
+                if not piece:
+                    break
+                got += piece
+        except (http.client.IncompleteRead, ConnectionError):
+            pass  # dropped in the middle of a chunk
+        *blocks, _ = got.split(b"\n\n")
+        return [parse(block) for block in blocks]
+
+
+def resident(server: Server) -> int:
+    """Bytes of memory that the server has now."""
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+
+
+@contextmanager
+def api(server: Server) -> Iterator[httpx.Client]:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    with httpx.Client(base_url=f"{server.url}/api", headers=headers, timeout=BOUND) as client:
+        client.post("/spaces", json={"id": "general"}).raise_for_status()
+        yield client
+
+
+def post(client: httpx.Client, text: str) -> None:
+    client.post("/spaces/general/messages", json={"text": text}).raise_for_status()
+
+
+class Listening(threading.Thread):
+    """A client that reads as it should."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        self._made = ask_for_events(server)
+        self.reading = Reading(self._made)
+        self.frames: list[Frame] = []
+        self.start()
+
+    def run(self) -> None:
+        rest = b""
+        while not any(frame.data and frame.data["message"]["text"] == "end" for frame in self.frames):
+            *blocks, rest = (rest + self.reading.read1(65_536)).split(b"\n\n")
+            self.frames += [parse(block) for block in blocks]
+        self._made.close()
+
+
+def texts(frames: list[Frame]) -> list[str]:
+    return [frame.data["message"]["text"] for frame in frames if frame.data is not None and "message" in frame.data]
+
+
+@pytest.mark.proves("M1")
+def test_stalled_clients_are_dropped_cost_little_memory_and_disturb_nobody(server: Server) -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("memory is read from /proc")
+    words = [f"{number} {LONG}" for number in range(160)]
+    with api(server) as client:
+        for text in words:
+            post(client, text)  # so that what the traffic itself costs is there already
+        healthy = Listening(server)
+        stalled = [ask_for_events(server) for _ in range(STALLED)]
+        readings = [Reading(each) for each in stalled]  # their headers are there: they follow
+        before = resident(server)
+        for text in words:
+            post(client, text)
+        grown = resident(server) - before
+        post(client, "end")
+        healthy.join(BOUND)
+        assert texts(healthy.frames) == [*words, "end"]
+        assert grown / STALLED <= 524_288, f"{grown / STALLED / 1024:.0f} KiB for each"
+        for reading in readings:
+            got = texts(reading.frames())  # ends: the server has closed it
+            assert got == words[: len(got)]
+            assert len(got) < len(words)
+        last = next(frame.id for frame in reversed(healthy.frames) if texts([frame]) == [got[-1]])
+        back = Reading(ask_for_events(server, last))
+        rest = texts(back.frames(atmost=31_000 * (len(words) - len(got)) + 600))
+        assert [*got, *rest][: len(words)] == words
+    assert server.stop() == 0
+
+
+@pytest.mark.proves("P7")
+def test_a_connection_cut_after_any_byte_is_continued_without_gap_or_repeat(server: Server) -> None:
+    dice = random.Random(11)
+    words = [f"word {number} " + "y" * dice.randrange(2_000) for number in range(40)]
+    with api(server) as client:
+        first = ask_for_events(server)
+        cursor = Reading(first).headers["last-event-id"]
+        first.close()
+        for text in words:
+            post(client, text)
+        heard: list[Frame] = []
+        for _ in range(400):
+            made = ask_for_events(server, cursor)
+            frames = [frame for frame in Reading(made).frames(atmost=dice.randrange(1, 4_000)) if frame.id]
+            made.close()
+            heard += frames
+            cursor = heard[-1].id if heard else cursor
+            if len(heard) == len(words):
+                break
+        assert texts(heard) == words
