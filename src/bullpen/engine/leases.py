@@ -42,6 +42,7 @@ _RENEW = Statement(
     .values(until=now_millis() + bindparam("millis", type_=leases.c.until.type))
 )
 _RELEASE = Statement(update(leases).where(leases.c.thread_id == bindparam("id_")).values(owner=None, until=0))
+_RELEASE_ALL = Statement(update(leases).where(leases.c.owner == bindparam("owner_")).values(owner=None, until=0))
 
 
 @dataclass(slots=True)
@@ -93,6 +94,10 @@ async def renew(tx: Transaction, thread_ids: list[str], *, owner: str, millis: i
 async def release(tx: Transaction, lease: Lease) -> None:
     await tx.run(_RELEASE, id_=lease.thread_id)
     lease.rested = True
+
+
+async def release_all(tx: Transaction, owner: str) -> None:
+    await tx.run(_RELEASE_ALL, owner_=owner)
 
 
 async def select_mine(tx: Transaction, thread_id: str, owner: str) -> Lease | None:

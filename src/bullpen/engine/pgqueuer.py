@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
@@ -18,6 +19,7 @@ from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
 
+from bullpen.engine import leases
 from bullpen.engine.worker import Worker
 from bullpen.settings import EngineSettings
 from bullpen.storage import Store, Transaction
@@ -25,6 +27,8 @@ from bullpen.storage import Store, Transaction
 logger = logging.getLogger("bullpen.engine")
 
 ENTRYPOINT = "drive"
+# How often to look for jobs of workers that fell silent: nobody tells of those. Work resumes within a lease and this.
+LOOK_SECONDS = 0.8
 
 
 class PgQueuerEngine(Worker):
@@ -60,6 +64,8 @@ class PgQueuerEngine(Worker):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        # Nothing of ours is driven any more, so nobody need wait until our leases have run out.
+        await self._survive(self.store.transact(partial(leases.release_all, owner=self.owner)))
 
     async def _serve_forever(self) -> None:
         """Serve jobs; when the database goes away, begin again."""
@@ -79,7 +85,7 @@ class PgQueuerEngine(Worker):
             queue = self._queue = QueueManager(Queries(AsyncpgPoolDriver(pool)))
             queue.entrypoint(ENTRYPOINT)(self._handle)
             await queue.run(
-                dequeue_timeout=timedelta(seconds=self.settings.lease_seconds / 2),
+                dequeue_timeout=timedelta(seconds=min(self.settings.lease_seconds / 2, LOOK_SECONDS)),
                 batch_size=10,
                 max_concurrent_tasks=max(20, self.settings.concurrent_runs),
                 heartbeat_timeout=timedelta(seconds=self.settings.lease_seconds),

@@ -32,6 +32,9 @@ logger = logging.getLogger("bullpen.events")
 BUFFER_EVENTS = 512
 BUFFER_BYTES = 262_144
 PAGE = 200
+# The pump lets followers read after so many events, or as many times this many bytes.
+BURST = 64
+BURST_UNIT = 1024
 POLL_SECONDS = 1.0
 HIDDEN_SECONDS = 0.005
 HEARTBEAT_SECONDS = 15.0
@@ -91,7 +94,8 @@ class Follower:
             return
         if live and len(self.buffer) > BUFFER_EVENTS // 2:
             return  # the next one says more anyway
-        if len(self.buffer) >= BUFFER_EVENTS or self.size + len(chunk) > BUFFER_BYTES:
+        # One event always fits, however large: its bytes are shared, and it would never get through otherwise.
+        if len(self.buffer) >= BUFFER_EVENTS or (self.buffer and self.size + len(chunk) > BUFFER_BYTES):
             self.drop()
             return
         self.buffer.append(chunk)
@@ -133,6 +137,7 @@ class Feed:
         self._closed = False
         self._tasks: list[asyncio.Task[None]] = []
         self._place = Place(0, 0)
+        self._burst = 0
         self.incarnation = ""
         signals.on_events = self._look
         signals.on_live = self._deliver_live
@@ -221,11 +226,20 @@ class Feed:
             while self._followers:
                 events, hidden = await self._store.read(self._page)
                 for event in events:
+                    await self._pause_for_readers(event)
                     await self._deliver(event)
                     self._place = event.place  # one by one: if the next cannot be delivered, this one is not repeated
                 if len(events) < PAGE:
                     return hidden
             return False
+
+    async def _pause_for_readers(self, event: StoredEvent) -> None:
+        """In a burst that is a good part of a buffer: whoever reads gets to empty theirs before there is more."""
+        weight = 1 + len(event.body) // BURST_UNIT
+        self._burst += weight
+        if self._burst > BURST:
+            self._burst = weight
+            await asyncio.sleep(0)
 
     async def _page(self, tx: Transaction) -> tuple[list[StoredEvent], bool]:
         events = await rows.select_after(tx, self._place, PAGE)

@@ -147,9 +147,13 @@ class Forks:
         """Start a child and wait until it has ended; what it reported."""
         child = self.start(target, **arguments)
         found = child.wait(seconds)
+        self.forget(child)
+        return found
+
+    def forget(self, child: Child) -> None:
+        """It has ended, and nobody needs its pipe any more."""
         self._children.remove(child)
         child.close()
-        return found
 
 
 # ── there ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -25,7 +25,7 @@ from bullpen.access.rules import parsed
 from bullpen.events.types import Place
 from bullpen.testing import snapshot, telling
 from bullpen.testing.histories import Effect, Follower, Send, read_effects, read_follower, read_sends
-from bullpen.testing.snapshot import Row, Snapshot, grouped
+from bullpen.testing.snapshot import CannotRead, Row, Snapshot, grouped
 
 # An item that is due is taken at the latest by the next sweep; V8 allows a minute.
 PATIENCE_MS = 60_000
@@ -345,6 +345,7 @@ def _states_tell_the_same(rows: Snapshot) -> Iterator[str]:
     """What comes and goes: the events, added up, are what is there."""
     reactions: Counter[Any] = Counter()
     members: Counter[Any] = Counter()
+    gone = {message["id"] for message in rows.messages if message["deleted_at"] is not None}
     for event in rows.events:
         body, sign = event["body"], -1 if event["type"] in ("reaction_removed", "member_left") else 1
         if event["type"] in ("reaction_added", "reaction_removed"):
@@ -353,6 +354,8 @@ def _states_tell_the_same(rows: Snapshot) -> Iterator[str]:
             members[(event["space_id"], body["member"]["id"])] += sign
     there = Counter((r["message_id"], r["member_id"], r["emoji"]) for r in rows["reactions"])
     present = Counter((m["space_id"], m["member_id"]) for m in rows["members"])
+    # A message that is taken back takes its reactions along; its own event says so.
+    reactions = Counter({key: count for key, count in reactions.items() if key[0] not in gone})
     yield from _unequal("reaction", reactions, there)
     yield from _unequal("member", members, present)
 
@@ -451,7 +454,11 @@ async def _look(args: argparse.Namespace) -> Seen:
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = _arguments().parse_args(argv)
-    found = check(asyncio.run(_look(args)))
+    try:
+        found = check(asyncio.run(_look(args)))
+    except (CannotRead, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
     if args.json:
         print(json.dumps({"violations": found, "notYet": NOT_YET}, indent=2))
     else:

@@ -18,12 +18,18 @@ import orjson
 from sqlalchemy import Table, select
 
 from bullpen.events.types import Place
-from bullpen.storage.statements import POSTGRES, SQLITE, Statement
+from bullpen.storage.statements import POSTGRES, SQLITE, Statement, now_millis
 from bullpen.storage.tables import metadata
 
 Row: TypeAlias = dict[str, Any]
 
+POSTGRES_URLS = ("postgresql://", "postgres://")
+
 _WHOLE = {table.name: Statement(select(table)) for table in metadata.sorted_tables}
+
+
+class CannotRead(Exception):
+    """There is no database there, or none of ours."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +91,43 @@ def grouped(rows: list[Row], column: str) -> dict[Any, list[Row]]:
 
 async def read(url: str) -> Snapshot:
     """Everything in the database at this URL (`sqlite:///path` or `postgresql://…`)."""
-    if url.startswith(("postgresql://", "postgres://")):
+    if url.startswith(POSTGRES_URLS):
         return await _read_postgres(url)
     return _read_sqlite(Path(url.removeprefix("sqlite:///")))
+
+
+async def ask(url: str, sql: str) -> list[tuple[Any, ...]]:
+    """A small question that both databases understand."""
+    if not url.startswith(POSTGRES_URLS):
+        with contextlib.closing(_open_sqlite(Path(url.removeprefix("sqlite:///")))) as connection:
+            return connection.execute(sql).fetchall()
+    import asyncpg
+
+    found = await asyncpg.connect(url)
+    try:
+        return [tuple(row) for row in await found.fetch(sql)]
+    finally:
+        await found.close()
 
 
 # ── SQLite ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_sqlite(path: Path) -> Snapshot:
+def _open_sqlite(path: Path) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.absolute()))}?mode=ro"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as connection:
-        connection.execute("BEGIN")
-        tables = {table.name: _rows_of(connection, table) for table in metadata.sorted_tables}
-        now = connection.execute("SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)").fetchone()
-        faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-    return Snapshot(tables, now[0], faults)
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)
+
+
+def _read_sqlite(path: Path) -> Snapshot:
+    try:
+        with contextlib.closing(_open_sqlite(path)) as connection:
+            connection.execute("BEGIN")
+            tables = {table.name: _rows_of(connection, table) for table in metadata.sorted_tables}
+            (now,) = connection.execute(Statement(select(now_millis())).on(SQLITE).sql).fetchone()
+            faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+    except sqlite3.Error as error:
+        raise CannotRead(f"Cannot read {path}: {error}.") from error
+    return Snapshot(tables, now, faults)
 
 
 def _rows_of(connection: sqlite3.Connection, table: Table) -> list[Row]:
@@ -114,15 +141,20 @@ def _rows_of(connection: sqlite3.Connection, table: Table) -> list[Row]:
 async def _read_postgres(url: str) -> Snapshot:
     import asyncpg
 
-    connection = await asyncpg.connect(url)
+    try:
+        connection = await asyncpg.connect(url)
+    except (OSError, asyncpg.PostgresError) as error:
+        raise CannotRead(f"Cannot reach PostgreSQL: {error}.") from error
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             tables = {
                 name: [dict(row) for row in await connection.fetch(whole.on(POSTGRES).sql)]
                 for name, whole in _WHOLE.items()
             }
-            now = await connection.fetchval("SELECT CAST(extract(epoch from clock_timestamp()) * 1000 AS BIGINT)")
+            now = await connection.fetchval(Statement(select(now_millis())).on(POSTGRES).sql)
             faults = await _check_indexes(connection)
+    except asyncpg.UndefinedTableError as error:
+        raise CannotRead(f"This is no database of Bullpen, or of another version: {error}.") from error
     finally:
         await connection.close()
     return Snapshot(tables, now, faults)

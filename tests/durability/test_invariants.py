@@ -1,0 +1,227 @@
+"""The checker of invariants finds what it is there to find: each case breaks a healthy database in one way."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bullpen.storage.lock import FolderLock
+from bullpen.testing import snapshot
+from bullpen.testing.forks import Forks
+from bullpen.testing.histories import (
+    Effect,
+    Follower,
+    Send,
+    append_effect,
+    read_effects,
+    read_follower,
+    read_sends,
+    write_follower,
+    write_sends,
+)
+from bullpen.testing.invariants import CHECKS, NOT_YET, Seen, check
+from tests.durability.story import CHAPTERS
+from tests.durability.worlds import in_memory
+
+
+@pytest.fixture(scope="module")
+def told(forks: Forks) -> Iterator[Path]:
+    """A database in which the whole story was told."""
+    with in_memory() as folder:
+        path = folder / "bullpen.db"
+        forks.run("tell", seconds=60, url=f"sqlite:///{path}", data=str(folder), chapters=list(CHAPTERS))
+        yield path
+
+
+@pytest.fixture
+def path(told: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(told, tmp_path / "bullpen.db"))
+
+
+async def broken(path: Path, *statements: str, at_rest: bool = True, lease_ms: int | None = None) -> set[str]:
+    """The invariants that do not hold after these statements."""
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+    seen = Seen(await snapshot.read(f"sqlite:///{path}"), at_rest=at_rest, lease_ms=lease_ms)
+    return {id for id, lines in check(seen).items() if lines}
+
+
+ANY_RUN = "(SELECT id FROM runs WHERE agent_id = 'tess')"
+ITS_THREAD = "(SELECT thread_id FROM runs WHERE agent_id = 'tess')"
+EVENT = "xid, type, space_id, agent_id, run_id, audience, at, body"
+ANY_ITEM = "(SELECT id FROM inbox_items WHERE depth > 0 LIMIT 1)"
+REMOVE_A_MESSAGE = "DELETE FROM messages WHERE space_id = 'general' AND seq = 3"
+
+CASES = {
+    "a message is lost": ("V3", [REMOVE_A_MESSAGE]),
+    "the counter is ahead": ("V3", ["UPDATE spaces SET last_seq = last_seq + 1 WHERE id = 'lab'"]),
+    "a message without its event": ("events", ["DELETE FROM events WHERE type = 'message_created' AND id % 3 = 0"]),
+    "an event told twice": (
+        "events",
+        [f"INSERT INTO events ({EVENT}) SELECT {EVENT} FROM events WHERE type = 'run_finished' LIMIT 1"],
+    ),
+    "a reaction nobody told of": (
+        "events",
+        ["INSERT INTO reactions SELECT id, 'bo', '🙃', created_at FROM messages WHERE seq = 1 LIMIT 1"],
+    ),
+    "a run forgot a message": ("V2", [f"UPDATE runs SET message_ids = '' WHERE id = {ANY_RUN}"]),
+    "two runs at once": (
+        "V5",
+        [
+            "DROP INDEX runs_under_way",
+            "UPDATE runs SET finished_at = NULL WHERE agent_id = 'sil'",
+        ],
+    ),
+    "a driver wrote after it had lost the thread": (
+        "V5",
+        [f"UPDATE run_messages SET token = token + 7 WHERE run_id = {ANY_RUN} AND position = 2"],
+    ),
+    "a result is missing": (
+        "V6",
+        [f"DELETE FROM run_messages WHERE run_id = {ANY_RUN} AND type = 'tool_return_message' AND position > 20"],
+    ),
+    "results in another order": (
+        "V6",
+        [
+            f"UPDATE run_messages SET position = -position WHERE run_id = {ANY_RUN} AND position IN (11, 12)",
+            f"UPDATE run_messages SET position = 23 + position WHERE run_id = {ANY_RUN} AND position < 0",
+        ],
+    ),
+    "a card that hangs": ("V6", ["UPDATE messages SET status = 'streaming' WHERE seq = 2 AND space_id = 'lab'"]),
+    "an item that nobody took": ("V8", ["UPDATE inbox_items SET claimed_by = NULL WHERE rank = 0"]),
+    "an item taken by another thread's run": (
+        "V8",
+        [f"UPDATE inbox_items SET claimed_by = {ANY_RUN} WHERE thread_id <> {ITS_THREAD}"],
+    ),
+    "too deep": ("V11", [f"UPDATE runs SET depth = 9 WHERE id = {ANY_RUN}"]),
+    "a chain stopped without a word": ("V11", ["DELETE FROM chain_stops"]),
+    "rights that grew": ("V12", [f"UPDATE inbox_items SET grants = 'owner,post,read_space' WHERE id = {ANY_ITEM}"]),
+    "a chain that begins anew": ("V12", [f"UPDATE inbox_items SET depth = 0 WHERE id = {ANY_ITEM}"]),
+    "a thread that is never driven": ("V15", ["UPDATE threads SET state = 'queued' WHERE agent_id = 'tess'"]),
+    "a lease that outlived its run": ("V15", ["UPDATE leases SET owner = 'host:1:aa'"]),
+}
+
+
+async def test_a_healthy_database_breaks_nothing(path: Path) -> None:
+    assert await broken(path) == set()
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_what_is_broken_is_found(path: Path, name: str) -> None:
+    invariant, statements = CASES[name]
+    assert invariant in await broken(path, *statements)
+
+
+async def test_a_lease_is_missed_after_two_leases_and_not_before(path: Path) -> None:
+    now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+    queued = "UPDATE threads SET state = 'queued' WHERE agent_id = 'tess'"
+    fresh = await broken(path, queued, f"UPDATE leases SET owner = 'x:1:y', until = {now} - 1000", at_rest=False)
+    assert "V15" not in fresh
+    old = await broken(path, f"UPDATE leases SET until = {now} - 9000", at_rest=False, lease_ms=4000)
+    assert "V15" in old
+
+
+@pytest.mark.proves("V1")
+async def test_sends_are_compared_with_what_is_there(path: Path, tmp_path: Path) -> None:
+    sends = [
+        Send("roll", "ok", "general"),
+        Send("start", "unknown", "general"),
+        Send("never sent", "unknown", "general"),
+        Send("refused", "failed", "general"),
+    ]
+    wrong = [Send("lost", "ok", "general"), Send("roll", "failed", "general"), Send("roll", "ok", "lab")]
+    write_sends(tmp_path / "good", sends)
+    write_sends(tmp_path / "bad", wrong)
+    rows = await snapshot.read(f"sqlite:///{path}")
+    assert check(Seen(rows, sends=read_sends(tmp_path / "good")))["V1"] == []
+    assert len(check(Seen(rows, sends=read_sends(tmp_path / "bad")))["V1"]) == 3
+
+
+@pytest.mark.proves("V4")
+async def test_followers_are_compared_with_the_table(path: Path, tmp_path: Path) -> None:
+    rows = await snapshot.read(f"sqlite:///{path}")
+    places = tuple((event["place"].xid, event["place"].id) for event in rows.events)
+    in_lab = tuple((e["place"].xid, e["place"].id) for e in rows.events if e["space_id"] == "lab")
+    good = [Follower("all", places, (0, 0)), Follower("lab", in_lab, space_id="lab"), Follower("late", places[9:])]
+    for number, follower in enumerate(good):
+        write_follower(tmp_path / str(number), follower)
+    read = [read_follower(tmp_path / str(number)) for number in range(len(good))]
+    assert check(Seen(rows, followers=read))["V4"] == []
+    for bad in (places[:5] + places[6:], places[:5] + places[4:], (places[1], places[0]), (*places, (0, 10**9))):
+        assert check(Seen(rows, followers=[Follower("bad", bad, (0, 0))]))["V4"], bad[:7]
+
+
+@pytest.mark.proves("V10")
+async def test_effects_are_compared_with_their_class(path: Path, tmp_path: Path) -> None:
+    rows = await snapshot.read(f"sqlite:///{path}")
+    call = rows.journals[rows.runs[0]["id"]][2]["call_id"]
+    effects = tmp_path / "effects"
+    append_effect(effects, Effect("once", call, call))
+    assert check(Seen(rows, effects=read_effects(effects)))["V10"] == []
+    append_effect(effects, Effect("once", call, "another key"))
+    assert len(check(Seen(rows, effects=read_effects(effects)))["V10"]) == 2
+
+
+async def test_a_canary_is_found_wherever_it_stands(path: Path) -> None:
+    rows = await snapshot.read(f"sqlite:///{path}")
+    assert check(Seen(rows, canaries=["CANARY"]))["V16"] == []
+    assert check(Seen(rows, canaries=["kettle"]))["V16"] != []
+
+
+async def test_two_databases_that_tell_different_stories_are_told_apart(path: Path, told: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE messages SET text = 'something else' WHERE seq = 2 AND space_id = 'lab'")
+    rows, other = await snapshot.read(f"sqlite:///{path}"), await snapshot.read(f"sqlite:///{told}")
+    assert check(Seen(other, other=other))["V18"] == []
+    assert len(check(Seen(rows, other=other))["V18"]) == 1
+
+
+def test_every_invariant_is_checked_or_waits_for_what_it_is_about() -> None:
+    assert {*CHECKS, *NOT_YET} - {"events"} == {f"V{number}" for number in range(1, 19)}
+    assert not set(CHECKS) & set(NOT_YET)
+
+
+# ── the command ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def command(*args: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "bullpen.testing.invariants", *args]
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_command_says_ok_beside_a_running_server(path: Path) -> None:
+    lock = FolderLock(path.parent)
+    lock.take()
+    try:
+        done = command(f"sqlite:///{path}", "--at-rest")
+    finally:
+        lock.release()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "V3      ok" in done.stdout
+
+
+def test_the_command_fails_with_the_violations(path: Path, tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(REMOVE_A_MESSAGE)
+    write_sends(tmp_path / "sends", [Send("lost", "ok", "general")])
+    done = command(f"sqlite:///{path}", "--json", "--clients", str(tmp_path / "sends"))
+    assert done.returncode == 1
+    found = json.loads(done.stdout)["violations"]
+    assert found["V1"] == ["lost (ok) exists 0 times in general"]
+    assert "general counts to" in found["V3"][0]
+
+
+def test_a_database_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    done = command(f"sqlite:///{tmp_path}/nothing.db")
+    assert done.returncode == 2
+    assert "nothing.db" in done.stderr
+    assert "Traceback" not in done.stderr

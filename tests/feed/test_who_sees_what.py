@@ -1,0 +1,258 @@
+"""What is private to a space reaches no outsider by event: every type, every role, and memberships that change.
+
+The roles: the owner, a member, a person who is not one, the agent itself, another agent, and a token that may only
+answer tool calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tests.driver import Api
+from tests.feed.streams import Stream, following
+from tests.feed.test_following_equals_fetching import ACTIONS
+from tests.feed.worlds import World
+
+# What each event may hold, in all; a field that is new has to be looked at here, too.
+ENVELOPE = {"type", "at", "spaceId", "agentId", "runId"}
+NOUN = {
+    "message_created": "message",
+    "message_updated": "message",
+    "message_deleted": "message",
+    "reaction_added": "reaction",
+    "reaction_removed": "reaction",
+    "member_joined": "member",
+    "member_left": "member",
+    "space_created": "space",
+    "space_updated": "space",
+    "agent_created": "agent",
+    "agent_updated": "agent",
+    "agent_deleted": "",
+    "run_started": "run",
+    "run_finished": "run",
+    "tool.started": "call",
+    "tool.done": "call",
+    "tool.error": "call",
+    "chain_stopped": "chain",
+}
+MESSAGE = (
+    "id spaceId seq authorId authorKind type text status replyTo attachments reactions metadata clientMessageId runId "
+    "depth createdAt editedAt deletedAt"
+)
+SPACE = (
+    "id kind name private members memberDetails wake trigger main folder provider model timezone bridge lastSeq "
+    "readSeq unread mentions createdAt"
+)
+AGENT = (
+    "id name description instructions model tools scope autoEnter limits onUnsentText avatar state waitingFor "
+    "costToday createdAt updatedAt"
+)
+RUN = (
+    "id agentId threadId spaceId trigger depth status outcome stopReason silenceReason messageIds usage error "
+    "startedAt finishedAt"
+)
+FIELDS = {
+    "message": set(MESSAGE.split()),
+    "reaction": {"messageId", "memberId", "emoji"},
+    "member": {"id", "kind", "name", "joinedAt"},
+    "space": set(SPACE.split()),
+    "agent": set(AGENT.split()),
+    "run": set(RUN.split()),
+    "call": {"callId", "toolName", "args", "result"},
+    "chain": {"id", "depth", "messageId"},
+}
+SECRET = "quite secret"
+
+
+async def live_a_day(world: World) -> None:
+    """Everything there is to tell, in `team`, in `ring`, and about agents. Each text that could leak says so."""
+    office, pia = world.office, world["pia"]
+    await office.ask("PATCH", "/spaces/team", json={"name": f"{SECRET} name", "trigger": f"{SECRET} trigger"})
+    mine = await pia.create("/spaces/team/messages", {"text": f"{SECRET} text"})
+    await pia.ask("PATCH", f"/messages/{mine['id']}", json={"text": f"{SECRET} edit"})
+    await office.create(f"/messages/{mine['id']}/reactions", {"emoji": f"{SECRET} emoji"})
+    await office.ask("DELETE", f"/messages/{mine['id']}/reactions/{SECRET} emoji")
+    await pia.ask("DELETE", f"/messages/{mine['id']}")
+    await office.create("/spaces/team/members", {"memberId": "ping"})
+    await office.ask("DELETE", "/spaces/team/members/ping")
+    await office.create("/spaces", {"id": "vault", "name": f"{SECRET} vault", "private": True, "members": ["psn_pia"]})
+    for number, what in enumerate(("speak", "use tools", "err", "show", "skip this"), 1):
+        await world.ask_ada(f"{what}, it is {SECRET}", nth=number)
+    await office.agent("newt", steps=[], instructions=f"{SECRET} instructions")
+    await office.ask("PATCH", "/agents/newt", json={"instructions": f"{SECRET} indeed"})
+    await office.ask("DELETE", "/agents/newt")
+    await office.post("ring", f"@ping {SECRET} round")
+    await office.event("chain_stopped")
+    await office.idle()
+
+
+async def roles(world: World) -> dict[str, Api]:
+    made = await world.office.create("/tokens", {"name": "sdk", "agentId": "ada", "tools": ["show_clock"]})
+    owned = await world.office.create("/tokens", {"name": "sdk", "tools": ["show_clock"]})
+    return {
+        "owner": world.office,
+        "member": world["pia"],
+        "outsider": world["otto"],
+        "the agent": world["ada"],
+        "another agent": await world.office.as_agent("pong"),
+        "a tools token of the agent": Api(world.office.office, made["token"]),
+        "a tools token of the owner": Api(world.office.office, owned["token"]),
+    }
+
+
+def tally(stream: Stream) -> dict[str, set[str]]:
+    """Where each type of event was seen from."""
+    found = defaultdict(set)
+    for event in stream.events:
+        found[event["type"]].add(event.get("spaceId", "-"))
+    return dict(found)
+
+
+@pytest.mark.proves("M8")
+async def test_events_tell_each_role_what_it_may_know_and_nothing_else(world: World) -> None:
+    callers = await roles(world)
+    async with AsyncExitStack() as stack:
+        streams = {
+            name: await stack.enter_async_context(following(world.office, caller)) for name, caller in callers.items()
+        }
+        await live_a_day(world)
+        await world.office.post("lobby", "end")
+        for name in ("owner", "member", "outsider", "the agent"):
+            await streams[name].until_text("end")
+
+        seen = {name: tally(stream) for name, stream in streams.items()}
+        # Outsiders: the lobby, and nothing from anywhere else.
+        assert seen["outsider"] == {"message_created": {"lobby"}}
+        for name in ("outsider", "a tools token of the agent", "a tools token of the owner"):
+            assert SECRET.encode() not in streams[name].body, name
+        assert not streams["a tools token of the agent"].events
+        assert not streams["a tools token of the owner"].events
+        # Another agent: the ring it is in, its own DM, and its own calls.
+        everywhere = {space_id for spaces in seen["another agent"].values() for space_id in spaces}
+        assert everywhere <= {"ring", "dm-ping-pong"}
+        calls = [event for event in streams["another agent"].events if event["type"].startswith("tool.")]
+        assert {event["agentId"] for event in calls} == {"pong"}
+        # A member: everything of its spaces, but of calls only those that are visible.
+        shown = [event["call"]["toolName"] for event in streams["member"].events if "call" in event]
+        assert set(shown) == {"show_clock", "show_chart"}
+        assert not {"agent_created", "agent_updated", "agent_deleted", "tool.error"} & set(seen["member"])
+        assert {"team", "vault", "ring", "lobby"} == set().union(*seen["member"].values())
+        # The agent: its own calls, wherever it is; other agents' calls not.
+        calls = [event for event in streams["the agent"].events if "call" in event]
+        assert {event["agentId"] for event in calls} == {"ada"}
+        assert {"send_message", "store_memory", "no_such_tool"} <= {event["call"]["toolName"] for event in calls}
+        assert "vault" not in set().union(*seen["the agent"].values())
+        # The owner: all of it; every type that there is to tell.
+        assert set(NOUN) <= set(seen["owner"])
+        for stream in streams.values():
+            check_fields(stream)
+
+
+def check_fields(stream: Stream) -> None:
+    for event in stream.stored:
+        noun = NOUN[event["type"]]
+        assert set(event) - ENVELOPE == ({noun} if noun else set()), event
+        if noun:
+            assert set(event[noun]) <= FIELDS[noun], event
+        if noun == "space":
+            told = event["space"]
+            assert (told["readSeq"], told["unread"], told["mentions"]) == (0, 0, 0), "how far one has read is one's own"
+
+
+@pytest.mark.proves("M8")
+async def test_an_owner_who_is_not_a_member_hears_nothing_of_a_private_space_with_people_in_it(world: World) -> None:
+    async with following(world.office) as owner, following(world.office, world["ada"]) as agent:
+        await world["pia"].create("/spaces/den/messages", {"text": f"@ada speak, {SECRET}"})
+        await agent.until_type("run_finished")
+        await world["pia"].ask("PATCH", "/spaces/den", json={"name": f"{SECRET} den"})
+        await agent.until_type("space_updated")
+        await world["pia"].create("/spaces", {"kind": "dm", "members": ["psn_pia", "psn_otto"]})
+        await world.office.post("lobby", "end")
+        await owner.until_text("end")
+        assert [event["type"] for event in owner.events] == ["message_created"]
+        assert SECRET.encode() not in owner.body
+
+
+# ── memberships that change under an open stream ────────────────────────────────────────────────────────────────────
+
+
+def said(stream: Stream, space_id: str) -> list[str]:
+    return [e["message"]["text"] for e in stream.stored if "message" in e and e["spaceId"] == space_id]
+
+
+def changes(stream: Stream) -> list[tuple[str, str]]:
+    return [(event["type"], event["member"]["id"]) for event in stream.stored if "member" in event]
+
+
+@pytest.mark.proves("M8")
+@pytest.mark.parametrize("name", ["pia", "ada"])
+async def test_whoever_is_removed_hears_that_and_then_nothing_more(world: World, name: str) -> None:
+    member_id = {"pia": "psn_pia", "ada": "ada"}[name]
+    async with (
+        following(world.office, world[name]) as stream,
+        following(world.office, world[name], space_id="team") as only_there,
+    ):
+        await world.office.post("team", "while you are here")
+        await world.office.ask("DELETE", f"/spaces/team/members/{member_id}")
+        await world.office.post("team", "now that you are gone")
+        await world.office.create("/spaces/team/members", {"memberId": "pong"})
+        feed = world.office.office.feed
+        feed.publish("agent_typing", space_id="team", agent_id="pong", run_id="run_x")
+        await world.office.post("lobby", "end")
+        await stream.until_text("end")
+        for each in (stream, only_there):
+            assert said(each, "team") == ["while you are here"]
+            assert changes(each) == [("member_left", member_id)]
+            assert not [event for event in each.events if event["type"] == "agent_typing"]
+
+
+@pytest.mark.proves("M8")
+async def test_whoever_is_added_hears_what_follows(world: World) -> None:
+    async with following(world.office, world["otto"]) as stream, following(world.office) as owner:
+        await world.office.post("team", "without you")
+        await owner.until_text("without you")
+        await world.office.create("/spaces/team/members", {"memberId": "psn_otto"})
+        await world.office.post("team", "with you")
+        feed = world.office.office.feed
+        await stream.until_text("with you")
+        feed.publish("agent_typing", space_id="team", agent_id="ada", run_id="run_x")
+        await stream.until_type("agent_typing")
+        assert said(stream, "team") == ["with you"]
+        assert changes(stream) == [("member_joined", "psn_otto")]
+
+
+@pytest.mark.proves("M8")
+async def test_whoever_is_removed_while_away_is_told_on_return_but_not_what_was_said(world: World) -> None:
+    async with following(world.office, world["pia"]) as stream:
+        cursor = (await stream.headers)["last-event-id"]
+    await world.office.post("team", f"{SECRET} plan")
+    await world.office.ask("DELETE", "/spaces/team/members/psn_pia")
+    await world.office.post("team", f"{SECRET} party")
+    async with following(world.office, world["pia"], last_id=cursor) as back:
+        await world.office.post("lobby", "end")
+        await back.until_text("end")
+        assert changes(back) == [("member_left", "psn_pia")]
+        assert SECRET.encode() not in back.body
+
+
+@pytest.mark.proves("M8")
+async def test_a_membership_that_ends_while_the_stream_is_being_opened_is_not_taken_for_one(world: World) -> None:
+    """However the two race: nothing said after the removal is heard."""
+    for round in range(10):
+        stream = Stream(world.office.office, world["pia"].token, None, {})
+        await asyncio.gather(stream.open(), world.office.ask("DELETE", "/spaces/team/members/psn_pia"))
+        await world.office.post("team", f"after {round}")
+        await world.office.post("lobby", f"end {round}")
+        await stream.until_text(f"end {round}")
+        assert said(stream, "team") == []
+        await stream.close()
+        await world.office.create("/spaces/team/members", {"memberId": "psn_pia"})
+
+
+def test_every_event_that_is_told_has_its_fields_listed() -> None:
+    told: set[str] = set().union(*(action.tells for action in ACTIONS))
+    assert told == set(NOUN)
