@@ -102,6 +102,10 @@ CASES = {
         "V8",
         [f"UPDATE inbox_items SET claimed_by = {ANY_RUN} WHERE thread_id <> {ITS_THREAD}"],
     ),
+    "an item that was answered and not taken": (
+        "V8",
+        ["UPDATE runs SET trigger = json_set(trigger, '$.items', 2) WHERE agent_id = 'tess'"],
+    ),
     "too deep": ("V11", [f"UPDATE runs SET depth = 9 WHERE id = {ANY_RUN}"]),
     "a chain stopped without a word": ("V11", ["DELETE FROM chain_stops"]),
     "rights that grew": ("V12", [f"UPDATE inbox_items SET grants = 'owner,post,read_space' WHERE id = {ANY_ITEM}"]),

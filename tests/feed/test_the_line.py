@@ -175,6 +175,24 @@ def say(text: str) -> Json:
     return {"tool": "send_message", "args": {"text": text}}
 
 
+@pytest.mark.parametrize("copied", ["postgres"], indirect=True)
+async def test_live_events_of_one_process_are_seen_by_the_followers_of_another(copied: tuple[Database, Made]) -> None:
+    database, made = copied
+    async with AsyncExitStack() as stack:
+        offices = Offices(database, stack)
+        here, there = await enter(offices, made), await enter(offices, made, drive=False)
+        async with following(there.office, there["ada"]) as stream, following(there.office, there["otto"]) as outsider:
+            await here.ask_ada("be lengthy")
+            await stream.until_type("agent_done")
+            await here.office.post("lobby", "end")
+            await outsider.until_text("end")
+            assert {"agent_typing", "tool.streaming", "agent_done"} <= {event["type"] for event in stream.events}
+            pieces = [event["text"] for event in shown(stream, "tool.streaming")]
+            assert pieces
+            assert all(('{"text":"' + "word " * 1000).startswith(piece.removesuffix('"}')) for piece in pieces)
+            assert {event["type"] for event in outsider.events} == {"message_created"}
+
+
 async def test_live_events_keep_to_the_filters(world: World) -> None:
     async with (
         following(world.office, space_id="team") as team,

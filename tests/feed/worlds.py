@@ -1,4 +1,4 @@
-"""The office in which everything of this folder happens: made once for each database, copied for each test.
+"""The office in which everything here and in tests/api happens: made once for each database, copied for each test.
 
 Everybody is in `lobby`. `team` is private: the owner, Pia and Ada. `den` is Pia's and Ada's alone. `ring` is where
 agents wake each other. Otto is only in the lobby.
@@ -65,6 +65,7 @@ class World:
     office: Driver
     people: dict[str, Api]
     messages: dict[str, Json]
+    runs: dict[str, str]  # ids of Ada's runs so far: in `team`, in `den`, and in no space
     asked: set[str] = field(default_factory=set)  # the routes used, as "POST /api/…"
 
     def __getitem__(self, name: str) -> Api:
@@ -82,6 +83,7 @@ class Made:
 
     tokens: dict[str, str]
     messages: dict[str, Json]
+    runs: dict[str, str]
 
 
 def make(database: Database) -> Made:
@@ -110,12 +112,16 @@ async def _build(office: Driver) -> Made:
         "den": await people["pia"].create("/spaces/den/messages", {"text": "between us"}),
     }
     await office.create(f"/messages/{messages['pia']['id']}/reactions", {"emoji": "👍"})
+    await office.post("team", "@ada be silent")
+    await people["pia"].create("/spaces/den/messages", {"text": "@ada be silent, too"})
+    await office.create("/agents/ada/trigger", {"serviceName": "bell", "payload": {"rings": 1}})
     await office.idle()
-    return Made({name: caller.token or "" for name, caller in people.items()}, messages)
+    runs = {run.get("spaceId", "nowhere"): run["id"] for run in await people["ada"].items("/runs")}
+    return Made({name: caller.token or "" for name, caller in people.items()}, messages, runs)
 
 
 async def enter(offices: Offices, made: Made, **settings: Any) -> World:
     office = await offices.open(families=SHOWN, **settings)
     people: dict[str, Api] = {"owner": office}
     people |= {name: Api(office.office, token) for name, token in made.tokens.items()}
-    return World(office, people, dict(made.messages))
+    return World(office, people, dict(made.messages), dict(made.runs))

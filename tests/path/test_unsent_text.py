@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from bullpen.runs.rules import CORRECTION
 from tests.driver import Driver, Json
 from tests.path.puppets import puppet, told
@@ -65,18 +63,17 @@ async def test_or_delivered_through_the_door_for_an_agent_that_wants_it(office: 
     assert journal[-1]["result"]["messageId"] == delivered["id"]
 
 
-@pytest.mark.parametrize("instead", ["react_to_message", "do_nothing", "send_message"])
-async def test_a_run_that_spoke_reacted_or_chose_silence_may_end_with_a_thought(office: Driver, instead: str) -> None:
-    args = {
-        "react_to_message": {"messageId": "{{trigger.messageId}}", "emoji": "🕓"},
-        "do_nothing": {},
-        "send_message": {"text": "four"},
-    }[instead]
-    run = await answered(office, "ada", [step(call(instead, **args)), MUSING, say("never")])
-    outcomes = {"react_to_message": "reacted", "do_nothing": "silent", "send_message": "spoke"}
-    assert run["outcome"] == outcomes[instead]
-    assert corrections(await office.journal(run["id"])) == 0
-    assert "never" not in await office.texts("to-ada")
+async def test_a_run_that_spoke_reacted_or_chose_silence_may_end_with_a_thought(office: Driver) -> None:
+    stories = {
+        "reacted": call("react_to_message", messageId="{{trigger.messageId}}", emoji="🕓"),
+        "silent": call("do_nothing"),
+        "spoke": call("send_message", text="four"),
+    }
+    for outcome, instead in stories.items():
+        run = await answered(office, outcome, [step(instead), MUSING, say("never")])
+        assert run["outcome"] == outcome
+        assert corrections(await office.journal(run["id"])) == 0
+        assert "never" not in await office.texts(f"to-{outcome}")
 
 
 async def test_a_run_that_only_remembered_is_corrected_and_counts_as_acted(office: Driver) -> None:

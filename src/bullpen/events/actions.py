@@ -10,6 +10,7 @@ from bullpen.errors import Broken
 from bullpen.events import rows
 from bullpen.events.types import Audience
 from bullpen.storage import Stage, Transaction
+from bullpen.storage.statements import storable
 from bullpen.wire import STORED_EVENTS, Wire
 
 
@@ -52,8 +53,10 @@ async def in_turn(tx: Transaction, *things: str) -> None:
     and wait for the row then, so the later number may well change it first; a follower would end up with the change
     that lost (seen in 49 of 60 rounds of eight edits at once). Whoever waits here has no number yet.
     """
-    if tx.store.shared and things:
-        await rows.take_turns(tx, sorted(things))
+    # Models and callers name things too; what cannot be stored is the name of nothing.
+    named = sorted(thing for thing in things if storable(thing))
+    if tx.store.shared and named:
+        await rows.take_turns(tx, named)
 
 
 def record(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import signal
 import socket
 import time
 from collections.abc import Sequence
@@ -144,14 +143,13 @@ class Storm:
             await self._start(slot)
 
     async def _kill(self, child: Child) -> None:
-        """Freeze it, so that what it was doing can be seen, then kill it: it does nothing in between."""
-        child.signal(signal.SIGSTOP)
-        self.kills += 1
+        """Kill it, and see in the leases that it has left behind what it was doing."""
         now = time.time()
-        held = await snapshot.ask(self.url, f"SELECT thread_id FROM leases WHERE owner LIKE '%:{child.pid}:%'")  # noqa: S608
-        self.interrupted += [(thread_id, now) for (thread_id,) in held]
         await asyncio.to_thread(child.kill)
         self.forks.forget(child)
+        self.kills += 1
+        held = await snapshot.ask(self.url, f"SELECT thread_id FROM leases WHERE owner LIKE '%:{child.pid}:%'")  # noqa: S608
+        self.interrupted += [(thread_id, now) for (thread_id,) in held]
 
     async def _post(self, poster: Poster) -> None:
         """As long as there are posts to make or kills to come."""

@@ -188,8 +188,11 @@ def items_are_taken_once(seen: Seen) -> Iterator[str]:
         f"thread {thread} received {key} several times"
         for thread, key in repeated([(item["thread_id"], item["key"]) for item in rows["inbox_items"]])
     )
-    claimed = {item["claimed_by"] for item in rows["inbox_items"]}
-    yield from (f"run {run['id']} took no item" for run in rows.runs if run["id"] not in claimed)
+    claimed = Counter(item["claimed_by"] for item in rows["inbox_items"])
+    for run in rows.runs:
+        answers = orjson.loads(run["trigger"])["items"]
+        if claimed[run["id"]] != answers:
+            yield f"run {run['id']} answers {answers} items and took {claimed[run['id']]}"
 
 
 def _overdue(item: Row, now: int) -> bool:

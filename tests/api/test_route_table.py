@@ -1,0 +1,268 @@
+"""Who may use which route: every route of the router, as every kind of caller. A route without a row fails.
+
+The rows are about `team`, a private space of the owner, Pia and Ada, and about what is Ada's; a second table is about
+`ring`, which is public, and other things. Callers stand in rising order of what they may do; each gets a fresh thing to
+try it on.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import orjson
+import pytest
+from fastapi.routing import APIRoute
+
+from bullpen.api.server import ROUTERS, build
+from tests.driver import Api, Json
+from tests.feed.streams import following
+from tests.feed.worlds import World
+
+#          no token, a wrong one, a tools token, another agent, an outsider, a member, the agent, the owner
+CALLERS = ("none", "wrong", "tools", "pong", "otto", "pia", "ada", "owner")
+Statuses = tuple[int, int, int, int, int, int, int, int]
+
+EVERYBODY: Statuses = (401, 401, 200, 200, 200, 200, 200, 200)
+OWNERS: Statuses = (401, 401, 403, 403, 403, 403, 403, 200)
+OWN: Statuses = (401, 401, 403, 403, 403, 403, 200, 200)  # the agent's own, and the owner's
+INSIDE: Statuses = (401, 401, 404, 404, 404, 200, 200, 200)
+MANAGE: Statuses = (401, 401, 404, 404, 404, 200, 403, 200)
+AUTHOR: Statuses = (401, 401, 404, 404, 404, 200, 403, 403)
+JOURNAL: Statuses = (401, 401, 404, 404, 404, 403, 200, 200)
+
+_numbers = itertools.count(1)
+
+
+def fresh(prefix: str) -> str:
+    return f"{prefix}{next(_numbers)}"
+
+
+def answers(statuses: Statuses, success: int) -> Statuses:
+    """The same, for a route whose success is not 200."""
+    return tuple(success if status == 200 else status for status in statuses)  # type: ignore[return-value]
+
+
+Prepare = Callable[[World, str], Awaitable[tuple[str, Json | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    statuses: Statuses
+    prepare: Prepare
+
+
+def on(path: str, body: Json | None = None) -> Prepare:
+    async def prepare(world: World, caller: str) -> tuple[str, Json | None]:
+        return path.format(**{f"{place}_run": id for place, id in world.runs.items()}), body
+
+    return prepare
+
+
+async def new_agent(world: World, caller: str) -> tuple[str, Json | None]:
+    return "/agents", {"id": fresh("agent"), "name": "New", "model": "script:echo"}
+
+
+async def agent_to_delete(world: World, caller: str) -> tuple[str, Json | None]:
+    made = await world.office.agent(fresh("agent"), steps=[])
+    return f"/agents/{made['id']}", None
+
+
+async def block(world: World, caller: str) -> tuple[str, Json | None]:
+    await world.office.ask("PUT", "/agents/ada/blocks/mood", json={"content": "calm"})
+    return "/agents/ada/blocks/mood", None
+
+
+async def new_passage(world: World, caller: str) -> tuple[str, Json | None]:
+    return "/agents/ada/passages", {"content": fresh("fact ")}
+
+
+async def new_space(world: World, caller: str) -> tuple[str, Json | None]:
+    return "/spaces", {"id": fresh("space")}
+
+
+async def new_member(world: World, caller: str) -> tuple[str, Json | None]:
+    made = await world.office.agent(fresh("agent"), steps=[])
+    return "/spaces/team/members", {"memberId": made["id"]}
+
+
+async def old_member(world: World, caller: str) -> tuple[str, Json | None]:
+    _, body = await new_member(world, caller)
+    assert body is not None
+    await world.office.create("/spaces/team/members", body)
+    return f"/spaces/team/members/{body['memberId']}", None
+
+
+async def pias_message(world: World, caller: str) -> tuple[str, Json | None]:
+    made = await world["pia"].create("/spaces/team/messages", {"text": "hers"})
+    return f"/messages/{made['id']}", {"text": "changed"}
+
+
+async def deletable(world: World, caller: str) -> tuple[str, Json | None]:
+    return (await pias_message(world, caller))[0], None
+
+
+async def reaction(world: World, caller: str) -> tuple[str, Json | None]:
+    path, _ = await pias_message(world, caller)
+    return f"{path}/reactions", {"emoji": "👍"}
+
+
+async def own_reaction(world: World, caller: str) -> tuple[str, Json | None]:
+    path, body = await reaction(world, caller)
+    if caller in ("pia", "ada", "owner"):
+        await world[caller].create(path, body or {})
+    return f"{path}/👍", None
+
+
+async def new_token(world: World, caller: str) -> tuple[str, Json | None]:
+    return "/tokens", {"name": "one more", "agentId": "ada"}
+
+
+async def old_token(world: World, caller: str) -> tuple[str, Json | None]:
+    made = await world.office.create("/tokens", {"name": "short", "agentId": "ada"})
+    return f"/tokens/{made['id']}", None
+
+
+TABLE: dict[str, Row] = {
+    "POST /api/agents": Row(answers(OWNERS, 201), new_agent),
+    "GET /api/agents": Row(EVERYBODY, on("/agents")),
+    "GET /api/agents/{id}": Row(EVERYBODY, on("/agents/ada")),
+    "PATCH /api/agents/{id}": Row(OWNERS, on("/agents/ada", {"description": "d"})),
+    "DELETE /api/agents/{id}": Row(answers(OWNERS, 204), agent_to_delete),
+    "GET /api/agents/{id}/inbox": Row(OWN, on("/agents/ada/inbox")),
+    "POST /api/agents/{id}/trigger": Row(answers(OWNERS, 202), on("/agents/ada/trigger", {"serviceName": "bell"})),
+    "GET /api/agents/{id}/blocks": Row(OWN, on("/agents/ada/blocks")),
+    "GET /api/agents/{id}/blocks/{label}": Row(OWN, block),
+    "PUT /api/agents/{id}/blocks/{label}": Row(OWN, on("/agents/ada/blocks/mood", {"content": "wild"})),
+    "DELETE /api/agents/{id}/blocks/{label}": Row(answers(OWN, 204), block),
+    "GET /api/agents/{id}/passages": Row(OWN, on("/agents/ada/passages")),
+    "POST /api/agents/{id}/passages": Row(answers(OWN, 201), new_passage),
+    "POST /api/spaces": Row((401, 401, 403, 403, 201, 201, 403, 201), new_space),
+    "GET /api/spaces": Row(EVERYBODY, on("/spaces")),
+    "GET /api/spaces/{id}": Row(INSIDE, on("/spaces/team")),
+    "PATCH /api/spaces/{id}": Row(MANAGE, on("/spaces/team", {"name": "Team"})),
+    "POST /api/spaces/{id}/members": Row(answers(MANAGE, 201), new_member),
+    "DELETE /api/spaces/{id}/members/{member_id}": Row(answers(MANAGE, 204), old_member),
+    "POST /api/spaces/{id}/read": Row(INSIDE, on("/spaces/team/read", {"seq": 1})),
+    "POST /api/spaces/{space_id}/messages": Row(answers(INSIDE, 201), on("/spaces/team/messages", {"text": "hello"})),
+    "GET /api/spaces/{space_id}/messages": Row(INSIDE, on("/spaces/team/messages")),
+    "GET /api/messages/{id}": Row(INSIDE, deletable),
+    "PATCH /api/messages/{id}": Row(AUTHOR, pias_message),
+    "DELETE /api/messages/{id}": Row(AUTHOR, deletable),
+    "POST /api/messages/{id}/reactions": Row(answers(INSIDE, 201), reaction),
+    "DELETE /api/messages/{id}/reactions/{emoji}": Row(INSIDE, own_reaction),
+    "GET /api/events": Row(EVERYBODY, on("/events")),
+    "GET /api/runs": Row(EVERYBODY, on("/runs")),
+    "GET /api/runs/{id}": Row(INSIDE, on("/runs/{team_run}")),
+    "GET /api/runs/{id}/messages": Row(JOURNAL, on("/runs/{team_run}/messages")),
+    "GET /api/runs/{id}/trace": Row(JOURNAL, on("/runs/{team_run}/trace")),
+    "POST /api/runs/{id}/cancel": Row(answers(INSIDE, 409), on("/runs/{team_run}/cancel")),  # it has finished
+    "GET /api/me": Row(EVERYBODY, on("/me")),
+    "GET /api/people": Row((401, 401, 403, 403, 200, 200, 403, 200), on("/people")),
+    "POST /api/tokens": Row(answers(OWNERS, 201), new_token),
+    "GET /api/tokens": Row(OWNERS, on("/tokens")),
+    "DELETE /api/tokens/{id}": Row(answers(OWNERS, 204), old_token),
+    "POST /api/apply": Row(OWNERS, on("/apply", {"agents": [], "spaces": []})),
+}
+
+# The same, where it is another space or another thing: a public one, a DM of agents, a run in no space, nothing at all.
+MORE: list[tuple[str, Statuses, Prepare]] = [
+    ("GET", (401, 401, 404, 200, 200, 200, 404, 200), on("/spaces/ring")),
+    ("GET", (401, 401, 404, 200, 403, 200, 404, 200), on("/spaces/ring/messages")),
+    ("POST", (401, 401, 404, 201, 403, 201, 404, 201), on("/spaces/ring/messages", {"text": "hello"})),
+    ("POST", (401, 401, 404, 200, 403, 200, 404, 200), on("/spaces/ring/read", {"seq": 0})),
+    ("PATCH", (401, 401, 404, 403, 403, 200, 404, 200), on("/spaces/ring", {"name": "Ring"})),
+    ("POST", (401, 401, 404, 403, 403, 201, 404, 201), on("/spaces/ring/members", {"memberId": "pong"})),
+    ("DELETE", (401, 401, 404, 403, 403, 404, 404, 404), on("/spaces/ring/members/psn_nobody")),
+    ("GET", (401, 401, 404, 200, 404, 404, 404, 200), on("/spaces/dm-ping-pong")),
+    ("GET", (401, 401, 404, 200, 404, 404, 404, 200), on("/spaces/dm-pong-ping/messages")),
+    ("POST", (401, 401, 404, 201, 404, 404, 404, 403), on("/spaces/dm-ping-pong/messages", {"text": "hello"})),
+    ("GET", (401, 401, 404, 404, 404, 200, 200, 404), on("/spaces/den")),
+    ("GET", (401, 401, 404, 404, 404, 200, 200, 404), on("/runs/{den_run}")),
+    ("GET", (401, 401, 404, 404, 404, 403, 200, 404), on("/runs/{den_run}/messages")),
+    ("GET", (401, 401, 404, 404, 404, 404, 200, 200), on("/runs/{nowhere_run}")),
+    ("GET", (401, 401, 404, 404, 404, 404, 200, 200), on("/runs/{nowhere_run}/trace")),
+    ("GET", (401, 401, 404, 404, 404, 404, 404, 404), on("/spaces/nowhere")),
+    ("GET", (401, 401, 404, 404, 404, 404, 404, 404), on("/messages/msg_nothing")),
+    ("GET", (401, 401, 404, 404, 404, 404, 404, 404), on("/runs/run_nothing")),
+    ("GET", (401, 401, 404, 404, 404, 404, 404, 404), on("/agents/nobody")),
+]
+
+
+# ── trying ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def callers(world: World) -> dict[str, Api]:
+    tools = await world.office.create("/tokens", {"name": "sdk", "agentId": "ada", "tools": ["show_clock"]})
+    return {
+        "none": Api(world.office.office, None),
+        "wrong": Api(world.office.office, "bp_" + "x" * 43),
+        "tools": Api(world.office.office, tools["token"]),
+        "pong": await world.office.as_agent("pong"),
+        **world.people,
+    }
+
+
+async def attempt(world: World, caller: Api, method: str, path: str, body: Json | None) -> tuple[int, Any]:
+    if path == "/events":
+        async with following(world.office, caller) as stream:
+            if stream.status == 200:
+                return 200, None
+            await stream.until_ended()
+            return stream.status, orjson.loads(stream.body)
+    response = await caller.http.request(method, path, json=body)
+    return response.status_code, response.json() if response.content else None
+
+
+@pytest.mark.proves("A16", "A9")
+async def test_each_caller_gets_the_answer_in_the_table(world: World) -> None:
+    everybody = await callers(world)
+    tried = [(route, row.statuses, row.prepare) for route, row in TABLE.items()] + MORE
+    wrong = []
+    for name, statuses, prepare in tried:
+        method = name.split()[0]
+        for caller, expected in zip(CALLERS, statuses, strict=True):
+            path, body = await prepare(world, caller)
+            status, answer = await attempt(world, everybody[caller], method, path, body)
+            if status != expected:
+                wrong.append(f"{method} {path} as {caller}: {status}, not {expected}: {answer}")
+            elif status >= 400:
+                assert set(answer) == {"error"}, (method, path, caller)
+            elif caller == "owner" and name in TABLE and answer is not None:
+                check_shape(name, models()[name], answer)
+    assert not wrong, "\n".join(wrong)
+
+
+def check_shape(route: str, model: Any, answer: Any) -> None:
+    """What is answered is what OpenAPI says is answered: no field more, none less."""
+    assert model is not None, f"{route} answers something that nothing describes"
+    described = model.model_validate(answer).model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert described == without_nulls(answer), route
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+@cache
+def models() -> dict[str, Any]:
+    """What each route says that it answers."""
+    found: dict[str, Any] = {}
+    for router in ROUTERS:
+        for route in router.routes:
+            assert isinstance(route, APIRoute)
+            found |= {f"{method} /api{route.path_format}": route.response_model for method in route.methods or ()}
+    return found
+
+
+@pytest.mark.proves("A16")
+def test_every_route_has_a_row_and_every_row_a_route() -> None:
+    described = {
+        f"{method.upper()} {path}" for path, methods in build(None).openapi()["paths"].items() for method in methods
+    }
+    assert set(TABLE) == set(models()) == described
