@@ -1,4 +1,4 @@
-"""Too much is refused by a real server over a real connection: the client can read why, and memory stays where it was."""
+"""Too much is refused by a real server over a real connection: the client can read why, and memory does not grow."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def head(server: Server, *more: str) -> bytes:
 
 def answer(made: socket.socket) -> tuple[int, str]:
     """What the server says: its status and the code of its error."""
-    response = http.client.HTTPResponse(made, method="POST")
-    response.begin()
-    return response.status, orjson.loads(response.read())["error"]["code"]
+    with http.client.HTTPResponse(made, method="POST") as response:
+        response.begin()
+        return response.status, orjson.loads(response.read())["error"]["code"]
 
 
 def chunked(content: bytes) -> Iterator[bytes]:

@@ -171,8 +171,8 @@ class Listening(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        self.frames = self.reading.frames(until="end")
-        self._made.close()
+        with self._made, self.reading:
+            self.frames = self.reading.frames(until="end")
 
 
 def texts(frames: list[Frame]) -> list[str]:
@@ -204,12 +204,12 @@ def test_stalled_clients_are_dropped_cost_little_memory_and_disturb_nobody(serve
         for reading, made in zip(readings, stalled, strict=True):
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1_000_000)
             got = reading.frames()  # it ends: the server has closed it
+            reading.close()
             made.close()
             assert texts(got) == words[: len(texts(got))]
             assert len(texts(got)) < len(words)
-        back = ask_for_events(server, [frame.id for frame in got if frame.id][-1])
-        assert texts(got) + texts(Reading(back).frames(until="end")) == [*words, "end"]
-        back.close()
+        with ask_for_events(server, [frame.id for frame in got if frame.id][-1]) as made, Reading(made) as back:
+            assert texts(got) + texts(back.frames(until="end")) == [*words, "end"]
     assert server.stop() == 0
 
 
@@ -218,17 +218,14 @@ def test_a_connection_cut_after_any_byte_is_continued_without_gap_or_repeat(serv
     dice = random.Random(11)
     words = [f"word {number} " + "y" * dice.randrange(2_000) for number in range(40)]
     with api(server) as client:
-        first = ask_for_events(server)
-        cursor = Reading(first).headers["last-event-id"]
-        first.close()
+        with ask_for_events(server) as made, Reading(made) as reading:
+            cursor = reading.headers["last-event-id"]
         for text in [*words, *(["z" * 4_000] * 2)]:
             post(client, text)
         heard: list[Frame] = []
         for _ in range(400):
-            made = ask_for_events(server, cursor)
-            frames = [frame for frame in Reading(made).frames(atmost=dice.randrange(1, 4_000)) if frame.id]
-            made.close()
-            heard += frames
+            with ask_for_events(server, cursor) as made, Reading(made) as reading:
+                heard += [frame for frame in reading.frames(atmost=dice.randrange(1, 4_000)) if frame.id]
             cursor = heard[-1].id if heard else cursor
             if len(heard) >= len(words):
                 break

@@ -29,6 +29,9 @@ class CappedRequest(Request):
         return self._body
 
     async def _read(self, cap: int) -> bytes:
+        declared = self.headers.get("content-length", "")
+        if declared.isdecimal() and (len(declared) > 12 or int(declared) > DISCARD):
+            raise TooLarge(f"The body is larger than {cap} bytes.")  # the server throws away what is still to come
         chunks: list[bytes] = []
         size = 0
         async for chunk in self.stream():

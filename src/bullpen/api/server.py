@@ -35,6 +35,7 @@ def build(office: Any) -> FastAPI:
         description="An office where AI agents and people share the same rooms, and agents act only through tools.",
         docs_url=None,  # the stock page loads scripts from elsewhere; ours is web/pages.py
         redoc_url=None,
+        redirect_slashes=False,  # the address to go to would be made from the Host header, which anybody may write
         responses={"4XX": {"model": Refusal, "description": "What is wrong, and what to do about it."}},
     )
     app.state.office = office
