@@ -28,7 +28,7 @@ class Clock:
         # Never the same twice, so that lists ordered by time have an order.
         self._last = max(time.time_ns() // 1_000, self._last + 1)
         second, micros = divmod(self._last, 1_000_000)
-        if second != self._second:  # writing out a date costs eight times what the rest does
+        if second != self._second:  # writing out a date costs seven times what the rest does
             self._second = second
             self._shown = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
         return f"{self._shown}.{micros:06}Z"

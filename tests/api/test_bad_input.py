@@ -74,9 +74,9 @@ async def test_unknown_ids_and_paths_are_not_found(office: Driver) -> None:
         ("GET", "/agents/"),
         ("GET", "/../api"),
     ]:
-        body: dict[str, Any] = {"json": {}} if method == "PATCH" else {}
-        assert (await refused(office, method, path, 404, **body))["code"] == "not_found"
-    for path, body in [
+        more: dict[str, Any] = {"json": {}} if method == "PATCH" else {}
+        assert (await refused(office, method, path, 404, **more))["code"] == "not_found"
+    bodies: list[tuple[str, Any]] = [
         ("/spaces/nowhere/messages", {"text": "x"}),
         ("/spaces/nowhere/members", {"memberId": "ada"}),
         ("/spaces/hall/members", {"memberId": "nobody"}),
@@ -86,7 +86,8 @@ async def test_unknown_ids_and_paths_are_not_found(office: Driver) -> None:
         ("/tokens", {"name": "x", "agentId": "nobody"}),
         ("/tokens", {"name": "x", "personId": "nobody"}),
         ("/tokens", {"name": "x", "personId": "nobody", "tools": []}),
-    ]:
+    ]
+    for path, body in bodies:
         await refused(office, "POST", path, 404, json=body)
 
 

@@ -60,12 +60,16 @@ def bodies() -> Iterator[tuple[str, Json]]:
                 yield f"{method.upper()} {path}", resolved(schema)
 
 
+def here(*values: Any) -> Iterator[tuple[str, Any]]:
+    return (("", value) for value in values)
+
+
 def wrong(schema: Json) -> Iterator[tuple[str, Any]]:
     """Values that a field of this schema must not have, and where the complaint should point within the field."""
     schema = resolved(schema)
     match schema.get("type"):
         case "string":
-            yield from (("", value) for value in (5, True, [], {}))
+            yield from here(5, True, [], {})
             if "enum" in schema:
                 yield "", "no such thing"
             if "maxLength" in schema:
@@ -75,9 +79,9 @@ def wrong(schema: Json) -> Iterator[tuple[str, Any]]:
             if "enum" not in schema:
                 yield "", "nul \x00"
         case "boolean":
-            yield from (("", value) for value in ("perhaps", 7, [], {}))
+            yield from here("perhaps", 7, [], {})
         case "integer" | "number":
-            yield from (("", value) for value in ("many", [], {}))
+            yield from here("many", [], {})
             if "minimum" in schema:
                 yield "", schema["minimum"] - 1
             if "exclusiveMinimum" in schema:
@@ -85,13 +89,13 @@ def wrong(schema: Json) -> Iterator[tuple[str, Any]]:
             if "maximum" in schema:
                 yield "", 2 * schema["maximum"] + 1
         case "array":
-            yield from (("", value) for value in ("x", 5, {"a": 1}))
+            yield from here("x", 5, {"a": 1})
             if "maxItems" in schema:
                 yield "", ["x"] * (schema["maxItems"] + 1)
             if schema.get("items"):
                 yield from ((f".0{inner}", [value]) for inner, value in wrong(schema["items"]))
         case "object":
-            yield from (("", value) for value in ("x", 5, []))
+            yield from here("x", 5, [])
             for name, inner in schema.get("properties", {}).items():
                 yield from ((f".{name}{where}", {name: value}) for where, value in wrong(inner))
             if "properties" in schema:

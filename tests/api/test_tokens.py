@@ -7,16 +7,44 @@ from sqlalchemy import select
 
 from bullpen.storage import Statement, Transaction, metadata
 from tests.api.test_bad_input import refused
-from tests.driver import Api, Driver
+from tests.driver import Api, Driver, Offices
+from tests.feed.worlds import World
 
 
-@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Bearer bp_wrong", "Basic dXNlcjpwYXNz", "bp_wrong"])
-async def test_without_a_known_token_nothing_is_answered(office: Driver, header: str) -> None:
+@pytest.fixture
+async def office(offices: Offices) -> Driver:
+    return await offices.open(drive=False, watch=False)
+
+
+@pytest.mark.proves("A9")
+async def test_without_a_known_token_nothing_is_answered(office: Driver) -> None:
     stranger = Api(office.office, None)
-    response = await stranger.http.get("/spaces", headers={"Authorization": header} if header else {})
-    assert response.status_code == 401
-    assert response.headers["www-authenticate"] == "Bearer"
-    assert response.json()["error"]["code"] == "unauthenticated"
+    good = office.token or ""
+    for header in (
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer bp_wrong",
+        "Basic dXNlcjpwYXNz",
+        good,
+        f"Token {good}",
+        f"Bearer {good}x",
+    ):
+        response = await stranger.http.get("/spaces", headers={"Authorization": header} if header else {})
+        assert response.status_code == 401, header
+        assert response.headers["www-authenticate"] == "Bearer"
+        assert response.json()["error"]["code"] == "unauthenticated"
+    for odd in (f"bearer {good}", f"BEARER  {good} "):
+        assert (await stranger.http.get("/spaces", headers={"Authorization": odd})).status_code == 200
+    assert (await stranger.http.get("/spaces", params={"token": good, "access_token": good})).status_code == 401
+
+
+async def test_a_stranger_is_told_so_before_anything_about_what_was_sent(office: Driver) -> None:
+    stranger = Api(office.office, None)
+    for path in ("/tokens", "/spaces", "/agents", "/apply"):
+        await refused(stranger, "POST", path, 401, json={"noSuchField": 1})
+    await refused(stranger, "POST", "/tokens", 401, json={"name": "x", "owner": True})
+    await refused(stranger, "GET", "/runs", 401, params={"limit": 0})
 
 
 async def test_a_revoked_token_is_refused_at_once(office: Driver) -> None:
@@ -65,3 +93,39 @@ async def test_an_agents_token_acts_as_that_agent_and_no_further(office: Driver)
 
 async def test_an_owners_token_is_not_made_over_the_network(office: Driver) -> None:
     await refused(office, "POST", "/tokens", 403, json={"name": "spare", "owner": True})
+
+
+async def test_a_value_is_shown_once_and_never_listed(office: Driver) -> None:
+    await office.agent("ada")
+    made = await office.create("/tokens", {"name": "once", "agentId": "ada"})
+    assert set(made) == {"id", "token"}
+    listed = next(token for token in await office.items("/tokens") if token["id"] == made["id"])
+    assert set(listed) == {"id", "name", "kind", "agentId", "createdAt"}
+    for path in ("/tokens", "/me", "/people", "/agents/ada", "/spaces"):
+        assert made["token"].removeprefix("bp_") not in (await office.http.get(path)).text
+
+
+@pytest.mark.parametrize("holder", ["agent", "person"])
+async def test_a_token_for_tools_is_nobody_in_particular(world: World, holder: str) -> None:
+    """It will answer calls of its tools; it reads, says and changes nothing, whoever it was made for."""
+    of = {"agent": {"agentId": "ada"}, "person": {"personId": world.office.owner_id}}[holder]
+    made = await world.office.create("/tokens", {"name": "sdk", "tools": ["show_clock"], **of})
+    tools = Api(world.office.office, made["token"])
+    me = await tools.get("/me")
+    assert (me["kind"], me["id"], me["grants"]) == ("tools", made["id"], [])
+    assert await tools.items("/spaces") == await tools.items("/runs") == []
+    for space_id in ("team", "lobby", "ring", "den"):
+        await refused(tools, "GET", f"/spaces/{space_id}/messages", 404)
+        await refused(tools, "POST", f"/spaces/{space_id}/messages", 404, json={"text": "as somebody else"})
+    await refused(tools, "GET", "/agents/ada/blocks", 403)
+    await refused(tools, "GET", "/people", 403)
+    await refused(tools, "POST", f"/runs/{world.runs['team']}/cancel", 404)
+    assert not {"instructions", "model", "limits", "blocks"} & set(await tools.get("/agents/ada"))
+
+
+async def test_what_an_agent_is_told_to_be_is_shown_to_it_and_to_owners_only(world: World) -> None:
+    hidden = {"instructions", "model", "limits", "blocks"}
+    for name, sees in (("owner", True), ("ada", True), ("pia", False), ("otto", False)):
+        assert (hidden <= set(await world[name].get("/agents/ada"))) is sees, name
+        listed = next(agent for agent in await world[name].items("/agents") if agent["id"] == "ada")
+        assert ({"instructions", "model"} <= set(listed)) is sees, name

@@ -1,0 +1,123 @@
+"""What the server says of itself: OpenAPI, and the two pages that are there until there is a real one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from bullpen.api.server import build
+from tests.driver import Driver, Json, Offices
+
+# Answers that no schema describes, and why.
+WITHOUT_SCHEMA = {"GET /api/events": "a stream: docs/reference/events.md describes what is in it"}
+
+
+@pytest.fixture
+async def office(offices: Offices) -> Driver:
+    return await offices.open(drive=False, watch=False)
+
+
+def operations(schema: Json) -> Iterator[tuple[str, Json]]:
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "$ref":
+                yield inner
+            else:
+                yield from references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from references(inner)
+
+
+def test_openapi_holds_together() -> None:
+    schema = build(None).openapi()
+    assert re.match(r"3\.1\.\d", schema["openapi"])
+    assert schema["info"]["title"] == "Bullpen"
+    names = [operation["operationId"] for _, operation in operations(schema)]
+    assert len(names) == len(set(names))
+    schemas = schema["components"]["schemas"]
+    used = {reference.removeprefix("#/components/schemas/") for reference in references(schema)}
+    assert used == set(schemas), "every reference leads somewhere, and nothing is described in vain"
+    for name, operation in operations(schema):
+        asked = re.findall(r"\{(\w+)\}", name)
+        given = [parameter["name"] for parameter in operation.get("parameters", []) if parameter["in"] == "path"]
+        assert sorted(asked) == sorted(given), name
+        assert all(p["required"] for p in operation.get("parameters", []) if p["in"] == "path")
+
+
+def test_every_answer_and_every_error_has_its_schema() -> None:
+    schema = build(None).openapi()
+    undescribed = set()
+    for name, operation in operations(schema):
+        answers = dict(operation["responses"])
+        refusal = answers.pop("4XX")
+        assert refusal["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Refusal"}
+        assert "422" not in answers, "FastAPI's own shape is not what we answer"
+        for status, answer in answers.items():
+            described = answer.get("content", {}).get("application/json", {}).get("schema")
+            if status != "204" and not described:
+                undescribed.add(name)
+    assert undescribed == set(WITHOUT_SCHEMA)
+    assert set(schema["components"]["schemas"]["Refusal"]["properties"]) == {"error"}
+    assert schema["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
+    assert schema["security"] == [{"token": []}]
+
+
+class Page(HTMLParser):
+    """The tags of a page, and where its links lead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_the_pages_are_plain_lead_somewhere_and_run_nothing(office: Driver) -> None:
+    for path in ("/", "/docs"):
+        response = await office.http.get(f"http://office{path}", headers={"Authorization": ""})
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/html")
+        policy = dict(part.strip().split(" ", 1) for part in response.headers["content-security-policy"].split(";"))
+        assert policy["default-src"] == "'none'"
+        assert not {"script-src", "connect-src"} & set(policy)
+        assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        page = Page(response.text)
+        assert not {"script", "iframe", "object", "img", "link", "form"} & set(page.tags)
+        assert not [name for name in page.attributes if name.startswith("on")]
+        assert {"html", "title", "h1"} <= set(page.tags)
+        for link in page.links:
+            assert link.startswith("/"), "nothing leads elsewhere"
+            assert (await office.http.get(f"http://office{link}")).status_code == 200
+    docs = Page((await office.http.get("http://office/docs")).text).text
+    for name, _ in operations(build(None).openapi()):
+        assert name.partition(" ")[2] in docs
+
+
+async def test_the_description_needs_no_token_and_everything_else_does(office: Driver) -> None:
+    served = (await office.http.get("http://office/openapi.json", headers={"Authorization": ""})).json()
+    assert served == build(None).openapi()
+    for path in ("/healthz/../api/me", "/api/me", "/api/docs", "/api"):
+        response = await office.http.get(f"http://office{path}", headers={"Authorization": ""})
+        assert response.status_code in (401, 404), path
