@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.api.test_fields import GOOD, address, bodies
 from tests.feed.worlds import World
 
-EXAMPLES = 70  # bodies at once, for each of as many rounds
+EXAMPLES = 12  # bodies at once, for each of as many rounds
 
 text = st.text(st.characters(codec="utf-8"), max_size=40)
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | text

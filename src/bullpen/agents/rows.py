@@ -26,7 +26,10 @@ _UPDATE = Statement(
 )
 _DELETE = Statement(update(agents).where(agents.c.id == bindparam("id_")).values(deleted_at=bindparam("now")))
 
-_UNDER_WAY = exists().where(runs.c.agent_id == agents.c.id, runs.c.finished_at.is_(None))
+# Through the agent's threads, so that the index on runs under way is used: the agent may have had many runs.
+_UNDER_WAY = exists().where(
+    threads.c.agent_id == agents.c.id, runs.c.thread_id == threads.c.id, runs.c.finished_at.is_(None)
+)
 _QUEUED = exists().where(threads.c.agent_id == agents.c.id, threads.c.state != "idle")
 _STATE = case((_UNDER_WAY, "running"), (_QUEUED, "queued"), else_="idle")
 _SPENT = (

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, literal_column, select
 
 from bullpen.engine import leases
 from bullpen.errors import Fenced
@@ -32,12 +32,14 @@ GiveUp = Callable[[str, Exception], Awaitable[None]]
 Wake = Callable[[Transaction, str], None]
 Nudge = Callable[[Transaction, str, int], Awaitable[None]]
 
+# Written out, not bound: only then is it seen to be the condition of the index on threads that are not idle.
+_NOT_IDLE = threads.c.state != literal_column("'idle'")
 _SELECT_ABANDONED = Statement(
     select(threads.c.id, threads.c.epoch)
     .select_from(threads.join(leases_table, leases_table.c.thread_id == threads.c.id))
-    .where(threads.c.state == "queued", (leases_table.c.owner.is_(None)) | (leases_table.c.until < now_millis()))
+    .where(_NOT_IDLE, (leases_table.c.owner.is_(None)) | (leases_table.c.until < now_millis()))
 )
-_SELECT_QUEUED = Statement(select(threads.c.id, threads.c.epoch).where(threads.c.state == "queued"))
+_SELECT_QUEUED = Statement(select(threads.c.id, threads.c.epoch).where(_NOT_IDLE))
 _SELECT_DUE = Statement(
     select(threads.c.id)
     .distinct()

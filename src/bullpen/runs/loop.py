@@ -72,6 +72,7 @@ class Drive:
     run: Run
     entries: list[Entry]
     agent: Agent | None = None
+    space_id: str | None = None  # the space the agent is in
     system: str = ""
     before: list[Turn] = field(default_factory=list)
     live: Live = field(init=False)
@@ -139,6 +140,8 @@ async def _load(drive: Drive) -> None:
         # Again, now that `interrupt` knows of us: a request that came before would be noticed only after the model.
         drive.run = replace(run, cancel_requested=await rows.is_cancel_requested(tx, run.id))
         drive.agent = await agent_rows.select_definition(tx, run.agent_id)
+        thread = await thread_rows.select_thread(tx, run.thread_id)
+        drive.space_id = None if thread is None else thread[3]
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
         drive.before = await _past(tx, run, drive.agent)
 
@@ -227,7 +230,7 @@ async def _ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.
         raise ModelRefused(error.message) from error
     definitions = [tool.spec for tool in drive.world.registry.listed(agent.tools)]
     if drive.live.watched:
-        drive.live.space_id = await _active_space(drive)
+        drive.live.space_id = drive.space_id
         mine = await drive.world.store.read(lambda tx: space_rows.select_spaces_of(tx, agent.id, limit=2))
         drive.live.only_space = len(mine) == 1
     away = 0.0
@@ -260,8 +263,9 @@ async def act(drive: Drive) -> None:
         await drive.world.store.transact(refuse)
     else:
         toolkit = _toolkit(drive, journal)
-        space_id = await _active_space(drive)
-        await toolkit.dispatch(left[0], space_id)
+        result = await toolkit.dispatch(left[0], drive.space_id)
+        if result.effects.moved:
+            drive.space_id = result.effects.space_id
     journal.adopt()
     drive.run, drive.entries = journal.run, journal.entries
 
@@ -284,11 +288,6 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
         group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
     )
     return get_toolkit(agent, view, registry=drive.world.registry, store=drive.world.store, journal=journal)
-
-
-async def _active_space(drive: Drive) -> str | None:
-    thread = await drive.world.store.read(lambda tx: thread_rows.select_thread(tx, drive.run.thread_id))
-    return None if thread is None else thread[3]
 
 
 PASSES: Mapping[RunStatus, Pass] = {"thinking": think, "acting": act}

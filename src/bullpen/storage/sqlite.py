@@ -143,6 +143,8 @@ class SqliteStore(Store):
             if writer.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
                 raise sqlite3.OperationalError("this file system cannot hold a write-ahead log")
             writer.execute("PRAGMA synchronous=FULL")
+            # A savepoint keeps what it may have to undo aside; above 64 KB that would go to a file of its own.
+            writer.execute("PRAGMA temp_store=MEMORY")
         except sqlite3.Error:
             writer.close()
             raise

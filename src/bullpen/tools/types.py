@@ -67,6 +67,8 @@ class Effects:
 
     message_id: str | None = None
     end_run: bool = False
+    moved: bool = False  # the agent is in `space_id` now, or in no space
+    space_id: str | None = None
     silence_reason: str | None = None
 
 

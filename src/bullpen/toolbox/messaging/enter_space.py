@@ -23,6 +23,7 @@ async def enter_space(
     """Enter a space: it becomes the space you are in, and you get its latest messages."""
     room = await member_room(context, space_id)
     threads.enter(context.tx, context.run.thread_id, room.id)
+    context.effects.moved, context.effects.space_id = True, room.id
     latest = await rows.select_messages(context.tx, room.id, limit=HISTORY)
     names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in latest}))
     said = [{"id": m.id, "from": names.get(m.author_id, m.author_id), "text": m.text} for m in latest]

@@ -12,4 +12,5 @@ from bullpen.tools import ToolContext, tool
 async def leave_space(context: ToolContext) -> dict[str, Any]:
     """Leave the space you are in. You stay a member; you are only not in it any more."""
     threads.enter(context.tx, context.run.thread_id, None)
+    context.effects.moved = True
     return {"success": True, "left": context.space_id}
