@@ -7,6 +7,7 @@ the opening of the store; on SQLite a commit may hold several transactions (grou
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
@@ -21,6 +22,7 @@ from bullpen import app
 from bullpen.api import server
 from bullpen.settings import EngineSettings, Settings
 from bullpen.storage import Statement, Store, Transaction
+from bullpen.storage.postgres import PostgresStore
 from bullpen.storage.statements import POSTGRES, SQLITE
 from bullpen.storage.tables import inbox_items, threads
 from bullpen.toolbox import FAMILIES
@@ -50,31 +52,40 @@ class Commits:
             os.kill(os.getpid(), signal.SIGKILL)
         self._next.set()
 
-    async def next(self) -> None:
-        """The next commit, or a moment later: on a shared database others commit too."""
-        self._next.clear()
-        try:
-            await asyncio.wait_for(self._next.wait(), 0.02)
-        except TimeoutError:
+    async def next(self, after: int | None = None) -> None:
+        """The next commit (after that many), or a while later: on a shared database others may commit too."""
+        if after is not None and self.count > after:
             return
+        self._next.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._next.wait(), 0.25)
 
 
 @asynccontextmanager
 async def mortal_office(
     settings: Settings, *, die_after: int | None = None, families: Mapping[str, Sequence[Tool]] = FAMILIES
 ) -> AsyncIterator[tuple[app.Office, Commits]]:
-    store = app.open_store(settings)
+    store = _open_store(settings)
     commits = Commits(store, die_after)
     async with app.office(settings, store=store, families=families) as opened:
         yield opened, commits
+
+
+def _open_store(settings: Settings) -> Store:
+    if not settings.on_postgres:
+        return app.open_store(settings)
+    # In a life of a second, opening connections would be most of the work.
+    return PostgresStore(settings.database_url, pool_size=2)
 
 
 async def calm(opened: app.Office, commits: Commits, seconds: float = 60) -> None:
     """Until every thread rests and nothing waits for one. Threads are queued by the commit that wakes them, and the
     next of a group is woken by the commit that ends the one before: this cannot come too early."""
     async with asyncio.timeout(seconds):
+        before = commits.count
         while await opened.store.read(_busy):
-            await commits.next()
+            await commits.next(before)
+            before = commits.count
 
 
 async def _busy(tx: Transaction) -> Any:
