@@ -30,7 +30,7 @@ except ImportError as missing:  # pragma: no cover - an installation without the
 T = TypeVar("T")
 
 # Whatever asyncpg raises when a statement, or the connection under it, fails.
-FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+FAULTS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 AGAIN = (
     asyncpg.exceptions.DeadlockDetectedError,
     asyncpg.exceptions.SerializationError,
@@ -42,6 +42,7 @@ LOST = (
     asyncpg.exceptions.CrashShutdownError,
     asyncpg.exceptions.CannotConnectNowError,
     asyncpg.exceptions.IdleInTransactionSessionTimeoutError,
+    asyncpg.InternalClientError,  # the server has hung up, and the driver is just about to notice
 )
 SESSION = {
     "application_name": "bullpen",

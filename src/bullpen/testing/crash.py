@@ -16,6 +16,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+# What PgQueuer would import in every child, at its first job.
+import anyio._backends._asyncio  # noqa: F401
 from sqlalchemy import select
 
 from bullpen import app
