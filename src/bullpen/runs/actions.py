@@ -61,6 +61,9 @@ async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str
     thread = await thread_rows.select_thread(tx, lease.thread_id)
     agent = None if thread is None else await agent_rows.select_definition(tx, thread[0])
     if thread is None or agent is None:
+        if thread is not None:
+            # Spoken to in the very moment in which it was deleted; what nobody will read must not wake it for ever.
+            await inbox_rows.delete_unclaimed(tx, thread[0])
         await _rest(tx, lease, always=True)
         return None
     id = ids.run()
