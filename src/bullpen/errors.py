@@ -7,6 +7,8 @@ BullpenError
 │   ├── Forbidden           you see it, but may not do this
 │   ├── Invalid             fields: what is wrong with which
 │   ├── TooLarge            the body is over the limit
+│   ├── TooManyRequests     slow down; retry_after says for how long
+│   ├── Gone                it was there; its time is over
 │   └── Conflict            it contradicts what is there already
 │       ├── AlreadyExists
 │       └── RunAlreadyFinished
@@ -16,7 +18,8 @@ BullpenError
 ├── ModelError              the provider failed
 │   ├── ModelUnavailable    asked again, a few times
 │   └── ModelRefused        the run ends
-├── Unavailable             the database cannot be used just now           → HTTP 503, try again
+├── Unavailable             we cannot do this just now                 → HTTP 503, try again
+│   ├── SetupRequired       nobody owns this office yet
 │   └── DiskFull                                                       → HTTP 507
 ├── Fenced                  another worker drives this thread now; stop writing
 ├── CannotStart             the operator must change something         → exit code 1
@@ -64,6 +67,18 @@ class TooLarge(RequestError):
     code = "too_large"
 
 
+class TooManyRequests(RequestError):
+    code = "too_many_requests"
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Gone(RequestError):
+    code = "gone"
+
+
 class Conflict(RequestError):
     code = "conflict"
 
@@ -107,6 +122,10 @@ class Unavailable(BullpenError):
     """The database cannot be used just now. The sentence says whether anything was changed."""
 
     code = "unavailable"
+
+
+class SetupRequired(Unavailable):
+    code = "setup_required"
 
 
 class DiskFull(Unavailable):

@@ -12,6 +12,7 @@ TABLE = """
     cli
     app
     api · web · bridges
+    upkeep
     runs · toolbox
     tools
     spaces · tasks · skills · memory · files
@@ -20,6 +21,7 @@ TABLE = """
     agents · variables · engine · llm · net
     events
     access
+    audit
     storage
     settings
     errors · ids · clock

@@ -16,7 +16,9 @@ _SELECT_PERSON = Statement(select(people.c.id, people.c.name, people.c.role).whe
 _SELECT_OWNER = Statement(
     select(people.c.id, people.c.name, people.c.role).where(people.c.role == "owner").order_by(people.c.id).limit(1)
 )
-_SELECT_PEOPLE = Statement(select(people).order_by(people.c.id.desc()).limit(200))
+_SELECT_PEOPLE = Statement(
+    select(people.c.id, people.c.name, people.c.role, people.c.created_at).order_by(people.c.id.desc()).limit(200)
+)
 _INSERT_TOKEN = Statement(insert(tokens))
 _TOKEN_COLUMNS = (
     tokens.c.id,
@@ -57,7 +59,17 @@ _REVOKE = Statement(
 
 
 async def insert_person(tx: Transaction, *, id: str, name: str, role: str) -> None:
-    await tx.run(_INSERT_PERSON, id=id, name=name, role=role, created_at=tx.clock.now())
+    await tx.run(
+        _INSERT_PERSON,
+        id=id,
+        name=name,
+        role=role,
+        login=name.casefold(),
+        password=None,
+        disabled_at=None,
+        erased_at=None,
+        created_at=tx.clock.now(),
+    )
 
 
 async def select_person(tx: Transaction, id: str) -> Row | None:
@@ -87,6 +99,9 @@ async def insert_token(tx: Transaction, token: Token, hash: str) -> None:
         tools=None if token.tools is None else orjson.dumps(token.tools).decode(),
         created_at=token.created_at,
         revoked_at=None,
+        scopes=None,
+        expires_at=None,
+        created_by=None,
     )
 
 

@@ -107,7 +107,7 @@ def _agent(row: Row) -> Agent:
 
 
 async def insert_agent(tx: Transaction, agent: Agent) -> None:
-    await tx.run(_INSERT, id=agent.id, created_at=agent.created_at, deleted_at=None, **_params(agent))
+    await tx.run(_INSERT, id=agent.id, created_at=agent.created_at, deleted_at=None, paused_at=None, **_params(agent))
 
 
 async def update_agent(tx: Transaction, agent: Agent) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from math import ceil
 from typing import Any, Final
 
 import orjson
@@ -22,6 +23,8 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.Forbidden: 403,
     errors.Invalid: 422,
     errors.TooLarge: 413,
+    errors.TooManyRequests: 429,
+    errors.Gone: 410,
     errors.Conflict: 409,
     errors.AlreadyExists: 409,
     errors.RunAlreadyFinished: 409,
@@ -38,6 +41,7 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.Broken: 500,
     RetryTransaction: 503,
     errors.Unavailable: 503,
+    errors.SetupRequired: 503,
     errors.DiskFull: 507,
 }
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
@@ -64,7 +68,8 @@ async def on_bullpen_error(request: Request, error: Exception) -> Response:
     status = STATUS[type(error)]
     if status == 500:
         return await on_bug(request, error)
-    return error_response(status, error.code, error.message, error.fields)
+    headers = {"Retry-After": str(ceil(error.retry_after))} if isinstance(error, errors.TooManyRequests) else None
+    return error_response(status, error.code, error.message, error.fields, headers)
 
 
 async def on_invalid(request: Request, error: Exception) -> Response:

@@ -142,6 +142,7 @@ async def insert_space(tx: Transaction, space: Space, *, created_by: str) -> Non
         last_seq=0,
         created_by=created_by,
         created_at=space.created_at,
+        agents_free_at=0,
     )
 
 
@@ -475,6 +476,7 @@ async def insert_message(tx: Transaction, message: Message, *, chain_id: str) ->
         created_at=message.created_at,
         edited_at=None,
         deleted_at=None,
+        wake=None,
     )
 
 

@@ -31,11 +31,12 @@ Place: TypeAlias = tuple["Stage", str]
 
 
 class Stage(IntEnum):
-    """When deferred work runs. The order is the lock order; events come last, when everything has its number."""
+    """When deferred work runs. The order is the lock order; events come when everything has its number."""
 
     SPACES = 1
     THREADS = 2
     EVENTS = 3
+    AUDIT = 4  # its head is one row that all who write here wait for: the last lock taken
 
 
 class RetryTransaction(Unavailable):

@@ -46,6 +46,38 @@ people = Table(
     _text("name"),
     _text("role"),  # member | admin | owner
     _text("created_at"),
+    _text("login", null=True),  # the name, case folded: what signing in looks for. None: erased
+    _text("password", null=True),  # argon2id; None: signs in by link or token only
+    _text("disabled_at", null=True),
+    _text("erased_at", null=True),
+    Index("people_login", "login", unique=True),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    _text("id", primary_key=True),
+    _text("hash"),  # SHA-256 of the cookie
+    _text("person_id"),
+    _text("created_at"),
+    _number("expires_at"),
+    _text("ended_at", null=True),
+    UniqueConstraint("hash", name="sessions_hash"),
+    Index("sessions_person", "person_id"),
+)
+
+invites = Table(
+    "invites",
+    metadata,
+    _text("id", primary_key=True),
+    _text("hash"),  # SHA-256 of the code in the link
+    _text("role"),
+    _text("created_by"),
+    _text("created_at"),
+    _number("expires_at"),
+    _text("used_by", null=True),
+    _text("revoked_at", null=True),
+    UniqueConstraint("hash", name="invites_hash"),
 )
 
 tokens = Table(
@@ -60,6 +92,9 @@ tokens = Table(
     _text("tools", null=True),
     _text("created_at"),
     _text("revoked_at", null=True),
+    _text("scopes", null=True),  # JSON: grants it is limited to
+    _number("expires_at", null=True),
+    _text("created_by", null=True),
     UniqueConstraint("hash", name="tokens_hash"),
 )
 
@@ -74,6 +109,7 @@ agents = Table(
     _text("created_at"),
     _text("updated_at"),
     _text("deleted_at", null=True),
+    _text("paused_at", null=True),
 )
 
 spaces = Table(
@@ -91,6 +127,7 @@ spaces = Table(
     _number("last_seq", default=0),  # the counter: bumped in the transaction that writes the message
     _text("created_by"),
     _text("created_at"),
+    _number("agents_free_at", default=0),  # when its agents have used up what they may say: rises with each message
 )
 
 members = Table(
@@ -126,6 +163,7 @@ messages = Table(
     _text("created_at"),
     _text("edited_at", null=True),
     _text("deleted_at", null=True),
+    _text("wake", null=True),  # the policy it met, for those who ask why: all | mention | none | trigger:WORD
     UniqueConstraint("space_id", "seq", name="messages_seq"),
     UniqueConstraint("author_id", "client_message_id", name="messages_client_message_id"),
 )
@@ -152,6 +190,9 @@ threads = Table(
     _number("epoch", default=0),
     _number("run_count", default=0),
     _text("created_at"),
+    _text("cause_kind", null=True),  # a thread made for one piece of work has that work's cause and grants
+    _text("cause_id", null=True),
+    _text("grants", null=True),
     UniqueConstraint("agent_id", "scope", "anchor", name="threads_anchor"),
     Index("threads_queued", "state", sqlite_where=text("state <> 'idle'"), postgresql_where=text("state <> 'idle'")),
 )
@@ -320,3 +361,17 @@ passages = Table(
 )
 
 chain_stops = Table("chain_stops", metadata, _text("chain_id", primary_key=True), _text("at"))
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3, … without a hole
+    _text("at"),
+    _text("actor_kind"),
+    _text("actor_id"),
+    _text("action"),
+    _text("object_kind"),
+    _text("object_id"),
+    _text("detail"),  # JSON, never a secret and never what somebody said
+    _text("hash"),  # SHA-256 of the row before's hash and of this row
+)

@@ -54,6 +54,9 @@ async def insert_thread(
         epoch=0,
         run_count=0,
         created_at=tx.clock.now(),
+        cause_kind=None,
+        cause_id=None,
+        grants=None,
     )
     return touched > 0
 

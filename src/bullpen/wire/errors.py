@@ -6,12 +6,15 @@ ApiError
 │   ├── Forbidden           you see it, but may not do this
 │   ├── NotFound            or hidden from you: deliberately the same
 │   ├── Invalid             fields: what is wrong with which
+│   ├── Gone                it was there; its time is over
 │   ├── TooLarge
 │   ├── TooManyRequests     wait, then try again
 │   └── Conflict            it contradicts what is there already
 │       ├── AlreadyExists
 │       └── RunAlreadyFinished
 └── ServerError             the server must change something
+    └── Unavailable         it cannot do this just now
+        └── SetupRequired   nobody owns the office yet
 
 The names and codes are those of the server's own `bullpen.errors`; this is the half that a caller can meet, and
 `rebuild` turns an answer back into its class. A code nobody here knows becomes the class of its status.
@@ -77,6 +80,11 @@ class RunAlreadyFinished(Conflict):
     code = "run_already_finished"
 
 
+class Gone(BadRequest):
+    code = "gone"
+    usual_status = 410
+
+
 class TooLarge(BadRequest):
     code = "too_large"
     usual_status = 413
@@ -95,6 +103,15 @@ class TooManyRequests(BadRequest):
 class ServerError(ApiError):
     code = "internal"
     usual_status = 500
+
+
+class Unavailable(ServerError):
+    code = "unavailable"
+    usual_status = 503
+
+
+class SetupRequired(Unavailable):
+    code = "setup_required"
 
 
 def _tree(root: type[ApiError]) -> Iterator[type[ApiError]]:
@@ -133,12 +150,15 @@ __all__ = [
     "BadRequest",
     "Conflict",
     "Forbidden",
+    "Gone",
     "Invalid",
     "NotFound",
     "RunAlreadyFinished",
     "ServerError",
+    "SetupRequired",
     "TooLarge",
     "TooManyRequests",
     "Unauthenticated",
+    "Unavailable",
     "rebuild",
 ]
