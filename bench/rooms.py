@@ -25,6 +25,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Author
 from bullpen.storage import Transaction
+from bullpen.testing import UNLIMITED
 from bullpen.threads import actions as threads
 from bullpen.wire.requests import CreateAgent, CreateSpace, UpdateSpace, WakeRequest
 
@@ -153,6 +154,11 @@ async def make_space(tx: Transaction, id: str, agent_id: str, owner: Principal, 
 @contextlib.asynccontextmanager
 async def opened(data: Path, database_url: str = "", *, drive: bool = True) -> AsyncIterator[Rooms]:
     """An office in this process, without its doors; with `drive`, its agents are at work."""
-    settings = Settings(data=data, database_url=database_url)
+    settings = Settings(data=data, database_url=database_url, limits=UNLIMITED)
     async with app.office(settings, drive=drive) as office:
-        yield Rooms(office, await office.local_owner("bench"))
+        yield Rooms(office, await office.store.transact(_claimed))
+
+
+async def _claimed(tx: Transaction) -> Principal:
+    """The owner: an office that nobody has claimed serves nobody."""
+    return await access.find_owner(tx) or await access.claim(tx, "bench", None)

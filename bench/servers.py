@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from bench.measure import cpu_of, memory_of
+from bullpen.testing import NO_LIMITS
 
 ROOT = Path(__file__).parents[1]
 READY = "ready on http://"
@@ -68,7 +69,7 @@ def _environment(**more: str) -> dict[str, str]:
 @contextlib.contextmanager
 def bullpen(data: Path, **environment: str) -> Iterator[Server]:
     """`bullpen serve`, as people run it."""
-    quietly = {"BULLPEN_LOG_LEVEL": "warning", **environment}
+    quietly = {"BULLPEN_LOG_LEVEL": "warning", **NO_LIMITS, **environment}
     yield from _until_done(Server(["bullpen", "serve", "--port", "0", "--data", str(data)], **quietly))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -18,9 +18,12 @@ import pytest
 
 from bullpen.access import actions as access
 from bullpen.access import rows as access_rows
+from bullpen.access.types import Principal
 from bullpen.app import Office, office
+from bullpen.clock import Clock
 from bullpen.settings import EngineSettings, LimitSettings, load_settings
 from bullpen.storage import Transaction
+from bullpen.testing import UNLIMITED
 from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
 from tests.databases import Database
@@ -35,6 +38,7 @@ class Api:
 
     def __init__(self, opened: Office, token: str | None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self.office = opened
         self.token = token
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(opened.api, raise_app_exceptions=False),
@@ -66,7 +70,6 @@ class Driver(Api):
 
     def __init__(self, opened: Office, token: str, owner_id: str) -> None:
         super().__init__(opened, token)
-        self.office = opened
         self.owner_id = owner_id
         self.events: list[Json] = []
         self._heard = asyncio.Event()
@@ -167,13 +170,21 @@ class Driver(Api):
         run: Json = event["run"]
         return run
 
-    async def idle(self) -> None:
-        """Wait until no thread is queued and no run is under way."""
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+        """Wait for something that no event tells of. It is asked for again whenever one came, and now and then."""
         async with asyncio.timeout(BOUND):
-            while any(agent["state"] != "idle" for agent in await self.items("/agents", limit=200)):
+            while not await holds():
                 self._heard.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._heard.wait(), 0.05)
+
+    async def idle(self) -> None:
+        """Wait until no thread is queued and no run is under way, but for agents that are paused."""
+
+        async def holds() -> bool:
+            return all(agent["state"] in ("idle", "paused") for agent in await self.items("/agents", limit=200))
+
+        await self.until(holds)
         # What was committed last has been handed to followers, too.
         await self.office.feed.pump()
         await asyncio.sleep(0)
@@ -182,6 +193,11 @@ class Driver(Api):
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+
+
+async def claimed(tx: Transaction) -> Principal:
+    """The owner of an office that has been claimed, now if nobody has before."""
+    return await access.find_owner(tx) or await access.claim(tx, "Olga", None)
 
 
 class Offices:
@@ -199,24 +215,42 @@ class Offices:
         engine: EngineSettings | None = None,
         limits: LimitSettings | None = None,
         watch: bool = True,
+        clock: Clock | None = None,
+        **more: Any,
     ) -> Driver:
-        settings = load_settings(
-            {},
-            data=self.database.data,
-            database_url=self.database.url,
-            engine=engine or EngineSettings(lease_seconds=2.0),
-            limits=limits,
-        )
-        opened = await self._stack.enter_async_context(
-            office(settings, families={**FAMILIES, **(families or {})}, drive=drive, store=self.database.store())
-        )
-        owner = await opened.local_owner("Olga")
+        opened = await self.raw(families=families, drive=drive, engine=engine, limits=limits, clock=clock, **more)
+        owner = await opened.store.transact(claimed)
         _, token = await opened.store.transact(lambda tx: access.create_token(tx, "tests", person_id=owner.id))
         driver = Driver(opened, token, owner.id)
         self._stack.push_async_callback(driver.close)
         if watch:
             await driver.watch()
         return driver
+
+    async def raw(
+        self,
+        *,
+        families: Mapping[str, Sequence[Tool]] | None = None,
+        drive: bool = False,
+        engine: EngineSettings | None = None,
+        limits: LimitSettings | None = None,
+        clock: Clock | None = None,
+        **more: Any,
+    ) -> Office:
+        """An office that nobody owns yet."""
+        settings = load_settings(
+            {},
+            data=self.database.data,
+            database_url=self.database.url,
+            engine=engine or EngineSettings(lease_seconds=2.0),
+            limits=limits or UNLIMITED,
+            **{"hosts": ("office",), **more},
+        )
+        store = self.database.store()
+        store.clock = clock or store.clock
+        return await self._stack.enter_async_context(
+            office(settings, families={**FAMILIES, **(families or {})}, drive=drive, store=store)
+        )
 
 
 @pytest.fixture

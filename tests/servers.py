@@ -15,8 +15,10 @@ import pytest
 from bullpen.access import actions as access
 from bullpen.client import Bullpen
 from bullpen.storage import Transaction
+from bullpen.testing import NO_LIMITS
 from tests.cli.processes import Process
 from tests.databases import Database, aside
+from tests.driver import claimed
 
 LEASE_SECONDS = "2"
 
@@ -24,7 +26,8 @@ LEASE_SECONDS = "2"
 class Server:
     """`bullpen serve`, and its owner's token. After `kill` or `stop`, `start` begins anew, on another port."""
 
-    def __init__(self, database: Database, data: Path, token: str) -> None:
+    def __init__(self, database: Database, data: Path, token: str, **settings: str) -> None:
+        self.settings = settings
         self.database = database
         self.data = data
         self.token = token
@@ -39,7 +42,7 @@ class Server:
         return self.process.process.pid
 
     def start(self) -> None:
-        self.process = _start(self.database, self.data, "serve", "--port", "0")
+        self.process = _start(self.database, self.data, "serve", "--port", "0", **self.settings)
         self.url = self.process.wait_for("Bullpen is ready on ").split()[-1]
 
     def client(self) -> Bullpen:
@@ -73,8 +76,9 @@ class Servers:
         self.processes: list[Process] = []
         self._servers: list[Server] = []
 
-    def serve(self) -> Server:
-        server = Server(self.database, self._folder(), self.token)
+    def serve(self, **settings: str) -> Server:
+        """`settings` as the environment has them."""
+        server = Server(self.database, self._folder(), self.token, **settings)
         self._servers.append(server)
         return server
 
@@ -98,15 +102,16 @@ class Servers:
             process.wait()
 
 
-def _start(database: Database, data: Path, *args: str) -> Process:
-    return Process(data, *args, DATABASE_URL=database.url, BULLPEN_ENGINE__LEASE_SECONDS=LEASE_SECONDS)
+def _start(database: Database, data: Path, *args: str, **more: str) -> Process:
+    settings = {**NO_LIMITS, "DATABASE_URL": database.url, "BULLPEN_ENGINE__LEASE_SECONDS": LEASE_SECONDS, **more}
+    return Process(data, *args, **settings)
 
 
 async def _owner_token(database: Database) -> str:
     """Made here, not by `bullpen token create`: that has its own tests, and takes a second."""
 
     async def body(tx: Transaction) -> str:
-        owner, _ = await access.ensure_owner(tx, "Olga")
+        owner = await claimed(tx)
         _, value = await access.create_token(tx, "tests", person_id=owner.id)
         return value
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bullpen.access import rules
 from bullpen.api.errors import STATUS
 from bullpen.api.server import build
 from bullpen.cli.arguments import parser
@@ -53,12 +54,31 @@ SETTINGS = {
     "token": "What commands show to that server. Empty: they use the socket in the data folder.",
     "model": "When set, agents loaded from files run on this model instead of their own.",
     "log_level": "How much is logged: debug, info, warning, error.",
+    "public_url": "How people reach this server, as in `https://bullpen.example.com`, when that is not where it listens.",
+    "trusted_proxies": "Addresses and networks of proxies whose `X-Forwarded-…` headers are believed, with commas between them.",
+    "hosts": "More names under which the server may be asked for, with commas between them; one without a port is meant at any port.",
     "engine.lease_seconds": "How long a driver may be silent before another takes its thread over (PostgreSQL); half of it is the pause between sweeps.",
     "engine.concurrent_runs": "How many threads one process drives at once.",
     "engine.group_wait_seconds": "How long an agent waits for the one before it, when one message woke several.",
     "limits.chain_depth": "How deep agents may wake each other; an agent's own `maxChainDepth` comes first.",
     "limits.body_bytes": "The largest request body.",
     "limits.calls_per_step": "How many tool calls of one answer are carried out; the rest become errors.",
+    "limits.requests_per_minute": "Requests of one token or session in a minute, or of one address without; 0: no limit, as with all of these.",
+    "limits.messages_per_minute": "Messages of one person or agent in a minute.",
+    "limits.reactions_per_minute": "Reactions that one person or agent gives or takes back in a minute.",
+    "limits.edits_per_minute": "Messages that one person or agent changes or deletes in a minute.",
+    "limits.agent_messages_per_minute": "Messages of all agents of one space together in a minute, over all processes.",
+    "limits.streams_per_person": "Event streams that one person or agent may have open.",
+    "limits.head_seconds": "How long a connection may take to send the head of a request.",
+    "limits.body_seconds": "How long it may take to send the body, and to read some of the answer.",
+    "database_seconds": "How long a statement, a connection or a wait for one may take before the database counts as unreachable (PostgreSQL).",
+    "session_days": "How long somebody who signed in stays signed in.",
+    "log_format": "`text` or `json`: one line for each thing worth knowing, with the ids it is about.",
+    "metrics_token": "A bearer token that may read `/metrics`, besides owners' tokens. Empty: none.",
+    "limits.guesses_per_minute": "How many unknown tokens may come from one address in a minute before it has to wait.",
+    "retention.events_days": "How long events are kept for followers who were away; 0 keeps them for ever.",
+    "retention.journals_days": "How long what happened inside runs is kept; the runs themselves stay. 0 keeps it for ever.",
+    "retention.sessions_days": "How long sessions and invites that are over are kept.",
 }
 
 
@@ -117,6 +137,9 @@ ERRORS = {
     "DiskFull": "The disk of the database is full: nothing was changed, and reading goes on. Make room; work resumes by itself.",
     "RetryTransaction": "The database asked for the same transaction too many times. Try again in a moment (`Retry-After`).",
     "Broken": "An invariant does not hold: our bug. Please report it with the log.",
+    "TooManyRequests": "More than one caller may ask for in a while, or too many wrong tries. Wait for `Retry-After` seconds.",
+    "Gone": "It was there, and its time is over: a used or expired invite.",
+    "SetupRequired": "Nobody owns the office yet. Open the claim link that the server printed.",
 }
 
 
@@ -156,6 +179,11 @@ STORED = {
     "agent_created": ("agent", "There is a new agent. For owners."),
     "agent_updated": ("agent", "Its definition changed. For owners."),
     "agent_deleted": ("", "It is gone; its messages stay. For owners."),
+    "agents_paused": (
+        "agents",
+        "All agents are paused, those to come as well; `pausedAt` says since when. For everybody.",
+    ),
+    "agents_resumed": ("agents", "They go on, but for those that were paused singly. For everybody."),
     "run_started": ("run", "An agent woke up; `run.trigger` says what for."),
     "run_finished": ("run", "It rests again: `outcome`, `stopReason`, and for silence the reason."),
     "tool.started": ("call", "A tool call was written down and is about to be carried out."),
@@ -165,6 +193,11 @@ STORED = {
     "pending_resolved": ("call", "Somebody answered it. (To come.)"),
     "task_fired": ("task", "A schedule was due. (To come, with tasks.)"),
     "chain_stopped": ("chain", "Agents answered each other up to the limit; nobody else was woken."),
+    "space_erased": ("", "A space is gone with everything in it. Told to those who could read it until then."),
+    "access_changed": (
+        "access",
+        "Somebody's rights have changed, or a token or session has ended: what they had open ends. For owners.",
+    ),
 }
 LIVE = {
     "agent_typing": "An agent is thinking in this space.",
@@ -172,6 +205,7 @@ LIVE = {
     "message_streaming": "A message that an agent is writing, so far. `message_created` follows when it is sent.",
     "tool.streaming": "The arguments of a call, so far.",
     "presence": "Who is there. (To come, with the page.)",
+    "space_read": "You have read a space up to `read.seq`, perhaps on another device. Nobody else hears of it.",
 }
 
 
@@ -279,7 +313,90 @@ def _placeholder(action: argparse.Action) -> str:
 
 # ── all of them ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+# ── rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ACTIONS_MEAN = {
+    "see_space": "know that a space exists",
+    "read_space": "read its messages, members and runs",
+    "join_space": "join or leave it oneself",
+    "post": "post, react, mark as read",
+    "create_space": "make a space",
+    "manage_space": "change it, add and remove members",
+    "erase_space": "erase it with everything said in it",
+    "read_message": "read a message, ask why it woke whom",
+    "change_message": "edit or delete a message",
+    "manage_agents": "make, change, pause, trigger and delete agents",
+    "see_inside_agent": "see an agent's instructions, model, memory and inbox",
+    "change_inside_agent": "change an agent's memory",
+    "see_run": "see that a run happened and what came of it",
+    "see_inside_run": "read a run's journal and trace",
+    "cancel_run": "cancel a run",
+    "list_people": "list people, and one's own tokens",
+    "manage_people": "add, invite, change and disable members",
+    "manage_owners": "the same for admins and owners",
+    "change_person": "change one's own name and password",
+    "make_token": "make and revoke tokens for oneself",
+    "make_any_token": "make tokens for others, for agents and for tools",
+    "see_token": "see and revoke a token",
+    "see_usage": "see what was used, and what it cost",
+    "operate": "apply projects, read the audit log, back up, export and erase",
+}
+RELATIONS = {
+    "anybody": "anybody",
+    "people": "people",
+    "members": "members of the space",
+    "holder": "whose it is",
+    "whom_it_shows": "people, if the space is public",
+    "owners": "owners",
+    "owners_where_open": "owners, if it is public or only agents are in it",
+    "agent_managers": "who holds `manage_agents`",
+}
+
+
+def rights_page() -> str:
+    complete("ACTIONS_MEAN", ACTIONS_MEAN, list(rules.ACTIONS))
+    holders: dict[str, frozenset[Any]] = {
+        **{str(role): grants for role, grants in rules.ROLES.items()},
+        "agent": rules.AGENT,
+        "run in a main group": rules.MAIN_GROUP,
+        "run elsewhere": rules.SPACE,
+    }
+    grants = table(
+        ("grant", *holders),
+        [
+            (f"`{grant}`", *("yes" if grant in held else "" for held in holders.values()))
+            for grant in sorted(rules.GRANTS)
+        ],
+    )
+    actions = table(
+        ("action", "to", "takes", "of", "hidden from who may not"),
+        [
+            (
+                f"`{action}`",
+                ACTIONS_MEAN[action],
+                f"`{rule.grant}`",
+                ", or ".join(RELATIONS[relation.__name__] for relation in rule.relations),
+                "" if rule.seen_by is None else f"`{rule.seen_by}`",
+            )
+            for action, rule in rules.ACTIONS.items()
+        ],
+    )
+    return page(
+        "Rights",
+        "Grants are a closed list. A role, an agent and a space are each a set of them; what a run may do is what the agent, "
+        "whoever caused the run, and the space all have.",
+        grants,
+        "An action is allowed to whoever holds the grant it takes and stands to the thing in one of these ways. To whoever "
+        "may not do the action in the last column, the thing does not exist.",
+        actions,
+        "A token can be limited to scopes: "
+        + ", ".join(f"`{scope}`" for scope in rules.SCOPES)
+        + ". `read` is `read_space`.",
+    )
+
+
 PAGES = {
+    "rights.md": rights_page,
     "settings.md": settings_page,
     "errors.md": errors_page,
     "events.md": events_page,

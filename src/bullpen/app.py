@@ -11,13 +11,12 @@ import contextlib
 import getpass
 import logging
 import os
+import resource
 import secrets
-import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,17 +24,26 @@ import uvicorn
 
 from bullpen.access import actions as access
 from bullpen.access import rules as access_rules
+from bullpen.access.attempts import Attempts
+from bullpen.access.claim import Claim
+from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
 from bullpen.agents.files import read_project
 from bullpen.api import apply
+from bullpen.api.connection import Connection, hang_up_on_the_slow
 from bullpen.api.door import LOCAL
+from bullpen.api.edge import Edge, is_loopback
+from bullpen.api.limits import Limits
 from bullpen.api.server import build
+from bullpen.ending import Ending
 from bullpen.engine.embedded import EmbeddedEngine
 from bullpen.errors import CannotStart
 from bullpen.events import rows as event_rows
 from bullpen.events.feed import Feed
 from bullpen.events.signals import LocalSignals, Signals
 from bullpen.llm.models import Models
+from bullpen.observe import logs, process
+from bullpen.observe.redact import REDACTOR
 from bullpen.runs import loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
@@ -45,12 +53,15 @@ from bullpen.threads import actions as threads
 from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import Tool
+from bullpen.upkeep import erasure, retention
 from bullpen.web import pages
 from bullpen.wire.requests import ApplyProject, CreateAgent
 
 logger = logging.getLogger("bullpen")
 
 SHUTDOWN_SECONDS = 5
+SWEEP_TICKS = 5  # uvicorn ticks ten times a second
+OPEN_FILES = 65_536
 
 Families: TypeAlias = Mapping[str, Sequence[Tool]]
 
@@ -59,7 +70,7 @@ def open_store(settings: Settings) -> Store:
     if settings.on_postgres:
         from bullpen.storage.postgres import PostgresStore
 
-        return PostgresStore(settings.database_url)
+        return PostgresStore(settings.database_url, answer_seconds=settings.database_seconds)
     path = settings.sqlite_path
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     return SqliteStore(path)
@@ -81,8 +92,19 @@ class Office:
         self.engine.drive = partial(loop.drive, self.world)
         self.engine.give_up = partial(loop.give_up, self.world)
         self.engine.wake = threads.wake
+        self.engine.hurry = self.world.stop
         self.signals.on_cancel = self.world.interrupt
         store.nudge_port = self.engine
+        self.limits = Limits(settings.limits)
+        self.edge = Edge(settings, self.limits)
+        self.passwords = Passwords()
+        self.sign_ins = Attempts(store.clock, allowed=5, seconds=60)
+        self.sign_ins_of_one = Attempts(store.clock, allowed=50, seconds=3600)
+        self.guesses = Attempts(store.clock, allowed=max(1, settings.limits.guesses_per_minute), seconds=60)
+        self.known_tokens: set[str] = set()
+        self.url = settings.public_url or f"http://{settings.host}:{settings.port}"
+        self.claim = Claim(store.clock, self._print_claim)
+        self.upkeep = retention.Rounds(store, self._keep_up)
         self.api = build(self)
         self.api.include_router(pages.router)
         self._local_owner: Principal | None = None
@@ -107,6 +129,12 @@ class Office:
             name: text for family, text in TEACHING.items() for name in [family, *(t.name for t in FAMILIES[family])]
         }
 
+    async def _keep_up(self) -> None:
+        """Finish what an earlier process began to erase, then forget what is old."""
+        await erasure.finish_all(self.store, self.signals.cancel)
+        if forgotten := await retention.forget(self.store, self.settings.retention):
+            logger.info("forgot what is old: %s", forgotten)
+
     # ── what the API asks of the whole ──────────────────────────────────────────────────────────────────
 
     def check_agent(self, model: Any, tools: list[str] | None) -> None:
@@ -116,8 +144,15 @@ class Office:
         if tools is not None:
             self.registry.check(tools)
 
-    async def create_agent(self, tx: Transaction, request: CreateAgent) -> Any:
-        return await apply.create_agent(tx, request)
+    async def create_agent(self, tx: Transaction, request: CreateAgent, caller: Principal) -> Any:
+        return await apply.create_agent(tx, request, caller)
+
+    def _print_claim(self, code: str) -> None:
+        print(f"Nobody owns this office yet. Claim it: {self.url}/#claim={code}", flush=True)
+
+    def forget_local_owner(self) -> None:
+        """They have another name now, or somebody else is the first owner."""
+        self._local_owner = None
 
     async def local_owner(self, name: str | None = None) -> Principal:
         """Whoever may open the data folder is the owner; an office that has none yet gets one now."""
@@ -184,9 +219,13 @@ async def office(
         await opened.feed.start(await store.transact(event_rows.ensure_incarnation))
         if drive:
             await opened.engine.start()
+            opened.upkeep.start()
+        lag = asyncio.create_task(process.watch_lag())
         try:
             yield opened
         finally:
+            lag.cancel()
+            await opened.upkeep.stop()
             await opened.engine.stop()
             await opened.feed.stop()
             await opened.signals.stop()
@@ -211,41 +250,58 @@ async def migrate(settings: Settings) -> list[str]:
 class Server(uvicorn.Server):
     """uvicorn, which says when it is ready, and ends streams before it waits for connections to end."""
 
-    def __init__(self, config: uvicorn.Config, opened: Office, url: str) -> None:
+    def __init__(self, config: uvicorn.Config, opened: Office, url: str, ending: Ending) -> None:
         super().__init__(config)
+        self._ending = ending
         self._office = opened
+        self._office.url = opened.settings.public_url or url
         self._url = url
         self._command = os.path.relpath(sys.argv[0])
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Ours to handle to the end: uvicorn would raise the signal again before the office is closed."""
-        running = asyncio.get_running_loop()
-        for name in (signal.SIGTERM, signal.SIGINT):
-            running.add_signal_handler(name, self.handle_exit, name, None)
-        try:
-            yield
-        finally:
-            for name in (signal.SIGTERM, signal.SIGINT):
-                running.remove_signal_handler(name)
+        self._ending.on_asked = self._stop
+        if self._ending.asked.is_set():
+            self._stop()
+        yield
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         print(f"Bullpen is ready on {self._url}", flush=True)
+        if not await self._office.store.read(access.is_claimed):
+            self._office.claim.announce()
         if sys.stdout.isatty():
             print(f'  say something   {self._command} send general "Hello, everyone"')
             print(f"  watch           {self._command} follow", flush=True)
 
+    async def on_tick(self, counter: int) -> bool:
+        if counter % SWEEP_TICKS == 0:
+            limits = self._office.settings.limits
+            now = asyncio.get_running_loop().time()
+            hang_up_on_the_slow(self.server_state.connections, now, limits.head_seconds, limits.body_seconds)
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more, end the streams, and let go of threads while what was asked before is answered."""
         await self._office.feed.stop()
-        await super().shutdown(sockets)
+        await asyncio.gather(self._office.engine.stop(), super().shutdown(sockets))
 
 
 async def serve(settings: Settings, *, demo: str | None = None) -> None:
     """Server and worker in one process, until SIGTERM or SIGINT."""
-    _refuse_strangers(settings.host)
     _log(settings)
+    _allow_many_connections()
+    with Ending() as ending:
+        await _serve(settings, demo, ending)
+
+
+async def _serve(settings: Settings, demo: str | None, ending: Ending) -> None:
     async with office(settings) as opened:
+        await _refuse_strangers(opened)
         if demo is not None:
             await opened.load_demo(demo)
         listening = _listen(settings)
@@ -257,6 +313,7 @@ async def serve(settings: Settings, *, demo: str | None = None) -> None:
             door,
             log_config=None,
             access_log=False,
+            http=Connection,
             interface="asgi3",
             lifespan="off",
             proxy_headers=False,
@@ -264,7 +321,7 @@ async def serve(settings: Settings, *, demo: str | None = None) -> None:
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         try:
-            await Server(config, opened, url).serve(sockets=[listening, *([local] if local else [])])
+            await Server(config, opened, url, ending).serve(sockets=[listening, *([local] if local else [])])
         finally:
             if local is not None:
                 settings.socket_path.unlink(missing_ok=True)
@@ -279,13 +336,31 @@ async def _door(opened: Office, socket_path: str, scope: Any, receive: Any, send
         await opened.api(scope, receive, send)
 
 
-def _refuse_strangers(host: str) -> None:
-    try:
-        loopback = host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback:
-        raise CannotStart(f"Bullpen listens on loopback only for now, not on {host!r}. Leave --host out.")
+async def _refuse_strangers(opened: Office) -> None:
+    """Before anybody owns the office, whoever comes first could: then only this machine may come."""
+    settings = opened.settings
+    if is_loopback(settings.host):
+        return
+    if not await opened.store.read(access.is_claimed):
+        raise CannotStart(
+            f"Nobody owns this office yet, so it does not listen on {settings.host}, where others could claim it. "
+            "Claim it first: start it without --host and open the link that it prints, or run `bullpen token create "
+            "--name NAME --owner`."
+        )
+    if not settings.public_url and not settings.trusted_proxies:
+        logger.warning(
+            "listening on %s without encryption: set BULLPEN_PUBLIC_URL and BULLPEN_TRUSTED_PROXIES behind a proxy "
+            "that speaks TLS (docs/guide/behind-a-proxy.md)",
+            settings.host,
+        )
+
+
+def _allow_many_connections() -> None:
+    """Each is an open file, and the usual bound of 1024 is what a thousand idle clients come to."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -335,19 +410,13 @@ async def worker(settings: Settings) -> None:
             "`bullpen worker` needs PostgreSQL: set DATABASE_URL. On SQLite the server does all the work."
         )
     _log(settings)
-    stop = asyncio.Event()
-    loop_ = asyncio.get_running_loop()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop_.add_signal_handler(name, stop.set)
-    async with office(settings):
-        print("Bullpen worker is ready", flush=True)
-        await stop.wait()
+    with Ending() as ending:
+        async with office(settings):
+            print("Bullpen worker is ready", flush=True)
+            await ending.asked.wait()
 
 
 def _log(settings: Settings) -> None:
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=settings.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
-    logging.getLogger("pgqueuer").setLevel(logging.WARNING)
+    for secret in (settings.token, settings.metrics_token):
+        REDACTOR.add(secret)
+    logs.install(settings.log_level, settings.log_format)

@@ -24,6 +24,10 @@ class Clock:
         now = self.millis()
         return now - now % 86_400_000
 
+    def at(self, millis: int) -> str:
+        """A moment as people read it."""
+        return f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+
     def now(self) -> str:
         # Never the same twice, so that lists ordered by time have an order.
         self._last = max(time.time_ns() // 1_000, self._last + 1)

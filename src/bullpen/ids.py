@@ -90,6 +90,14 @@ def token() -> str:
     return "tok_" + _stem()
 
 
+def session() -> str:
+    return "ses_" + _stem()
+
+
+def invite() -> str:
+    return "inv_" + _stem()
+
+
 def chain() -> str:
     return "chn_" + _stem()
 

@@ -13,15 +13,19 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
+from ipaddress import ip_network
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
+from urllib.parse import urlsplit
 
 from bullpen.errors import CannotStart
 
 logger = logging.getLogger("bullpen.settings")
 
 DATA = Path("bullpen-data")
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+LOG_FORMATS = ("text", "json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,26 @@ class LimitSettings:
     chain_depth: int = 3
     body_bytes: int = 1_048_576
     calls_per_step: int = 32
+    # What one caller may do in a minute: as a burst, or spread out. 0 switches a limit off.
+    requests_per_minute: int = 1200
+    messages_per_minute: int = 600
+    reactions_per_minute: int = 600
+    edits_per_minute: int = 600
+    agent_messages_per_minute: int = 60  # of all agents together, in one space
+    streams_per_person: int = 10
+    guesses_per_minute: int = 10  # unknown tokens from one address
+    # How long a connection may take: for a request's head, for its body, and to read some of the answer.
+    head_seconds: float = 10.0
+    body_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """After how many days something is forgotten; 0 keeps it for ever. The audit log always stays."""
+
+    events_days: int = 30  # what a follower that comes back can still be told
+    journals_days: int = 90  # what agents thought and called; the runs themselves stay
+    sessions_days: int = 30  # sessions that have ended, invites that are used up
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +68,20 @@ class Settings:
     port: int = 8420
     data: Path = DATA
     database_url: str = ""
+    database_seconds: float = 15.0  # how long PostgreSQL may take for one statement
     url: str = "http://127.0.0.1:8420"
     token: str = ""
     model: str = ""  # when set, every agent loaded from files runs on this model
     log_level: str = "info"
+    session_days: int = 30
+    log_format: str = "text"  # or json: one object on each line
+    metrics_token: str = ""  # whoever holds it may read /metrics, and nothing else
+    public_url: str = ""  # how people reach us, when that is not where we listen
+    trusted_proxies: tuple[str, ...] = ()  # addresses or networks whose X-Forwarded-… headers are believed
+    hosts: tuple[str, ...] = ()  # more names under which we may be asked for, each with or without a port
     engine: EngineSettings = field(default_factory=EngineSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
 
     @property
     def socket_path(self) -> Path:
@@ -75,15 +107,15 @@ class Settings:
         return self.database_url.startswith(("postgresql://", "postgres://"))
 
 
-_GROUPS: Mapping[str, type[EngineSettings] | type[LimitSettings]] = {"engine": EngineSettings, "limits": LimitSettings}
+_GROUPS: Mapping[str, type[EngineSettings] | type[LimitSettings] | type[RetentionSettings]] = {
+    "engine": EngineSettings,
+    "limits": LimitSettings,
+    "retention": RetentionSettings,
+}
 # Names that are promised and have no effect yet: not misspelt, so not worth a word.
 _PROMISED = frozenset(
     {
-        "BULLPEN_PUBLIC_URL",
-        "BULLPEN_TRUSTED_PROXIES",
         "BULLPEN_KEY_FILE",
-        "BULLPEN_LIMITS__REQUESTS_PER_MINUTE",
-        "BULLPEN_LIMITS__AGENT_MESSAGES_PER_MINUTE",
     }
 )
 # The same thing under the name people already have in their environment.
@@ -93,7 +125,7 @@ _PLAIN_NAMES = {"DATABASE_URL": "database_url"}
 def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
     """Settings for this process. `overrides` are the command line's; a value of None means "not said"."""
     said = {name: value for name, value in overrides.items() if value is not None}
-    env = {**_read_dotenv(Path(".env")), **(os.environ if environ is None else environ)}
+    env = environment(os.environ if environ is None else environ)
     from_env = _from_environment(env)
     for name in _strangers(from_env):
         logger.warning("the environment sets %s, which this Bullpen does not know", name)
@@ -104,6 +136,16 @@ def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) ->
     _merge(merged, from_env)
     _merge(merged, said)
     return _build(merged)
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What is set around us: in a `.env` file, or in the environment, which has the last word."""
+    return {**_read_dotenv(Path(".env")), **environ}
+
+
+def strangers(environ: Mapping[str, str]) -> list[str]:
+    """Names that look like settings of ours and are none."""
+    return _strangers(_from_environment(environ))
 
 
 def _build(merged: Mapping[str, Any]) -> Settings:
@@ -117,7 +159,40 @@ def _build(merged: Mapping[str, Any]) -> Settings:
     url = settings.database_url
     if url and not settings.on_postgres and not url.startswith("sqlite:///"):
         raise CannotStart("DATABASE_URL must look like sqlite:///path or postgresql://user@host/database.")
+    _check_edge(settings)
+    for days in fields(settings.retention):
+        if not 0 <= getattr(settings.retention, days.name) <= 36_500:
+            raise CannotStart(f"The setting {days.name!r} is a number of days, at most 36500. 0 keeps things for ever.")
+    _check_logs(settings)
     return settings
+
+
+def _check_logs(settings: Settings) -> None:
+    if settings.log_level.lower() not in LOG_LEVELS:
+        raise CannotStart(f"BULLPEN_LOG_LEVEL is one of {', '.join(LOG_LEVELS)}, not {settings.log_level!r}.")
+    if settings.log_format not in LOG_FORMATS:
+        raise CannotStart(f"BULLPEN_LOG_FORMAT is one of {', '.join(LOG_FORMATS)}, not {settings.log_format!r}.")
+
+
+def _check_edge(settings: Settings) -> None:
+    """Who is believed and who is let in must not depend on a guess at what was meant."""
+    public = urlsplit(settings.public_url)
+    complete = public.scheme in ("http", "https") and public.hostname and not public.path.strip("/")
+    if settings.public_url and not complete:
+        raise CannotStart("BULLPEN_PUBLIC_URL must look like https://bullpen.example.com, without a path.")
+    for proxy in settings.trusted_proxies:
+        try:
+            ip_network(proxy)
+        except ValueError:
+            raise CannotStart(
+                f"BULLPEN_TRUSTED_PROXIES holds {proxy!r}, which is neither an address nor a network like 10.0.0.0/8."
+            ) from None
+    for host in settings.hosts:
+        if "/" in host or "*" in host:
+            raise CannotStart(f"BULLPEN_HOSTS holds {host!r}; write names as in bullpen.lan or bullpen.lan:8420.")
+    for limit in fields(settings.limits):
+        if getattr(settings.limits, limit.name) < 0:
+            raise CannotStart(f"The limit {limit.name!r} must not be negative. 0 switches a limit off.")
 
 
 def _convert(group: Any, name: str, value: Any) -> Any:
@@ -128,6 +203,8 @@ def _convert(group: Any, name: str, value: Any) -> Any:
         known = ", ".join(sorted(kinds))
         raise CannotStart(f"There is no setting named {name!r}. Known here: {known}.")
     kind = kinds[name]
+    if kind is tuple and isinstance(value, str | list | tuple):
+        return _names(name, value)
     wrong = CannotStart(f"The setting {name!r} should be a {kind.__name__}, not {value!r}.")
     if isinstance(value, bool | Mapping | list):  # int() and str() would take them
         raise wrong
@@ -135,6 +212,14 @@ def _convert(group: Any, name: str, value: Any) -> Any:
         return value if isinstance(value, kind) else kind(value)
     except (TypeError, ValueError):
         raise wrong from None
+
+
+def _names(name: str, value: str | list[Any] | tuple[Any, ...]) -> tuple[str, ...]:
+    """Several names: a list in a file, commas between them in the environment."""
+    listed = value.split(",") if isinstance(value, str) else value
+    if not all(isinstance(item, str) for item in listed):
+        raise CannotStart(f"The setting {name!r} should be a list of texts, not {value!r}.")
+    return tuple(item.strip() for item in listed if item.strip())
 
 
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:

@@ -389,8 +389,6 @@ async def test_a_database_that_is_away_is_told_and_when_to_come_back(
 async def test_a_host_that_is_none_crashes_no_answer(office: Driver) -> None:
     for host in ("[::1", "a b", "<script>alert(1)</script>", "\x7f", "x" * 5_000, "évil"):
         headers = {b"Host": host.encode()}
-        await refused(office, "GET", "/no-such-path", 404, headers=headers)
-        await refused(office, "GET", "/agents/", 404, headers=headers)
-        page = await office.http.get("http://office/", headers=headers)
-        assert page.status_code == 200
-        assert "<script>" not in page.text
+        for path in ("/no-such-path", "/agents/", "http://office/"):
+            response = await office.http.get(path, headers=headers)
+            assert (response.status_code, response.content) == (421, b"")

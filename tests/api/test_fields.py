@@ -32,9 +32,27 @@ GOOD: dict[str, Json] = {
     "POST /api/messages/{id}/reactions": {"emoji": "👍"},
     "POST /api/tokens": {"name": "t"},
     "POST /api/apply": {},
+    "POST /api/spaces/{id}/preview": {"text": "hello"},
+    "POST /api/setup": {"code": "x", "name": "Nemo", "password": "correct horse"},
+    "POST /api/session": {"name": "Nemo", "password": "correct horse"},
+    "POST /api/me/password": {"current": "x", "password": "correct horse"},
+    "POST /api/people": {"name": "Nemo"},
+    "PATCH /api/people/{id}": {},
+    "POST /api/invites": {},
+    "POST /api/invites/accept": {"code": "x", "name": "Nemo", "password": "correct horse"},
 }
+# Good bodies that are refused all the same, here: the office has an owner, who has no password, and Nemo comes once.
+REFUSED = {
+    "POST /api/setup": {409},
+    "POST /api/session": {401},
+    "POST /api/me/password": {403},
+    "POST /api/invites/accept": {404},
+    "POST /api/people": {201, 409},
+}
+# Whatever else is sent is ignored: see wire/requests.py.
+LENIENT = {"POST /api/session"}
 PLACES = {"{label}": "mood", "{space_id}": "team", "{member_id}": "psn_otto"}
-IDS = {"agents": "ada", "spaces": "team", "messages": "the owner's message"}
+IDS = {"agents": "ada", "spaces": "team", "people": "psn_otto", "messages": "the owner's message"}
 
 
 @cache
@@ -121,7 +139,8 @@ def cases(route: str, schema: Json) -> Iterator[tuple[str, Json]]:
             yield f"{name}{where}", {**good, name: value}
     for name in schema.get("required", []):
         yield name, {key: value for key, value in good.items() if key != name}
-    yield "noSuchField", {**good, "noSuchField": 1}
+    if route not in LENIENT:
+        yield "noSuchField", {**good, "noSuchField": 1}
 
 
 @pytest.mark.proves("N4")
@@ -147,7 +166,8 @@ async def test_every_good_body_is_accepted_in_both_spellings(world: World) -> No
         method, path = address(route, world)
         for body in (GOOD[route], {snake(name): value for name, value in GOOD[route].items()}):
             response = await world.office.http.request(method, path, json=body)
-            assert response.is_success, (route, response.text)
+            expected = REFUSED.get(route, {200, 201, 202, 204})
+            assert response.status_code in expected, (route, response.text)
 
 
 def snake(name: str) -> str:

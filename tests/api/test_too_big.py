@@ -26,7 +26,7 @@ def connect(server: Server) -> socket.socket:
 def head(server: Server, *more: str) -> bytes:
     lines = [
         f"POST {PATH} HTTP/1.1",
-        "Host: x",
+        "Host: localhost",
         f"Authorization: Bearer {server.token}",
         "Content-Type: application/json",
     ]

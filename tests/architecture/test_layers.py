@@ -12,7 +12,7 @@ TABLE = """
     cli
     app
     api · web · bridges
-    upkeep
+    upkeep · doctor
     runs · toolbox
     tools
     spaces · tasks · skills · memory · files
@@ -23,8 +23,9 @@ TABLE = """
     access
     audit
     storage
+    observe
     settings
-    errors · ids · clock
+    errors · ids · clock · ending
 """
 LINE = {name: depth for depth, line in enumerate(TABLE.split("\n")) for name in line.split() if name != "·"}
 

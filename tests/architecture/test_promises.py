@@ -9,8 +9,8 @@ import pytest
 
 from tests import proofs
 
-# The issue this work answers: each of its promises is proven by some test, or this file is red.
-DONE = {"2"}
+# The issues that are answered: each of its promises is proven by some test, or this file is red.
+DONE = {"2", "3"}
 
 
 def test_every_promise_has_one_id_and_one_sentence() -> None:

@@ -15,7 +15,25 @@ from bullpen.cli.arguments import RUN_STATUSES, parser
 from bullpen.wire.nouns import RunStatus
 from tests.cli.processes import bullpen
 
-COMMANDS = ("serve", "worker", "migrate", "token", "apply", "send", "follow", "runs", "run", "spaces", "agents")
+COMMANDS = (
+    "serve",
+    "worker",
+    "migrate",
+    "token",
+    "apply",
+    "backup",
+    "restore",
+    "export",
+    "erase",
+    "send",
+    "follow",
+    "runs",
+    "run",
+    "search",
+    "spaces",
+    "agents",
+    "why",
+)
 HEAVY = ("fastapi", "uvicorn", "sqlalchemy", "pydantic", "httpx", "yaml", "asyncio")
 
 
@@ -115,6 +133,17 @@ def test_statuses_on_the_command_line_are_those_of_the_wire() -> None:
 
 
 def test_every_command_leads_to_a_module_that_runs_it() -> None:
-    examples = {"send": "send a b", "apply": "apply x", "run": "run x", "token": "token create --name x"}
+    examples = {
+        "send": "send a b",
+        "apply": "apply x",
+        "backup": "backup x.db",
+        "restore": "restore x.db",
+        "export": "export space x x.jsonl",
+        "erase": "erase space x --yes",
+        "run": "run x",
+        "search": "search x",
+        "why": "why x",
+        "token": "token create --name x",
+    }
     chosen = {parser().parse_args(examples.get(command, command).split()).module for command in COMMANDS}
     assert chosen == set(cli.MODULES)

@@ -224,3 +224,17 @@ def test_one_setting_runs_the_cast_on_another_model(tmp_path: Path) -> None:
     with serving(data):
         (agent,) = json.loads(output(data, "agents", "--json"))["items"]
     assert agent["model"] == "script:silent"
+
+
+def test_what_was_said_is_found_and_explained(data: Path, remote: dict[str, str]) -> None:
+    message = output(data, "send", "hall", "who moved the piano?", **remote)
+    (found,) = json.loads(output(data, "search", "PIANO", "--space", "hall", "--json", **remote))["items"]
+    assert (found["id"], found["snippet"], found["highlights"]) == (message, "who moved the piano?", [[14, 19]])
+    assert message in output(data, "search", "moved pia", "--author", found["authorId"], **remote)
+    assert "Nothing was found" in bullpen(data, "search", "harpsichord", **remote).stderr
+    told = json.loads(output(data, "why", message, "--json", **remote))
+    assert [agent["agentId"] for agent in told["agents"]] == ["echo"]
+    assert output(data, "why", message, "--agent", "echo", **remote).startswith("echo: Echo ")
+    missing = bullpen(data, "why", "msg_none", **remote)
+    assert missing.returncode == 1
+    assert "There is no message 'msg_none'" in missing.stderr

@@ -191,3 +191,27 @@ async def test_a_message_sent_while_the_server_is_away_arrives_once(tmp_path: Pa
             sent = await sending
             assert (await until(events, "message_created"))["message"]["id"] == sent.id
             assert [message.id for message in await bp.spaces(space).messages()] == [sent.id]
+
+
+async def test_agents_are_paused_and_resumed(bp: Bullpen) -> None:
+    await room(bp, "brakes")
+    assert (await bp.agents.pause("echo_brakes")).state == "paused"
+    assert (await bp.agents.resume("echo_brakes")).paused_at is None
+    assert (await bp.agents.pause_all()).paused_at is not None
+    assert {agent.state for agent in await bp.agents.list()} == {"paused"}
+    assert not (await bp.agents.resume_all()).paused
+    assert (await bp.agents.get("echo_brakes")).state == "idle"
+
+
+async def test_messages_are_found_explained_and_previewed(bp: Bullpen) -> None:
+    space = await room(bp, "finding")
+    assert await bp.spaces(space).preview("hello") == ["echo_finding"]
+    sent = await bp.spaces(space).send("the lost umbrella")
+    page = await bp.search('"lost umb"', space=space)
+    assert page.items == []
+    (found,) = await bp.search("umbrella lost", space=space, author=sent.author_id, after="2020-01-01", limit=5)
+    assert (found.id, found.snippet, found.highlights) == (sent.id, "the lost umbrella", [(4, 8), (9, 17)])
+    why = await bp.messages.why(sent.id, agent="echo_finding")
+    assert (why.policy, [agent.woken for agent in why.agents]) == ("all", [True])
+    with pytest.raises(NotFound):
+        await bp.messages.why("msg_none")

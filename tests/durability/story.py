@@ -163,6 +163,7 @@ AGENTS: list[dict[str, Any]] = [
 SPACES: list[dict[str, Any]] = [
     {"id": "general", "members": ["ada", "bo", "cy", "pip", "sil", "mind", "slow"]},
     {"id": "lab", "private": True, "members": ["tess", "mind"], "wake": {"people": "all"}},
+    {"id": "bench", "private": True, "members": ["tess"], "wake": {"people": "all"}},
     {"id": "crew", "kind": "group", "trigger": "crew", "members": ["bo", "ada"]},
     {"kind": "dm", "members": ["pip", "pop"]},
 ]
@@ -244,6 +245,50 @@ async def post_and_cancel(person: Person) -> None:
             raise
 
 
+def pause(agent: str) -> Deed:
+    async def deed(person: Person) -> None:
+        await person.bp.agents.pause(agent)
+
+    return deed
+
+
+def resume(agent: str) -> Deed:
+    async def deed(person: Person) -> None:
+        await person.bp.agents.resume(agent)
+
+    return deed
+
+
+async def pause_all(person: Person) -> None:
+    await person.bp.agents.pause_all()
+
+
+async def resume_all(person: Person) -> None:
+    await person.bp.agents.resume_all()
+
+
+async def post_and_pause(person: Person) -> None:
+    """Wherever in its work the pause finds it, and on whichever side of a kill."""
+    await person.post("bench", "another experiment, please", key="experiment 2")
+    await person.bp.agents.pause("tess")
+
+
+async def think_and_pause(person: Person) -> None:
+    await person.post("general", "@slow think again", key="think again")
+    while len(list(await person.bp.runs.list(agent="slow"))) < 2:
+        await person.wait()
+    await person.bp.agents.pause("slow")
+
+
+async def cancel_what_is_put_aside(person: Person) -> None:
+    run = next(iter(await person.bp.runs.list(agent="slow")))
+    try:
+        await person.bp.runs.cancel(run.id)
+    except ApiError as error:
+        if error.status != 409:
+            raise
+
+
 async def part_with_cy(person: Person) -> None:
     try:
         await person.bp.agents.delete("cy")
@@ -270,5 +315,9 @@ CHAPTERS: dict[str, list[Deed]] = {
     "a mind wanders": [post("general", "@mind wander off", "wander"), post("general", "@mind return", "return")],
     "a group answers its trigger": [post("crew", "crew, roll call", "crew"), mark_read, hire],
     "a run is cancelled": [post_and_cancel],
+    "one of two is paused": [pause("ada"), post("general", "@ada @bo roll call", "paused"), resume("ada")],
+    "an agent is paused in the middle of its work": [post_and_pause, resume("tess")],
+    "a run is cancelled while its agent is paused": [think_and_pause, cancel_what_is_put_aside, resume("slow")],
+    "all are paused": [pause_all, post("general", "@bo @ada roll call", "all paused"), resume_all],
     "an agent goes": [part_with_cy, post("general", "@cy @ada roll call", "without cy")],
 }

@@ -109,7 +109,14 @@ CASES = {
     "too deep": ("V11", [f"UPDATE runs SET depth = 9 WHERE id = {ANY_RUN}"]),
     "a chain stopped without a word": ("V11", ["DELETE FROM chain_stops"]),
     "rights that grew": ("V12", [f"UPDATE inbox_items SET grants = 'owner,post,read_space' WHERE id = {ANY_ITEM}"]),
+    "a run with more rights than its cause": ("V12", ["UPDATE runs SET grants = 'owner,post' WHERE depth > 0"]),
+    "a run with more rights than its thread": (
+        "V12",
+        [f"UPDATE threads SET cause_kind = 'person', cause_id = 'x', grants = 'read_space' WHERE id = {ITS_THREAD}"],
+    ),
     "a chain that begins anew": ("V12", [f"UPDATE inbox_items SET depth = 0 WHERE id = {ANY_ITEM}"]),
+    "an audit row that was changed": ("V14", ["UPDATE audit SET actor_id = 'nobody' WHERE number = 2"]),
+    "an audit row that was removed": ("V14", ["DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)"]),
     "a thread that is never driven": ("V15", ["UPDATE threads SET state = 'queued' WHERE agent_id = 'tess'"]),
     "a lease that outlived its run": ("V15", ["UPDATE leases SET owner = 'host:1:aa'"]),
 }

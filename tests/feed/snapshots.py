@@ -31,6 +31,7 @@ class Known:
     messages: dict[str, Json] = field(default_factory=dict)
     agents: dict[str, Json] = field(default_factory=dict)
     runs: dict[str, Json] = field(default_factory=dict)
+    paused_at: str | None = None  # since when all agents are paused
     to_load: set[str] = field(default_factory=set)
 
     @property
@@ -54,6 +55,7 @@ async def fetch(caller: Api) -> Known:
         if known.reads(space):
             known.spaces[space["id"]] = space
             await _fetch_messages(caller, known, space["id"])
+    known.paused_at = (await caller.get("/agents")).get("pausedAt")
     for agent in await _all(caller, "/agents"):
         if known.is_owner or agent["id"] == known.me["id"]:
             known.agents[agent["id"]] = agent
@@ -124,6 +126,10 @@ def _apply_one(known: Known, event: Json) -> None:
             known.agents[event["agentId"]] = event["agent"]
         case "agent_deleted":
             known.agents.pop(event["agentId"], None)
+        case "agents_paused":
+            known.paused_at = event["agents"]["pausedAt"]
+        case "agents_resumed":
+            known.paused_at = None
         case "run_started" | "run_finished":
             known.runs[event["runId"]] = event["run"]
         case _ if space_id and space_id not in known.spaces and event["type"] in _SAYS_READABLE:
@@ -140,11 +146,12 @@ _SAYS_READABLE = frozenset(
 def _look(known: Known, space_id: str, event: Json) -> None:
     """Out of a space: nothing of it is kept, but an agent still sees its own runs."""
     mine = known.me["id"]
-    left = event["type"] == "member_left" and event["member"]["id"] == mine
+    erased = event["type"] == "space_erased"
+    left = erased or (event["type"] == "member_left" and event["member"]["id"] == mine)
     space = known.spaces.get(space_id)
     # Members join a new space one by one: only owners, who read without joining, can lose sight meanwhile.
     may_lose = left or (known.is_owner and event["type"] != "space_created")
-    if may_lose and (space is None or not known.reads(space)):
+    if may_lose and (erased or space is None or not known.reads(space)):
         known.spaces.pop(space_id, None)
         known.messages = {id: m for id, m in known.messages.items() if m["spaceId"] != space_id}
         known.runs = {id: r for id, r in known.runs.items() if r.get("spaceId") != space_id or r["agentId"] == mine}
@@ -171,8 +178,8 @@ def _seat(space: Json, member_id: str, now: list[Json]) -> None:
 
 def _count(known: Known, space: Json, message: Json) -> None:
     space["lastSeq"] = max(space["lastSeq"], message["seq"])
-    # A person who posts has read up to there.
-    if message["authorId"] == known.me["id"] and message["authorKind"] == "person":
+    # Whoever posts has read up to there.
+    if message["authorId"] == known.me["id"]:
         space["readSeq"] = max(space["readSeq"], message["seq"])
 
 
@@ -203,7 +210,8 @@ def followed(known: Known) -> Json:
         space["unread"], space["mentions"] = _unread(known, space)
     busy = {run["agentId"] for run in known.runs.values() if "finishedAt" not in run}
     for agent in view["agents"].values():
-        agent["state"] = "running" if agent["id"] in busy else "idle"
+        paused = known.paused_at or agent.get("pausedAt")
+        agent["state"] = "paused" if paused else "running" if agent["id"] in busy else "idle"
     return view
 
 
@@ -212,6 +220,7 @@ def seen(known: Known) -> Json:
     view: Json = copy.deepcopy(
         {"spaces": known.spaces, "messages": known.messages, "agents": known.agents, "runs": known.runs}
     )
+    view["switches"] = {"all agents": {"pausedAt": known.paused_at}}
     for message in view["messages"].values():
         message["reactions"] = sorted((r["emoji"], sorted(r["memberIds"])) for r in message["reactions"])
     return view
@@ -222,7 +231,7 @@ def _unread(known: Known, space: Json) -> tuple[int, int]:
     if me is None:
         return 0, 0
     others = [
-        message["text"]
+        message
         for message in known.messages.values()
         if message["spaceId"] == space["id"]
         and message["seq"] > space["readSeq"]
@@ -232,4 +241,6 @@ def _unread(known: Known, space: Json) -> tuple[int, int]:
     ]
     names = f"{re.escape(me['id'])}|{re.escape(me['name'])}"
     called = re.compile(rf"(?<![\w@])@({names})(?![\w-])", re.IGNORECASE)
-    return len(others), sum(called.search(text) is not None for text in others)
+    mine = {message["id"] for message in known.messages.values() if message["authorId"] == me["id"]}
+    mentions = [m for m in others if called.search(m["text"]) is not None or m.get("replyTo") in mine]
+    return len(others), len(mentions)

@@ -16,8 +16,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from bullpen.app import Office
-from tests.driver import BOUND, Api, Driver, Json
+from tests.driver import BOUND, Api, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,9 @@ def parse(block: bytes) -> Frame:
 class Stream:
     """One follower. `frames` grows as the server sends."""
 
-    def __init__(self, opened: Office, token: str | None, last_id: str | None, params: dict[str, str]) -> None:
-        self._opened = opened
-        self._scope = _scope(token, last_id, params)
+    def __init__(self, caller: Api, last_id: str | None, params: dict[str, str]) -> None:
+        self._opened = caller.office
+        self._scope = _scope(caller, last_id, params)
         self._rest = b""
         self._heard = asyncio.Event()
         self._leave = asyncio.Event()
@@ -171,10 +170,12 @@ class Stream:
             raise AssertionError(f"not within {seconds} s; seen: {[e['type'] for e in self.events]}") from None
 
 
-def _scope(token: str | None, last_id: str | None, params: dict[str, str]) -> dict[str, Any]:
+def _scope(caller: Api, last_id: str | None, params: dict[str, str]) -> dict[str, Any]:
     headers = [(b"host", b"office")]
-    if token is not None:
-        headers.append((b"authorization", f"Bearer {token}".encode()))
+    if caller.token is not None:
+        headers.append((b"authorization", f"Bearer {caller.token}".encode()))
+    if caller.http.cookies:
+        headers.append((b"cookie", "; ".join(f"{k}={v}" for k, v in caller.http.cookies.items()).encode()))
     if last_id is not None:
         headers.append((b"last-event-id", last_id.encode("latin-1")))
     return {
@@ -195,7 +196,7 @@ def _scope(token: str | None, last_id: str | None, params: dict[str, str]) -> di
 
 @asynccontextmanager
 async def following(
-    office: Driver,
+    office: Api,
     caller: Api | None = None,
     *,
     last_id: str | None = None,
@@ -206,7 +207,7 @@ async def following(
     """The stream as this caller (the owner, if nobody is named) sees it, from its headers on."""
     asked = {"after": after, "spaceId": space_id, "runId": run_id}
     params = {name: value for name, value in asked.items() if value is not None}
-    stream = Stream(office.office, (caller or office).token, last_id, params)
+    stream = Stream(caller or office, last_id, params)
     await stream.open()
     try:
         yield stream

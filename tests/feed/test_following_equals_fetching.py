@@ -20,7 +20,7 @@ import pytest
 import bullpen
 from bullpen.api.server import build
 from bullpen.wire import STORED_EVENTS
-from tests.driver import Json
+from tests.driver import Api, Json
 from tests.feed.snapshots import Known, apply, fetch, followed, load, seen
 from tests.feed.streams import Stream, following
 from tests.feed.worlds import World
@@ -237,8 +237,82 @@ async def cancel(world: World) -> None:
     assert (await world.office.run_finished("ada"))["status"] == "cancelled"
 
 
+@action("agent_updated", routes="POST /api/agents/{id}/pause")
+async def pause_an_agent(world: World) -> None:
+    await world.office.create("/agents/ping/pause", {})
+    await world.office.create("/agents/ada/pause", {})
+
+
+@action("agent_updated", "message_created", "run_started", routes="POST /api/agents/{id}/resume")
+async def pause_and_resume_in_the_middle(world: World) -> None:
+    await world.office.post("team", "@ada think long")
+    await world.office.event("run_started")
+    await world.office.create("/agents/ada/pause", {})
+    await world.office.event("agent_done")
+    await world.office.create("/agents/ada/resume", {})
+    await world.office.create("/agents/ada/pause", {})
+
+
+@action("agents_paused", "agent_created", routes="POST /api/agents/pause")
+async def pause_all_agents(world: World) -> None:
+    await world.office.create("/agents/pause", {})
+    await world.office.agent("late", steps=[])
+
+
+@action("agents_paused", "agents_resumed", "agent_updated", routes="POST /api/agents/resume")
+async def resume_all_agents(world: World) -> None:
+    await world.office.create("/agents/pause", {})
+    await world.office.create("/agents/pong/pause", {})
+    await world.office.create("/agents/resume", {})
+
+
+@action("space_updated", "access_changed", routes="PATCH /api/people/{id}")
+async def change_a_person(world: World) -> None:
+    await world.office.ask("PATCH", "/people/psn_pia", json={"name": "Pia the Great"})
+    id, _ = await world.office.person("Zoe")
+    await world.office.ask("PATCH", f"/people/{id}", json={"disabled": True})
+
+
+@action("member_left", "space_erased", routes="DELETE /api/spaces/{id}", resets_owner=True)
+async def erase_a_space(world: World) -> None:
+    await world.office.ask("DELETE", "/spaces/ring")
+
+
+ERASED = ("member_joined", "message_created", "reaction_added", "reaction_removed", "message_deleted", "member_left")
+
+
+@action(*ERASED, "access_changed", routes="POST /api/people/{id}/erase")
+async def erase_a_person(world: World) -> None:
+    id, zoe = await world.office.person("Zoe")
+    await _say_something(world, id, zoe)
+    await world.office.create(f"/people/{id}/erase", {})
+
+
+@action(*ERASED, "agent_created", "agent_deleted", routes="POST /api/agents/{id}/erase")
+async def erase_an_agent(world: World) -> None:
+    await world.office.agent("late", steps=[])
+    await _say_something(world, "late", await world.office.as_agent("late"))
+    await world.office.create("/agents/late/erase", {})
+
+
+async def _say_something(world: World, id: str, caller: Api) -> None:
+    await world.office.create("/spaces/lobby/members", {"memberId": id})
+    await caller.create("/spaces/lobby/messages", {"text": "I was here"})
+    message = await world.office.post("lobby", "so you were")
+    await caller.create(f"/messages/{message['id']}/reactions", {"emoji": "👋"})
+
+
 # Changes that nobody follows, and why that is right.
 NOT_FOLLOWED = {
+    "POST /api/setup": "there is nobody yet who could follow",
+    "POST /api/session": "who is signed in is nobody else's concern",
+    "DELETE /api/session": "as above; what they had open ends: tests/api/test_signing_in.py",
+    "POST /api/me/password": "as above",
+    "POST /api/people": "people are listed when somebody asks; they show where they join",
+    "POST /api/invites": "as above",
+    "DELETE /api/invites/{id}": "as above",
+    "POST /api/invites/accept": "as above",
+    "POST /api/spaces/{id}/preview": "changes nothing",
     "POST /api/spaces/{id}/read": "how far somebody has read is theirs alone: an event would tell it to the others",
     "PUT /api/agents/{id}/blocks/{label}": "memory is looked at when it is opened; runs snapshot it, nobody follows it",
     "DELETE /api/agents/{id}/blocks/{label}": "as above",

@@ -113,7 +113,7 @@ def ask_for_events(server: Server, cursor: str | None = None, *, small: bool = F
     made.settimeout(BOUND)
     made.connect((address.hostname or "", address.port or 0))
     resume = f"Last-Event-ID: {cursor}\r\n" if cursor else ""
-    request = f"GET /api/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}\r\n{resume}\r\n"
+    request = f"GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n{resume}\r\n"
     made.sendall(request.encode())
     return made
 

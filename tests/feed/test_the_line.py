@@ -18,7 +18,8 @@ from tests.feed.streams import Stream, following
 from tests.feed.worlds import Made, World, enter
 
 _SELECT_TYPES = Statement(select(events.c.type).distinct())
-SENT_LIVE = LIVE_EVENTS - {"presence"}  # nobody is present yet: people sign in later
+# Nobody is present yet: people sign in later. What somebody has read: tests/path/test_unread.py.
+SENT_LIVE = LIVE_EVENTS - {"presence", "space_read"}
 
 
 # ── headers and heartbeats ──────────────────────────────────────────────────────────────────────────────────────────
@@ -241,7 +242,7 @@ async def test_a_stream_ends_when_its_server_stops(copied: tuple[Database, Made]
     database, made = copied
     async with AsyncExitStack() as stack:
         world = await enter(Offices(database, stack), made, drive=False)
-        stream = Stream(world.office.office, world["pia"].token, None, {})
+        stream = Stream(world["pia"], None, {})
         await stream.open()
     async with asyncio.timeout(5):
         await stream.until_ended()

@@ -32,12 +32,16 @@ NOUN = {
     "agent_created": "agent",
     "agent_updated": "agent",
     "agent_deleted": "",
+    "agents_paused": "agents",
+    "agents_resumed": "agents",
     "run_started": "run",
     "run_finished": "run",
     "tool.started": "call",
     "tool.done": "call",
     "tool.error": "call",
     "chain_stopped": "chain",
+    "space_erased": "",
+    "access_changed": "access",
 }
 MESSAGE = (
     "id spaceId seq authorId authorKind type text status replyTo attachments reactions metadata clientMessageId runId "
@@ -48,7 +52,7 @@ SPACE = (
     "readSeq unread mentions createdAt"
 )
 AGENT = (
-    "id name description instructions model tools scope autoEnter limits onUnsentText avatar state waitingFor "
+    "id name description instructions model tools scope autoEnter limits onUnsentText avatar state pausedAt waitingFor "
     "costToday createdAt updatedAt"
 )
 RUN = (
@@ -61,9 +65,11 @@ FIELDS = {
     "member": {"id", "kind", "name", "joinedAt"},
     "space": set(SPACE.split()),
     "agent": set(AGENT.split()),
+    "agents": {"pausedAt"},
     "run": set(RUN.split()),
     "call": {"callId", "toolName", "args", "result"},
     "chain": {"id", "depth", "messageId"},
+    "access": {"holderId", "credential", "butFor"},
 }
 SECRET = "quite secret"
 
@@ -85,6 +91,12 @@ async def live_a_day(world: World) -> None:
     await office.agent("newt", steps=[], instructions=f"{SECRET} instructions")
     await office.ask("PATCH", "/agents/newt", json={"instructions": f"{SECRET} indeed"})
     await office.ask("DELETE", "/agents/newt")
+    await office.ask("POST", "/spaces", json={"id": "attic", "name": f"{SECRET} attic"})
+    await office.ask("DELETE", "/spaces/attic")
+    zoe, _ = await office.person("Zoe")
+    await office.ask("PATCH", f"/people/{zoe}", json={"disabled": True})
+    await office.create("/agents/pause", {})
+    await office.create("/agents/resume", {})
     await office.post("ring", f"@ping {SECRET} round")
     await office.event("chain_stopped")
     await office.idle()
@@ -125,22 +137,23 @@ async def test_events_tell_each_role_what_it_may_know_and_nothing_else(world: Wo
             await streams[name].until_text("end")
 
         seen = {name: tally(stream) for name, stream in streams.items()}
-        # Outsiders: the lobby, and nothing from anywhere else.
-        assert seen["outsider"] == {"message_created": {"lobby"}}
+        # Everybody hears that nobody is going to answer. Outsiders: that, the lobby, and nothing from anywhere else.
+        everybody = {"agents_paused": {"-"}, "agents_resumed": {"-"}}
+        assert seen["outsider"] == {"message_created": {"lobby"}, **everybody}
         for name in ("outsider", "a tools token of the agent", "a tools token of the owner"):
             assert SECRET.encode() not in streams[name].body, name
         assert not streams["a tools token of the agent"].events
         assert not streams["a tools token of the owner"].events
         # Another agent: the ring it is in, its own DM, and its own calls.
         everywhere = {space_id for spaces in seen["another agent"].values() for space_id in spaces}
-        assert everywhere <= {"ring", "dm-ping-pong"}
+        assert everywhere <= {"ring", "dm-ping-pong", "-"}
         calls = [event for event in streams["another agent"].events if event["type"].startswith("tool.")]
         assert {event["agentId"] for event in calls} == {"pong"}
         # A member: everything of its spaces, but of calls only those that are visible.
         shown = [event["call"]["toolName"] for event in streams["member"].events if "call" in event]
         assert set(shown) == {"show_clock", "show_chart"}
         assert not {"agent_created", "agent_updated", "agent_deleted", "tool.error"} & set(seen["member"])
-        assert {"team", "vault", "ring", "lobby"} == set().union(*seen["member"].values())
+        assert {"team", "vault", "ring", "lobby", "-"} == set().union(*seen["member"].values())
         # The agent: its own calls, wherever it is; other agents' calls not.
         calls = [event for event in streams["the agent"].events if "call" in event]
         assert {event["agentId"] for event in calls} == {"ada"}
@@ -243,7 +256,7 @@ async def test_whoever_is_removed_while_away_is_told_on_return_but_not_what_was_
 async def test_a_membership_that_ends_while_the_stream_is_being_opened_is_not_taken_for_one(world: World) -> None:
     """However the two race: nothing said after the removal is heard."""
     for round in range(10):
-        stream = Stream(world.office.office, world["pia"].token, None, {})
+        stream = Stream(world["pia"], None, {})
         await asyncio.gather(stream.open(), world.office.ask("DELETE", "/spaces/team/members/psn_pia"))
         await world.office.post("team", f"after {round}")
         await world.office.post("lobby", f"end {round}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from bullpen.tools import Tool, ToolContext, tool
 from tests.driver import Driver, Offices
 from tests.path.puppets import puppet
@@ -111,3 +113,70 @@ async def test_deleting_an_agent_stops_what_it_is_doing_and_forgets_what_waits_f
     await office.post("general", "@ada?")
     assert len(await office.runs()) == 1
     assert await office.texts("general") == ["hello", "still there?", "@ada?"]
+
+
+async def test_a_run_that_nobody_drives_is_cancelled_by_whoever_drives_it_next(offices: Offices) -> None:
+    first = await offices.open()
+    ada = await puppet(first, "ada", steps=[say("never")], held=True)
+    await first.space("general", ["ada"], wake={"people": "all"})
+    await first.post("general", "hello")
+    await ada.asked(1)
+    await first.office.engine.stop()
+    (left,) = await first.runs()
+    asked = await first.create(f"/runs/{left['id']}/cancel", {})
+    assert asked["status"] == "thinking"
+    await first.office.store.close()
+    second = await offices.open()
+    await second.idle()
+    (run,) = await second.runs()
+    assert (run["id"], run["status"]) == (left["id"], "cancelled")
+    assert len(ada.shown) == 1
+
+
+async def test_cancelling_twice_ends_it_once_and_then_it_is_over(office: Driver) -> None:
+    ada = await puppet(office, "ada", steps=[say("never")], held=True)
+    await office.space("general", ["ada"], wake={"people": "all"})
+    await office.post("general", "hello")
+    await ada.asked(1)
+    (running,) = await office.runs()
+    path = f"/runs/{running['id']}/cancel"
+    answers = await asyncio.gather(*(office.http.post(path, json={}) for _ in range(5)))
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    assert answers[0].status_code == 200
+    run = await office.run_finished("ada")
+    assert run["stopReason"] == "cancelled"
+    await office.create(path, {}, status=409)
+    assert [event["type"] for event in office.events].count("run_finished") == 1
+
+
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+@pytest.mark.parametrize("told", [True, False])
+async def test_a_run_is_cancelled_from_another_process_even_if_the_signal_is_lost(offices: Offices, told: bool) -> None:
+    wait_here, begun, go_on = slow_tool()
+    worker = await offices.open(families={"waiting": [wait_here]})
+    door = await offices.open(drive=False, watch=False)
+    await worker.agent("ada", steps=[step(call("wait_here")), say("never")], tools=["messaging", "waiting"])
+    await worker.space("general", ["ada"], wake={"people": "all"})
+    await worker.post("general", "hello")
+    await asyncio.wait_for(begun.wait(), 10)
+    if not told:
+        worker.office.signals.on_cancel = lambda run_id: None
+    (running,) = await door.runs()
+    await door.create(f"/runs/{running['id']}/cancel", {})
+    go_on.set()
+    run = await worker.run_finished("ada")
+    assert (run["status"], await worker.results(run["id"])) == ("cancelled", [{"waited": True}])
+    assert await worker.texts("general") == ["hello"]
+
+
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+async def test_a_model_that_another_process_waits_for_is_interrupted_by_a_cancel(offices: Offices) -> None:
+    worker = await offices.open()
+    door = await offices.open(drive=False, watch=False)
+    ada = await puppet(worker, "ada", steps=[say("never")], held=True)
+    await worker.space("general", ["ada"], wake={"people": "all"})
+    await worker.post("general", "hello")
+    await ada.asked(1)
+    (running,) = await door.runs()
+    await door.create(f"/runs/{running['id']}/cancel", {})
+    assert (await worker.run_finished("ada"))["status"] == "cancelled"

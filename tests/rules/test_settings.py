@@ -83,7 +83,21 @@ MISTAKES: list[tuple[dict[str, str], str, str]] = [
     ({"BULLPEN_ENGINE": "fast"}, "", "The setting 'engine' is a group"),
     ({"BULLPEN_ENGINE": "fast", "BULLPEN_ENGINE__LEASE_SECONDS": "1"}, "", "The setting 'engine' is a group"),
     ({"BULLPEN_HOST__NAME": "x"}, "", "The setting 'host' should be a str"),
+    ({"BULLPEN_PUBLIC_URL": "bullpen.example.com"}, "", "BULLPEN_PUBLIC_URL must look like"),
+    ({"BULLPEN_PUBLIC_URL": "https://example.com/office"}, "", "without a path"),
+    ({"BULLPEN_TRUSTED_PROXIES": "10.0.0.1, nginx"}, "", "BULLPEN_TRUSTED_PROXIES holds 'nginx'"),
+    ({"BULLPEN_HOSTS": "https://x"}, "", "BULLPEN_HOSTS holds 'https://x'"),
+    ({}, "hosts = [1]", "The setting 'hosts' should be a list of texts"),
+    ({}, "hosts = true", "The setting 'hosts' should be a tuple"),
+    ({"BULLPEN_LIMITS__REQUESTS_PER_MINUTE": "-1"}, "", "The limit 'requests_per_minute' must not be negative"),
 ]
+
+
+def test_names_are_a_list_in_a_file_and_have_commas_in_the_environment() -> None:
+    Path("bullpen.toml").write_text('hosts = ["a.lan", "b.lan:8420"]')
+    settings = load_settings({"BULLPEN_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8,"})
+    assert settings.hosts == ("a.lan", "b.lan:8420")
+    assert settings.trusted_proxies == ("127.0.0.1", "10.0.0.0/8")
 
 
 @pytest.mark.parametrize("env, file, why", MISTAKES)
@@ -98,7 +112,7 @@ def test_a_stranger_in_the_environment_is_reported_and_a_promised_name_is_not(ca
     env = {
         "BULLPEN_PROT": "1",
         "BULLPEN_LIMITS__CHAIN_DEEP": "2",
-        "BULLPEN_PUBLIC_URL": "https://x",
+        "BULLPEN_KEY_FILE": "/srv/key",
         "BULLPEN_PORT": "",
     }
     assert load_settings(env) == Settings()

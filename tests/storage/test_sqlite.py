@@ -20,6 +20,7 @@ from bullpen.storage import Transaction
 from bullpen.storage.sqlite import BATCH, SqliteStore
 from bullpen.storage.store import RetryTransaction
 from tests.databases import sqlite_database
+from tests.disks import fill
 from tests.storage.scratch import INSERT, Oops, keys, keys_seen, put, put_then_raise
 
 BOUND = 20
@@ -353,24 +354,6 @@ async def test_a_body_that_hides_a_full_disk_writes_nothing_outside_the_transact
         results = await asyncio.gather(store.transact(put("a")), store.transact(stubborn), return_exceptions=True)
     assert [type(result) for result in results] == [DiskFull, DiskFull]
     assert await keys(store) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of four megabytes."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("only root may mount a small disk")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def fill(path: Path) -> None:
-    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
-        while file.write(b"x" * 4096):
-            pass
 
 
 @pytest.mark.parametrize("bodies", [1, 10])

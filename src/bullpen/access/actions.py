@@ -1,7 +1,8 @@
-"""Make people and tokens; turn a token into a principal.
+"""Claim the office, make people, sessions, invites and tokens; turn a secret into a principal.
 
-A token is 32 random bytes behind a prefix; only its SHA-256 is kept. Looking one up by its hash needs no
-constant-time compare: the attacker does not choose the hash.
+A token, a cookie and an invite's code are 32 random bytes each; only their SHA-256 is kept. Looking one up by its hash
+needs no constant-time compare: the attacker does not choose the hash. Passwords are hashed by the caller, outside the
+transaction (passwords.py).
 """
 
 from __future__ import annotations
@@ -11,31 +12,222 @@ from hashlib import sha256
 
 from bullpen import ids
 from bullpen.access import rows, rules
-from bullpen.access.types import Principal
-from bullpen.errors import Invalid, NotFound
+from bullpen.access.types import Principal, Thing
+from bullpen.audit.actions import note
+from bullpen.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound
 from bullpen.storage import Transaction
 from bullpen.wire import Token
+from bullpen.wire.nouns import Invite, Person, Role
 
 PREFIX = "bp_"
+DAY = 86_400_000
 
 
-def hashed(token: str) -> str:
-    return sha256(token.encode()).hexdigest()
+def hashed(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()
+
+
+def principal_of_person(person: Person, credential: str = "") -> Principal:
+    return Principal("person", person.id, person.name, rules.ROLES[person.role], credential)
+
+
+# ── the first owner ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def is_claimed(tx: Transaction) -> bool:
+    return await rows.select_claimed(tx)
 
 
 async def find_owner(tx: Transaction) -> Principal | None:
-    found = await rows.select_owner(tx)
-    return None if found is None else Principal(kind="person", id=found[0], name=found[1], grants=rules.OWNER)
+    found = await rows.select_owners(tx, 1)
+    return principal_of_person(found[0]) if found else None
 
 
 async def ensure_owner(tx: Transaction, name: str) -> tuple[Principal, bool]:
-    """The first owner, made now if there is none: whoever may do this claims the server."""
+    """Whoever holds the machine acts as the owner; one is made when there is none. True: made now.
+
+    This is not the claim: somebody who only looks around from the command line must not shut the printed link.
+    """
     found = await find_owner(tx)
     if found is not None:
         return found, False
+    person = await _insert(tx, name, "owner", None)
+    note(tx, rules.SYSTEM, "person.created", "person", person.id, role="owner")
+    return principal_of_person(person), True
+
+
+async def claim(tx: Transaction, name: str, password: str | None) -> Principal:
+    """Make the first owner, once. The one that the command line made before, if any, becomes theirs."""
+    if not await rows.insert_claimed(tx):
+        raise Conflict("This office has an owner already. Sign in, or ask them for an invite.")
+    there = await rows.select_owners(tx, 1)
+    if there:
+        person = there[0].model_copy(update={"name": name})
+        await _refuse_taken(tx, name, but_for=person.id)
+        await rows.update_person(tx, person)
+        if password is not None:
+            await rows.update_password(tx, person.id, password)
+    else:
+        person = await _insert(tx, name, "owner", password)
+    owner = principal_of_person(person)
+    note(tx, owner, "office.claimed", "person", person.id)
+    return owner
+
+
+# ── people ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def get_person(tx: Transaction, id: str) -> Person:
+    person = await rows.select_person(tx, id)
+    if person is None:
+        raise NotFound(f"There is no person {id!r}.")
+    return person
+
+
+async def _refuse_taken(tx: Transaction, name: str, *, but_for: str = "") -> None:
+    found = await rows.select_by_login(tx, name)
+    if found is not None and found[0] != but_for:
+        raise AlreadyExists(f"Somebody here is called {name!r} already.", fields={"name": "is taken"})
+
+
+async def _insert(tx: Transaction, name: str, role: Role, password: str | None) -> Person:
+    await _refuse_taken(tx, name)
     id = ids.person()
-    await rows.insert_person(tx, id=id, name=name, role="owner")
-    return Principal(kind="person", id=id, name=name, grants=rules.OWNER), True
+    await rows.insert_person(tx, id=id, name=name, role=role, password=password)
+    return await get_person(tx, id)
+
+
+async def create_person(tx: Transaction, actor: Principal, name: str, role: Role, password: str | None) -> Person:
+    _may_give(actor, role)
+    person = await _insert(tx, name, role, password)
+    note(tx, actor, "person.created", "person", person.id, role=role)
+    return person
+
+
+def _may_give(actor: Principal, role: Role) -> None:
+    rules.authorize(actor, "manage_people" if role == "member" else "manage_owners")
+
+
+async def update_person(
+    tx: Transaction,
+    actor: Principal,
+    id: str,
+    *,
+    name: str | None = None,
+    role: Role | None = None,
+    disabled: bool | None = None,
+    password: str | None = None,
+) -> Person:
+    """Change a person, as far as the actor may: everybody their own name, the rest whoever may give that role."""
+    person = await get_person(tx, id)
+    if actor.id != id or role is not None or disabled is not None or password is not None:
+        _may_give(actor, person.role)
+    else:
+        rules.authorize(actor, "change_person", Thing("person", id, holder=id))
+    if role is not None:
+        _may_give(actor, role)
+    changed = person.model_copy(
+        update={
+            "name": name or person.name,
+            "role": role or person.role,
+            "disabled_at": person.disabled_at if disabled is None else (tx.clock.now() if disabled else None),
+        }
+    )
+    if changed.name != person.name:
+        await _refuse_taken(tx, changed.name, but_for=id)
+    await rows.update_person(tx, changed)
+    await _keep_an_owner(tx)
+    if password is not None:
+        await rows.update_password(tx, id, password)
+    if disabled or password is not None:
+        await rows.end_sessions(tx, id)
+    said = {"role": role, "disabled": disabled, "name": None if name is None else True, "password": password and True}
+    note(tx, actor, "person.changed", "person", id, **{what: to for what, to in said.items() if to is not None})
+    return changed
+
+
+async def _keep_an_owner(tx: Transaction) -> None:
+    if not await rows.select_owners(tx, 1):
+        raise Conflict("An office needs an owner. Make somebody else one first.")
+
+
+async def change_password(tx: Transaction, actor: Principal, password: str) -> None:
+    """One's own. Whoever else is signed in with the old one is signed out."""
+    await rows.update_password(tx, actor.id, password)
+    await rows.end_sessions(tx, actor.id, but_for=actor.credential)
+    note(tx, actor, "person.changed", "person", actor.id, password=True)
+
+
+# ── sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def open_session(tx: Transaction, person: Principal, days: int) -> str:
+    """Sign a person in; the value of their cookie."""
+    value = secrets.token_urlsafe(32)
+    id = ids.session()
+    await rows.insert_session(
+        tx, id=id, hash=hashed(value), person_id=person.id, expires_at=tx.clock.millis() + days * DAY
+    )
+    note(tx, person, "session.opened", "session", id)
+    return value
+
+
+async def end_session(tx: Transaction, person: Principal) -> None:
+    await rows.end_session(tx, person.credential)
+    note(tx, person, "session.ended", "session", person.credential)
+
+
+async def principal_of_session(tx: Transaction, cookie: str) -> Principal | None:
+    found = await rows.select_session(tx, hashed(cookie))
+    if found is None:
+        return None
+    id, person_id, name, role = found
+    return Principal("person", person_id, name, rules.ROLES[role], id)
+
+
+# ── invites ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def create_invite(tx: Transaction, actor: Principal, role: Role, hours: int) -> tuple[Invite, str]:
+    """An invite and its code, which is shown this once."""
+    _may_give(actor, role)
+    code = secrets.token_urlsafe(32)
+    id = ids.invite()
+    expires_at = tx.clock.millis() + hours * 3_600_000
+    await rows.insert_invite(tx, id=id, hash=hashed(code), role=role, created_by=actor.id, expires_at=expires_at)
+    note(tx, actor, "invite.created", "invite", id, role=role)
+    made = await rows.select_invite(tx, hashed(code))
+    assert made is not None
+    return made, code
+
+
+async def find_invite(tx: Transaction, code: str) -> Invite:
+    invite = await rows.select_invite(tx, hashed(code))
+    if invite is None:
+        raise NotFound("There is no such invite. Ask for a new link.")
+    if not invite.open:
+        raise Gone("This invite was used, or its time is over. Ask for a new link.")
+    return invite
+
+
+async def accept_invite(tx: Transaction, code: str, name: str, password: str) -> Principal:
+    invite = await find_invite(tx, code)
+    person = await _insert(tx, name, invite.role, password)
+    if not await rows.use_invite(tx, invite.id, person.id):
+        raise Gone("This invite was used just now. Ask for a new link.")
+    joined = principal_of_person(person)
+    note(tx, joined, "invite.accepted", "invite", invite.id, role=invite.role)
+    return joined
+
+
+async def revoke_invite(tx: Transaction, actor: Principal, id: str) -> None:
+    rules.authorize(actor, "manage_people")
+    if not await rows.revoke_invite(tx, id):
+        raise NotFound(f"There is no open invite {id!r}.")
+    note(tx, actor, "invite.revoked", "invite", id)
+
+
+# ── tokens ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def create_token(
@@ -45,13 +237,19 @@ async def create_token(
     person_id: str | None = None,
     agent_id: str | None = None,
     tools: list[str] | None = None,
+    scopes: list[str] | None = None,
+    days: int | None = None,
+    created_by: Principal = rules.SYSTEM,
 ) -> tuple[Token, str]:
     """A token and its value, which is shown this once. The caller has checked that the agent exists."""
     if (person_id is None) == (agent_id is None):
         raise Invalid(
             "A token belongs to one person or to one agent.", fields={"agentId": "say one of agentId, personId"}
         )
+    if scopes is not None:
+        rules.check_scopes(scopes)
     value = PREFIX + secrets.token_urlsafe(32)
+    expires_at = None if days is None else tx.clock.millis() + days * DAY
     kind = "agent" if person_id is None else await _kind_of(tx, person_id)
     token = Token(
         id=ids.token(),
@@ -60,27 +258,41 @@ async def create_token(
         person_id=person_id,
         agent_id=agent_id,
         tools=tools,
+        scopes=scopes,
         created_at=tx.clock.now(),
+        expires_at=None if expires_at is None else tx.clock.at(expires_at),
     )
-    await rows.insert_token(tx, token, hashed(value))
+    await rows.insert_token(tx, token, hashed(value), expires_at=expires_at, created_by=created_by.id)
+    note(tx, created_by, "token.created", "token", token.id, kind=token.kind, holder=person_id or agent_id)
     return token, value
 
 
 async def _kind_of(tx: Transaction, person_id: str) -> str:
-    person = await rows.select_person(tx, person_id)
-    if person is None:
-        raise NotFound(f"There is no person {person_id!r}.")
-    return "owner" if person[2] == "owner" else "person"
+    return "owner" if (await get_person(tx, person_id)).role == "owner" else "person"
+
+
+async def revoke_token(tx: Transaction, actor: Principal, id: str) -> Token:
+    token = await rows.select_token(tx, id)
+    if token is None:
+        raise NotFound(f"There is no token {id!r}, or it is not yours to see.")
+    rules.authorize(actor, "see_token", Thing("token", id, holder=token.person_id))
+    rules.authorize(actor, "make_token")
+    await rows.revoke_token(tx, id)
+    note(tx, actor, "token.revoked", "token", id)
+    return token
 
 
 async def principal_of(tx: Transaction, token: str) -> Principal | None:
     holder = await rows.select_holder(tx, hashed(token))
-    if holder is None or holder[3] is None:
+    if holder is None:
         return None
-    kind, person_id, agent_id, name, role, id = holder
-    if kind == "tools":
-        return Principal(kind="tools", id=id, name=name, grants=frozenset())
-    if agent_id is not None:
-        return Principal(kind="agent", id=agent_id, name=name, grants=rules.AGENT)
-    grants = rules.OWNER if role == "owner" else rules.PERSON
-    return Principal(kind="person", id=person_id, name=name, grants=grants)
+    if holder.kind == "tools":
+        tools = frozenset(holder.tools or ())
+        return Principal("tools", holder.token_id, holder.name, frozenset(), holder.token_id, tools)
+    if holder.agent_id is not None:
+        grants = rules.limited(rules.AGENT, holder.scopes)
+        return Principal("agent", holder.agent_id, holder.name, grants, holder.token_id)
+    assert holder.person_id is not None
+    assert holder.role is not None
+    grants = rules.limited(rules.ROLES[holder.role], holder.scopes)
+    return Principal("person", holder.person_id, holder.name, grants, holder.token_id)

@@ -1,20 +1,61 @@
-"""The closed list of grants, and what each kind of principal holds. Pure."""
+"""The closed list of grants, who holds which, and what each action takes. Pure.
+
+`authorize` is the only place where a right is judged. An action is allowed if the principal holds the grant it takes
+and stands to the thing as the action asks. What somebody may not even see does not exist for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, get_args
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
 
-from bullpen.access.types import Grant, Principal
-from bullpen.errors import Forbidden
+from bullpen.access.types import OFFICE, Grant, Principal, Thing
+from bullpen.errors import Forbidden, Invalid, NotFound
+from bullpen.wire.nouns import Role
 
 GRANTS: Final[frozenset[Grant]] = frozenset(get_args(Grant))
 
+# ── who holds what ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+MEMBER: Final[frozenset[Grant]] = frozenset({"read_space", "post", "manage_space", "schedule"})
+ADMIN: Final[frozenset[Grant]] = MEMBER | {"manage_agents", "answer_pending", "register_group"}
 OWNER: Final = GRANTS
-PERSON: Final[frozenset[Grant]] = frozenset({"read_space", "post", "manage_space", "schedule"})
-AGENT: Final[frozenset[Grant]] = frozenset({"read_space", "post"})
+ROLES: Final[Mapping[Role, frozenset[Grant]]] = {"member": MEMBER, "admin": ADMIN, "owner": OWNER}
+AGENT: Final[frozenset[Grant]] = frozenset({"read_space", "post", "schedule", "register_group"})
+# What a space lets a run do in it. A main group is where the office itself is run from.
+SPACE: Final[frozenset[Grant]] = frozenset({"read_space", "post", "manage_space", "answer_pending", "schedule"})
+MAIN_GROUP: Final[frozenset[Grant]] = GRANTS - {"owner"}
 
 SYSTEM: Final = Principal(kind="system", id="system", name="Bullpen", grants=GRANTS)
+
+# A token may be limited to some grants, by their names or by these.
+SCOPES: Final[Mapping[str, frozenset[Grant]]] = {
+    "read": frozenset({"read_space"}),
+    **{grant: frozenset({grant}) for grant in sorted(GRANTS)},
+}
+
+
+def of_space(kind: str, main: bool) -> frozenset[Grant]:
+    return MAIN_GROUP if kind == "group" and main else SPACE
+
+
+def authority(agent: frozenset[Grant], cause: frozenset[Grant], space: frozenset[Grant]) -> frozenset[Grant]:
+    """What a run may do: what the agent may, and whoever caused it may, and the space lets be done in it."""
+    return agent & cause & space
+
+
+def limited(grants: frozenset[Grant], scopes: Iterable[str] | None) -> frozenset[Grant]:
+    """What is left of a holder's grants in a token with these scopes."""
+    return grants if scopes is None else grants & frozenset().union(*(SCOPES.get(scope, ()) for scope in scopes))
+
+
+def check_scopes(scopes: Iterable[str]) -> None:
+    if unknown := [scope for scope in scopes if scope not in SCOPES]:
+        raise Invalid(
+            f"There is no scope {unknown[0]!r}. There are: {', '.join(SCOPES)}.",
+            fields={"scopes": f"unknown: {', '.join(unknown)}"},
+        )
 
 
 def written(grants: Iterable[Grant]) -> str:
@@ -27,22 +68,143 @@ def parsed(text: str) -> frozenset[Grant]:
     return frozenset(grant for grant in GRANTS if grant in text.split(","))
 
 
-def authorize(principal: Principal, grant: Grant) -> None:
-    if grant not in principal.grants:
-        raise Forbidden(f"This needs the grant {grant!r}, which {principal.name} does not hold. Ask the owner for it.")
+# ── how somebody stands to a thing ──────────────────────────────────────────────────────────────────────────────────
+
+Relation: TypeAlias = Callable[[Principal, Thing], bool]
 
 
-def may_read(principal: Principal, *, member: bool, kind: str, private: bool, people: int) -> bool:
-    """Reading needs membership. An owner also sees public spaces, and those in which there are only agents."""
-    if member:
-        return True
-    if principal.kind != "person" or not principal.is_owner:
+def anybody(principal: Principal, thing: Thing) -> bool:
+    return True
+
+
+def people(principal: Principal, thing: Thing) -> bool:
+    return principal.kind in ("person", "system")
+
+
+def members(principal: Principal, thing: Thing) -> bool:
+    return thing.member
+
+
+def holder(principal: Principal, thing: Thing) -> bool:
+    return thing.holder == principal.id
+
+
+def whom_it_shows(principal: Principal, thing: Thing) -> bool:
+    """Any person may know of a public space, and join it."""
+    return thing.public and people(principal, thing)
+
+
+def owners(principal: Principal, thing: Thing) -> bool:
+    return people(principal, thing) and principal.is_owner
+
+
+def owners_where_open(principal: Principal, thing: Thing) -> bool:
+    """Owners look into public spaces, and into those where agents are among themselves; never into private talk."""
+    return (thing.public or thing.people == 0) and owners(principal, thing)
+
+
+def agent_managers(principal: Principal, thing: Thing) -> bool:
+    return "manage_agents" in principal.grants
+
+
+# ── what each action takes ──────────────────────────────────────────────────────────────────────────────────────────
+
+Action = Literal[
+    "see_space",
+    "read_space",
+    "join_space",
+    "post",
+    "create_space",
+    "manage_space",
+    "erase_space",
+    "read_message",
+    "change_message",
+    "manage_agents",
+    "see_inside_agent",
+    "change_inside_agent",
+    "see_run",
+    "see_inside_run",
+    "cancel_run",
+    "list_people",
+    "manage_people",
+    "manage_owners",
+    "change_person",
+    "make_token",
+    "make_any_token",
+    "see_token",
+    "see_usage",
+    "operate",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What an action takes: a grant (None: just being somebody), and one of these relations to the thing."""
+
+    grant: Grant | None
+    relations: tuple[Relation, ...]
+    seen_by: Action | None = None  # whoever may not do this either does not get to know of the thing at all
+
+
+ACTIONS: Final[Mapping[Action, Rule]] = {
+    "see_space": Rule("read_space", (members, whom_it_shows, owners_where_open), seen_by="see_space"),
+    "read_space": Rule("read_space", (members, owners_where_open), seen_by="see_space"),
+    "join_space": Rule("post", (whom_it_shows, members), seen_by="see_space"),
+    "post": Rule("post", (members,), seen_by="see_space"),
+    "create_space": Rule("manage_space", (anybody,)),
+    "manage_space": Rule("manage_space", (members, owners), seen_by="see_space"),
+    "erase_space": Rule("owner", (people,)),  # private ones too: somebody must be able to
+    "read_message": Rule("read_space", (members, owners_where_open), seen_by="read_message"),
+    "change_message": Rule("post", (holder,), seen_by="read_message"),
+    "manage_agents": Rule("manage_agents", (anybody,)),
+    "see_inside_agent": Rule("read_space", (holder, agent_managers)),
+    "change_inside_agent": Rule("post", (holder, agent_managers)),
+    "see_run": Rule("read_space", (holder, members, owners_where_open), seen_by="see_run"),
+    "see_inside_run": Rule("read_space", (holder, owners), seen_by="see_run"),
+    "cancel_run": Rule("post", (holder, people), seen_by="see_run"),
+    "list_people": Rule("read_space", (people,)),
+    "manage_people": Rule("manage_agents", (people,)),
+    "manage_owners": Rule("owner", (people,)),
+    "change_person": Rule("post", (holder,)),
+    "make_token": Rule("post", (people,)),
+    "make_any_token": Rule("owner", (people,)),
+    "see_token": Rule("read_space", (holder, owners), seen_by="see_token"),
+    "see_usage": Rule("manage_agents", (people,)),
+    "operate": Rule("owner", (people,)),
+}
+
+
+def allows(principal: Principal, action: Action, thing: Thing = OFFICE) -> bool:
+    rule = ACTIONS[action]
+    if rule.grant is not None and rule.grant not in principal.grants:
         return False
-    return people == 0 or (not private and kind != "dm")
+    if rule.seen_by not in (None, action) and not allows(principal, rule.seen_by, thing):
+        return False
+    return any(relation(principal, thing) for relation in rule.relations)
 
 
-def may_see(principal: Principal, *, member: bool, kind: str, private: bool, people: int) -> bool:
-    """That a space exists: whoever may read it, and any person if it is public."""
-    if may_read(principal, member=member, kind=kind, private=private, people=people):
-        return True
-    return principal.kind == "person" and not private and kind != "dm"
+def authorize(principal: Principal, action: Action, thing: Thing = OFFICE) -> None:
+    """Return, or raise: NotFound if the thing is none of their business, else Forbidden with what it takes."""
+    if allows(principal, action, thing):
+        return
+    rule = ACTIONS[action]
+    if rule.seen_by is not None and not allows(principal, rule.seen_by, thing):
+        raise NotFound(f"There is no {thing.kind} {thing.id!r}, or it is not yours to see.")
+    if rule.grant is not None and rule.grant not in principal.grants:
+        raise Forbidden(
+            f"This needs the grant {rule.grant!r}, which {principal.name} does not hold. Ask the owner for it."
+        )
+    raise Forbidden(_REFUSALS.get(action, "This is not yours to do. Ask the owner.").format(id=thing.id))
+
+
+_REFUSALS: Final[Mapping[Action, str]] = {
+    "read_space": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
+    "post": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
+    "manage_space": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
+    "change_message": "Only its author may change a message.",
+    "see_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",
+    "change_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",
+    "see_inside_run": "The journal of a run is for owners and for the agent itself.",
+    "cancel_run": "Only people, and the agent itself, may cancel a run.",
+    "list_people": "Only people may list people.",
+}

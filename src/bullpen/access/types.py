@@ -1,9 +1,11 @@
-"""A principal: who is asking, and with which grants."""
+"""A principal: who is asking, and with which grants. A thing: what they ask about, as far as rights depend on it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from bullpen.wire.nouns import Role
 
 Grant = Literal[
     "read_space", "post", "manage_space", "manage_agents", "answer_pending", "schedule", "register_group", "owner"
@@ -18,7 +20,38 @@ class Principal:
     id: str
     name: str
     grants: frozenset[Grant]
+    credential: str = ""  # the token or session they came with: what is revoked ends what they opened with it
+    tools: frozenset[str] | None = None  # a token that may only answer the calls of these
 
     @property
     def is_owner(self) -> bool:
         return "owner" in self.grants
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """What somebody wants to act on. The default is the office itself."""
+
+    kind: str = "office"
+    id: str = ""
+    holder: str | None = None  # whose it is: a message's author, a run's agent, a token's person
+    member: bool = False  # is the one who asks a member of the space it is in
+    public: bool = False  # may any person know of the space it is in
+    people: int = 1  # how many people are in that space: owners look into rooms where agents are alone
+
+
+OFFICE = Thing()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose a token is, and what it is limited to."""
+
+    token_id: str
+    kind: str
+    person_id: str | None
+    agent_id: str | None
+    name: str
+    role: Role | None
+    tools: list[str] | None
+    scopes: list[str] | None

@@ -1,13 +1,15 @@
-"""Create, change and delete agents."""
+"""Create, change, delete and pause agents. What a pause means for runs is said in runs/loop.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bullpen import ids
+from bullpen.access.types import Principal
 from bullpen.agents import rows
+from bullpen.audit import actions as audit
 from bullpen.errors import AlreadyExists, Invalid, NotFound
-from bullpen.events.actions import record
+from bullpen.events.actions import in_turn, record
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
 from bullpen.wire.requests import CreateAgent, UpdateAgent
@@ -52,6 +54,53 @@ async def delete(tx: Transaction, id: str) -> None:
     await get(tx, id)
     await rows.delete_agent(tx, id)
     record(tx, "agent_deleted", agent_id=id)
+
+
+# The turn of everything that pauses or lets go on: an agent and all of them at once must not miss each other.
+_PAUSING = "agents"
+
+
+async def pause(tx: Transaction, id: str, by: Principal) -> bool:
+    """True if it was not paused before. No run of it begins or goes on until it is resumed."""
+    await in_turn(tx, _PAUSING, id)
+    if (await get(tx, id)).paused_at is not None:
+        return False
+    await rows.update_paused(tx, id, tx.clock.now())
+    record(tx, "agent_updated", agent_id=id, agent=await get(tx, id))
+    audit.note(tx, by, "agent.paused", "agent", id)
+    return True
+
+
+async def resume(tx: Transaction, id: str, by: Principal) -> bool:
+    """True if it was paused by itself. While all are paused it stays so with them."""
+    await in_turn(tx, _PAUSING, id)
+    if (await get(tx, id)).paused_at is None:
+        return False
+    await rows.update_paused(tx, id, None)
+    record(tx, "agent_updated", agent_id=id, agent=await get(tx, id))
+    audit.note(tx, by, "agent.resumed", "agent", id)
+    return True
+
+
+async def pause_all(tx: Transaction, by: Principal) -> bool:
+    """True if they were not paused before. Agents that are made later are paused, too."""
+    await in_turn(tx, _PAUSING)
+    now = tx.clock.now()
+    if not await rows.switch_pause(tx, now):
+        return False
+    record(tx, "agents_paused", audience="all", agents={"pausedAt": now})
+    audit.note(tx, by, "agents.paused", "office", "")
+    return True
+
+
+async def resume_all(tx: Transaction, by: Principal) -> bool:
+    """True if all were paused. Those that were paused singly stay so."""
+    await in_turn(tx, _PAUSING)
+    if not await rows.switch_pause(tx, None):
+        return False
+    record(tx, "agents_resumed", audience="all", agents={})
+    audit.note(tx, by, "agents.resumed", "office", "")
+    return True
 
 
 def _fields(request: CreateAgent) -> dict[str, Any]:

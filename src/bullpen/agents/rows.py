@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, case, exists, func, insert, literal_column, select, update
+from sqlalchemy import bindparam, case, delete, exists, func, insert, literal_column, or_, select, update
 
 from bullpen import ids
 from bullpen.storage import Row, Statement, Transaction, any_of
-from bullpen.storage.tables import agents, people, runs, threads
+from bullpen.storage.paused import ALL_PAUSED_KEY, all_paused
+from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.tables import agents, meta, people, runs, threads
 from bullpen.wire import Agent
 
 _INSERT = Statement(insert(agents))
@@ -31,13 +33,23 @@ _UNDER_WAY = exists().where(
     threads.c.agent_id == agents.c.id, runs.c.thread_id == threads.c.id, runs.c.finished_at.is_(None)
 )
 _QUEUED = exists().where(threads.c.agent_id == agents.c.id, threads.c.state != "idle")
-_STATE = case((_UNDER_WAY, "running"), (_QUEUED, "queued"), else_="idle")
+_PAUSED = or_(agents.c.paused_at.is_not(None), all_paused)
+_STATE = case((_PAUSED, "paused"), (_UNDER_WAY, "running"), (_QUEUED, "queued"), else_="idle")
 _SPENT = (
     select(func.coalesce(func.sum(runs.c.cost), 0.0))
     .where(runs.c.agent_id == agents.c.id, runs.c.id >= bindparam("today"))
     .scalar_subquery()
 )
-_COLUMNS = (agents.c.id, agents.c.name, agents.c.definition, agents.c.created_at, agents.c.updated_at, _STATE, _SPENT)
+_COLUMNS = (
+    agents.c.id,
+    agents.c.name,
+    agents.c.definition,
+    agents.c.created_at,
+    agents.c.updated_at,
+    agents.c.paused_at,
+    _STATE,
+    _SPENT,
+)
 _SELECT = Statement(select(*_COLUMNS).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None)))
 _SELECT_PAGE = Statement(
     select(*_COLUMNS)
@@ -46,10 +58,19 @@ _SELECT_PAGE = Statement(
     .limit(bindparam("limit"))
 )
 _SELECT_DEFINITION = Statement(
-    select(agents.c.name, agents.c.definition, agents.c.created_at, agents.c.updated_at).where(
-        agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None)
-    )
+    select(
+        agents.c.name,
+        agents.c.definition,
+        agents.c.created_at,
+        agents.c.updated_at,
+        agents.c.paused_at,
+        case((_PAUSED, "paused"), else_="idle"),
+    ).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None))
 )
+_SET_PAUSED = Statement(update(agents).where(agents.c.id == bindparam("id_")).values(paused_at=bindparam("paused_at_")))
+_SWITCH_ON = insert_or_ignore(meta)
+_SWITCH_OFF = Statement(delete(meta).where(meta.c.key == ALL_PAUSED_KEY))
+_READ_SWITCH = Statement(select(meta.c.value).where(meta.c.key == ALL_PAUSED_KEY))
 _TAKEN = Statement(
     select(agents.c.id)
     .where(agents.c.id == bindparam("id"))
@@ -94,12 +115,13 @@ def _params(agent: Agent) -> dict[str, Any]:
 
 
 def _agent(row: Row) -> Agent:
-    id_, name, definition, created_at, updated_at, state, spent = row
+    id_, name, definition, created_at, updated_at, paused_at, state, spent = row
     return Agent(
         id=id_,
         name=name,
         created_at=created_at,
         updated_at=updated_at,
+        paused_at=paused_at,
         state=state,
         cost_today=spent,
         **orjson.loads(definition),
@@ -124,9 +146,9 @@ async def select_agent(tx: Transaction, id: str) -> Agent | None:
 
 
 async def select_definition(tx: Transaction, id: str) -> Agent | None:
-    """The agent without its state: what a run needs of it."""
+    """What a run needs of the agent: its state is `paused` or `idle`, whatever it is doing."""
     row = await tx.one(_SELECT_DEFINITION, id=id)
-    return None if row is None else _agent((id, *row, "idle", 0.0))
+    return None if row is None else _agent((id, *row, 0.0))
 
 
 async def select_agents(tx: Transaction, *, before: str, limit: int) -> list[Agent]:
@@ -134,6 +156,23 @@ async def select_agents(tx: Transaction, *, before: str, limit: int) -> list[Age
         _agent(row)
         for row in await tx.all(_SELECT_PAGE, before=before, limit=limit, today=ids.runs_since(tx.clock.midnight()))
     ]
+
+
+async def update_paused(tx: Transaction, id: str, paused_at: str | None) -> None:
+    await tx.run(_SET_PAUSED, id_=id, paused_at_=paused_at)
+
+
+async def switch_pause(tx: Transaction, paused_at: str | None) -> bool:
+    """Pause all, or let all go on; true if that changed anything."""
+    if paused_at is None:
+        return await tx.run(_SWITCH_OFF) > 0
+    return await tx.run(_SWITCH_ON, key=ALL_PAUSED_KEY, value=paused_at) > 0
+
+
+async def select_all_paused_at(tx: Transaction) -> str | None:
+    """Since when all are paused."""
+    row = await tx.one(_READ_SWITCH)
+    return None if row is None else str(row[0])
 
 
 async def id_is_taken(tx: Transaction, id: str) -> bool:

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 
 from bullpen.access import rules as access
-from bullpen.access.types import Principal
+from bullpen.access.types import Principal, Thing
 from bullpen.agents import actions as agents
 from bullpen.agents import rows
 from bullpen.api.apply import update_agent as update
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
+from bullpen.audit.actions import note
 from bullpen.errors import NotFound
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
@@ -21,11 +22,13 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
 from bullpen.memory import actions as memory
 from bullpen.memory import rows as memory_rows
+from bullpen.runs import actions as runs
 from bullpen.runs import rows as run_rows
+from bullpen.runs.loop import EVERY
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
-from bullpen.wire.nouns import Block, InboxItem, Passage, Woken
+from bullpen.wire.nouns import Block, InboxItem, Passage, Pause, Woken
 from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, TriggerAgent, UpdateAgent
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
@@ -40,15 +43,26 @@ async def create_agent(request: CreateAgent, caller: Caller, office: Office) -> 
     office.check_agent(request.model, request.tools)
 
     async def body(tx: Transaction) -> Agent:
-        return await _with_blocks(tx, (await office.create_agent(tx, request)).id)
+        return await _with_blocks(tx, (await office.create_agent(tx, request, caller)).id)
 
     return answer(await office.store.transact(body), 201)
 
 
-@router.get("", response_model=Page[Agent])
+class AgentPage(Page[Agent]):
+    """`pausedAt`: since when all agents are paused, those to come as well."""
+
+    paused_at: str | None = None
+
+
+@router.get("", response_model=AgentPage)
 async def list_agents(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    found = await office.store.read(lambda tx: rows.select_agents(tx, before=cursor or LAST, limit=limit))
-    return page([_shown(agent, caller) for agent in found], limit, lambda agent: agent["createdAt"])
+    async def body(tx: Transaction) -> tuple[list[Agent], str | None]:
+        found = await rows.select_agents(tx, before=cursor or LAST, limit=limit)
+        return found, await rows.select_all_paused_at(tx)
+
+    found, paused_at = await office.store.read(body)
+    more = {} if paused_at is None else {"pausedAt": paused_at}
+    return page([_shown(agent, caller) for agent in found], limit, lambda agent: agent["createdAt"], **more)
 
 
 @router.get("/{id}", response_model=Agent)
@@ -65,7 +79,7 @@ async def _with_blocks(tx: Transaction, id: str) -> Agent:
 def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
     """Everybody may know who is there; instructions and models are for those who look after agents."""
     shown = agent.model_dump(mode="json", by_alias=True, exclude_none=True)
-    if "manage_agents" not in caller.grants and caller.id != agent.id:
+    if not access.allows(caller, "see_inside_agent", Thing("agent", agent.id, holder=agent.id)):
         for name in ("instructions", "model", "limits", "blocks"):
             shown.pop(name, None)
     return shown
@@ -77,7 +91,7 @@ async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Of
     office.check_agent(request.model, request.tools)
 
     async def body(tx: Transaction) -> Agent:
-        await update(tx, id, request)
+        await update(tx, id, request, caller)
         return await _with_blocks(tx, id)
 
     return answer(await office.store.transact(body))
@@ -91,19 +105,81 @@ async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
     async def body(tx: Transaction) -> list[str]:
         await in_turn(tx, id)
         await agents.delete(tx, id)
+        note(tx, caller, "agent.deleted", "agent", id)
+        stopped = await runs.cancel_all_of(tx, id)
         await inbox_rows.delete_unclaimed(tx, id)
         await spaces.remove_everywhere(tx, id)
-        return await run_rows.request_cancel_of(tx, id)
+        return stopped
 
     for run_id in await office.store.transact(body):
         office.signals.cancel(run_id)
     return Response(status_code=204)
 
 
+# ── pausing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@router.post("/pause", response_model=Pause)
+async def pause_agents(caller: Caller, office: Office) -> Response:
+    """Pause all agents, those to come as well. Nothing is lost: messages are kept for when they go on."""
+    access.authorize(caller, "manage_agents")
+
+    async def body(tx: Transaction) -> Pause:
+        await agents.pause_all(tx, caller)
+        return Pause(paused=True, paused_at=await rows.select_all_paused_at(tx))
+
+    paused = await office.store.transact(body)
+    office.signals.cancel(EVERY)
+    return answer(paused)
+
+
+@router.post("/resume", response_model=Pause)
+async def resume_agents(caller: Caller, office: Office) -> Response:
+    """Let all agents go on exactly where they were. Those that were paused singly stay paused."""
+    access.authorize(caller, "manage_agents")
+    group_wait_ms = int(office.settings.engine.group_wait_seconds * 1000)
+
+    async def body(tx: Transaction) -> Pause:
+        if await agents.resume_all(tx, caller):
+            await inbox.go_on_all(tx, group_wait_ms)
+        return Pause(paused=False)
+
+    return answer(await office.store.transact(body))
+
+
+@router.post("/{id}/pause", response_model=Agent)
+async def pause_agent(id: str, caller: Caller, office: Office) -> Response:
+    """Pause it: no run begins, and one under way stops before its next step and keeps its place."""
+    access.authorize(caller, "manage_agents")
+
+    async def body(tx: Transaction) -> tuple[Agent, list[str]]:
+        if await agents.pause(tx, id, caller):
+            await inbox.step_aside(tx, id)
+        return await _with_blocks(tx, id), await run_rows.select_under_way_of(tx, id)
+
+    agent, under_way = await office.store.transact(body)
+    for run_id in under_way:
+        office.signals.cancel(run_id)
+    return answer(agent)
+
+
+@router.post("/{id}/resume", response_model=Agent)
+async def resume_agent(id: str, caller: Caller, office: Office) -> Response:
+    """Let it go on exactly where it was. While all agents are paused it stays so with them."""
+    access.authorize(caller, "manage_agents")
+
+    async def body(tx: Transaction) -> Agent:
+        if await agents.resume(tx, id, caller):
+            await inbox.go_on(tx, id)
+        return await _with_blocks(tx, id)
+
+    return answer(await office.store.transact(body))
+
+
 @router.get("/{id}/inbox", response_model=Page[InboxItem])
 async def list_inbox(id: str, caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """What the agent has not yet looked at, newest first."""
-    _owns(caller, id)
+    _may_look(caller, id)
 
     async def body(tx: Transaction) -> list[dict[str, Any]]:
         await agents.get(tx, id)
@@ -138,9 +214,12 @@ async def trigger_agent(id: str, request: TriggerAgent, caller: Caller, office: 
     return answer({"itemId": await office.store.transact(body)}, 202)
 
 
-def _owns(caller: Principal, agent_id: str) -> None:
-    if caller.id != agent_id:
-        access.authorize(caller, "manage_agents")
+def _may_look(caller: Principal, agent_id: str) -> None:
+    access.authorize(caller, "see_inside_agent", Thing("agent", agent_id, holder=agent_id))
+
+
+def _may_change(caller: Principal, agent_id: str) -> None:
+    access.authorize(caller, "change_inside_agent", Thing("agent", agent_id, holder=agent_id))
 
 
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,7 +227,7 @@ def _owns(caller: Principal, agent_id: str) -> None:
 
 @router.get("/{id}/blocks", response_model=Page[Block])
 async def list_blocks(id: str, caller: Caller, office: Office) -> Response:
-    _owns(caller, id)
+    _may_look(caller, id)
 
     async def body(tx: Transaction) -> list[dict[str, Any]]:
         await agents.get(tx, id)
@@ -160,7 +239,7 @@ async def list_blocks(id: str, caller: Caller, office: Office) -> Response:
 
 @router.get("/{id}/blocks/{label}", response_model=Block)
 async def get_block(id: str, label: str, caller: Caller, office: Office) -> Response:
-    _owns(caller, id)
+    _may_look(caller, id)
 
     async def body(tx: Transaction) -> dict[str, Any]:
         await agents.get(tx, id)
@@ -174,7 +253,7 @@ async def get_block(id: str, label: str, caller: Caller, office: Office) -> Resp
 
 @router.put("/{id}/blocks/{label}", response_model=Block)
 async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, office: Office) -> Response:
-    _owns(caller, id)
+    _may_change(caller, id)
 
     async def body(tx: Transaction) -> dict[str, Any]:
         await agents.get(tx, id)
@@ -186,7 +265,7 @@ async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, of
 
 @router.delete("/{id}/blocks/{label}", status_code=204, response_class=Response)
 async def delete_block(id: str, label: str, caller: Caller, office: Office) -> Response:
-    _owns(caller, id)
+    _may_change(caller, id)
 
     async def body(tx: Transaction) -> None:
         await agents.get(tx, id)
@@ -199,7 +278,7 @@ async def delete_block(id: str, label: str, caller: Caller, office: Office) -> R
 
 @router.get("/{id}/passages", response_model=Page[Passage])
 async def list_passages(id: str, caller: Caller, office: Office, q: Search = "", limit: Limit = 50) -> Response:
-    _owns(caller, id)
+    _may_look(caller, id)
 
     async def body(tx: Transaction) -> list[dict[str, Any]]:
         await agents.get(tx, id)
@@ -211,7 +290,7 @@ async def list_passages(id: str, caller: Caller, office: Office, q: Search = "",
 @router.post("/{id}/passages", status_code=201, response_model=Passage)
 async def create_passage(id: str, request: CreatePassage, caller: Caller, office: Office) -> Response:
     """The same content again answers 200 with the first passage."""
-    _owns(caller, id)
+    _may_change(caller, id)
 
     async def body(tx: Transaction) -> tuple[dict[str, Any], bool]:
         await agents.get(tx, id)

@@ -17,6 +17,7 @@ from bullpen.agents import rows as agent_rows
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Office, Owner
 from bullpen.api.pages import answer
+from bullpen.audit.actions import note
 from bullpen.events.actions import in_turn
 from bullpen.memory import rows as memory_rows
 from bullpen.spaces import actions as spaces
@@ -45,36 +46,38 @@ async def apply_project(tx: Transaction, request: ApplyProject, caller: Principa
     members = [member for space in request.spaces for member in space.members]
     await in_turn(tx, *(agent.id for agent in request.agents if agent.id is not None), *spaces_named, *members)
     return {
-        "agents": [await _apply_agent(tx, agent) for agent in request.agents],
+        "agents": [await _apply_agent(tx, agent, caller) for agent in request.agents],
         "spaces": [await _apply_space(tx, space, caller) for space in request.spaces],
     }
 
 
-async def create_agent(tx: Transaction, request: CreateAgent) -> Any:
+async def create_agent(tx: Transaction, request: CreateAgent, caller: Principal) -> Agent:
     agent = await agents.create(tx, request)
     await _missing_blocks(tx, agent.id, request)
+    note(tx, caller, "agent.created", "agent", agent.id, tools=agent.tools)
     return agent
 
 
-async def update_agent(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
+async def update_agent(tx: Transaction, id: str, request: UpdateAgent, caller: Principal) -> Agent:
     await in_turn(tx, id)
     before = await agents.get(tx, id)
     agent = await agents.update(tx, id, request)
     if agent.name != before.name:
         await spaces.renamed(tx, id)
+    note(tx, caller, "agent.changed", "agent", id, fields=sorted(request.model_fields_set))
     return agent
 
 
-async def _apply_agent(tx: Transaction, request: CreateAgent) -> Change:
+async def _apply_agent(tx: Transaction, request: CreateAgent, caller: Principal) -> Change:
     there = None if request.id is None else await agent_rows.select_agent(tx, request.id)
     if there is None:
-        return {"id": (await create_agent(tx, request)).id, "change": "created"}
+        return {"id": (await create_agent(tx, request, caller)).id, "change": "created"}
     wanted = {name: getattr(request, name) for name in UpdateAgent.model_fields if name in CreateAgent.model_fields}
     if wanted["tools"] is None:
         wanted["tools"] = ["messaging"]
     differing = {name: value for name, value in wanted.items() if value is not None and value != getattr(there, name)}
     if differing:
-        await update_agent(tx, there.id, UpdateAgent(**differing))
+        await update_agent(tx, there.id, UpdateAgent(**differing), caller)
     made = await _missing_blocks(tx, there.id, request)
     return {"id": there.id, "change": "updated" if differing or made else "unchanged"}
 
@@ -98,6 +101,8 @@ async def _apply_space(tx: Transaction, request: CreateSpace, caller: Principal)
         return {"id": (await spaces.create(tx, request, caller)).id, "change": "created"}
     changed = await _change_space(tx, there, request, caller)
     joined = [m for m in request.members if await spaces.ensure_member(tx, there.id, m)]
+    for member_id in joined:
+        note(tx, caller, "member.added", "space", there.id, memberId=member_id)
     return {"id": there.id, "change": "updated" if changed or joined else "unchanged"}
 
 

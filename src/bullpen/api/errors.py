@@ -44,6 +44,8 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.SetupRequired: 503,
     errors.DiskFull: 507,
 }
+# A body may be wrong in thousands of places; so many are told.
+FIELDS: Final = 50
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 
 
@@ -75,7 +77,7 @@ async def on_bullpen_error(request: Request, error: Exception) -> Response:
 async def on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     fields = {}
-    for wrong in error.errors():
+    for wrong in error.errors()[:FIELDS]:
         where = ".".join(str(part) for part in wrong["loc"][1:])  # the first says body, query, path or header
         fields[where or "body"] = str(wrong["msg"]).removeprefix("Value error, ")
     first = next(iter(fields.items()))
@@ -90,6 +92,8 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def on_bug(request: Request, error: Exception) -> Response:
+    if isinstance(error, errors.BullpenError) and STATUS[type(error)] != 500:
+        return await on_bullpen_error(request, error)  # raised outside the routes, by a layer around them
     # Not request.url: that parses the Host header, which may hold anything.
     logger.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
     return error_response(500, "internal", "Something went wrong on our side; the server's log says what.")

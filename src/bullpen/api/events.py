@@ -7,7 +7,8 @@ read is dropped: writing to it is cancelled, and it comes back with its cursor.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -27,7 +28,10 @@ HEADERS = [
 
 
 class EventStream(Response):
-    def __init__(self, feed: Feed, follower: Follower, chunks: AsyncIterator[bytes]) -> None:
+    def __init__(
+        self, feed: Feed, follower: Follower, chunks: AsyncIterator[bytes], on_end: Callable[[], None]
+    ) -> None:
+        self._on_end = on_end
         self._feed = feed
         self._follower = follower
         self._chunks = chunks
@@ -41,6 +45,7 @@ class EventStream(Response):
         try:
             await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._on_end()
             writing.cancel()
             leaving.cancel()
             await asyncio.gather(writing, leaving, return_exceptions=True)
@@ -74,5 +79,13 @@ async def follow_events(
     if space_id is not None:
         room = await office.store.read(lambda tx: spaces.readable_room(tx, caller, space_id))
         space_id = room.id
-    follower, chunks = await office.feed.follow(caller, space_id=space_id, run_id=run_id, after=last_event_id or after)
-    return EventStream(office.feed, follower, chunks)
+    streams = office.limits.streams
+    streams.enter(caller.id)
+    try:
+        follower, chunks = await office.feed.follow(
+            caller, space_id=space_id, run_id=run_id, after=last_event_id or after
+        )
+    except BaseException:
+        streams.leave(caller.id)
+        raise
+    return EventStream(office.feed, follower, chunks, partial(streams.leave, caller.id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from bullpen import ids
 from bullpen.access import rules as access
@@ -34,7 +34,10 @@ def author_of(principal: Principal) -> Author:
 
 
 @router.post("/spaces/{space_id}/messages", status_code=201, response_model=Message)
-async def post_message(space_id: str, request: CreateMessage, caller: Caller, office: Office) -> Response:
+async def post_message(
+    space_id: str, request: CreateMessage, http: Request, caller: Caller, office: Office
+) -> Response:
+    office.limits.take_message(caller.id, http.scope)
     author = author_of(caller)
     settings = office.settings
 
@@ -50,6 +53,7 @@ async def post_message(space_id: str, request: CreateMessage, caller: Caller, of
             client_message_id=request.client_message_id,
             chain_limit=settings.limits.chain_depth,
             group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
+            agents_per_minute=settings.limits.agent_messages_per_minute,
         )
 
     draft = await office.store.transact(body)
@@ -78,16 +82,20 @@ async def get_message(id: str, caller: Caller, office: Office) -> Response:
 
 @router.patch("/messages/{id}", response_model=Message)
 async def edit_message(id: str, request: EditMessage, caller: Caller, office: Office) -> Response:
+    office.limits.edits.take(caller.id)
     return answer(await office.store.transact(lambda tx: spaces.edit(tx, caller, id, request.text)))
 
 
 @router.delete("/messages/{id}", response_model=Message)
 async def delete_message(id: str, caller: Caller, office: Office) -> Response:
+    office.limits.edits.take(caller.id)
     return answer(await office.store.transact(lambda tx: spaces.delete(tx, caller, id)))
 
 
 @router.post("/messages/{id}/reactions", status_code=201, response_model=Message)
 async def add_reaction(id: str, request: AddReaction, caller: Caller, office: Office) -> Response:
+    office.limits.reactions.take(caller.id)
+
     async def body(tx: Transaction) -> Message:
         message = await spaces.get_message(tx, caller, id)
         await spaces.writable_room(tx, caller, message.space_id)
@@ -99,6 +107,8 @@ async def add_reaction(id: str, request: AddReaction, caller: Caller, office: Of
 
 @router.delete("/messages/{id}/reactions/{emoji:path}", response_model=Message)
 async def remove_reaction(id: str, emoji: str, caller: Caller, office: Office) -> Response:
+    office.limits.reactions.take(caller.id)
+
     async def body(tx: Transaction) -> Message:
         message = await spaces.get_message(tx, caller, id)
         await spaces.writable_room(tx, caller, message.space_id)

@@ -29,9 +29,9 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(value, default=encode), status, media_type="application/json")
 
 
-def page(items: Sequence[Any], limit: int, key: Callable[[Any], str]) -> Response:
+def page(items: Sequence[Any], limit: int, key: Callable[[Any], str], **more: Any) -> Response:
     """Newest first; `next` names the place of the last one when there may be more."""
-    found: dict[str, Any] = {"items": list(items)}
+    found: dict[str, Any] = {"items": list(items), **more}
     if len(items) == limit:
         found["next"] = key(items[-1])
     return answer(found)

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from bullpen.access.types import Principal
+from bullpen.access import rules as access
+from bullpen.access.rules import Action
+from bullpen.access.types import Principal, Thing
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
-from bullpen.api.pages import LAST, Cursor, Limit, Page, answer
-from bullpen.errors import Forbidden, NotFound
+from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
+from bullpen.errors import NotFound
 from bullpen.runs import actions, rows, trace
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import actions as spaces
@@ -32,33 +34,37 @@ async def list_runs(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    async def body(tx: Transaction) -> tuple[list[Run], str | None]:
-        found = await rows.select_runs(
-            tx, agent_id=agent_id, space_id=space_id, status=status, before=cursor or LAST, limit=limit
+    async def body(tx: Transaction) -> list[Run]:
+        return await rows.select_runs(
+            tx,
+            agent_id=agent_id,
+            space_id=space_id,
+            status=status,
+            readable=await spaces.readable(tx, caller, None if space_id is None else [space_id]),
+            reader=caller.id,
+            sees_all=access.allows(caller, "see_run", Thing("run", people=0)),
+            before=cursor or LAST,
+            limit=limit,
         )
-        places = sorted({run.space_id for run in found if run.space_id is not None})
-        readable = await spaces.readable(tx, caller, places)
-        shown = [run for run in found if _visible(caller, run, readable)]
-        return shown, found[-1].id if len(found) == limit else None
 
-    shown, after = await office.store.read(body)
-    answered = {"items": [rows.on_the_wire(run) for run in shown], **({"next": after} if after else {})}
-    return answer(answered)
+    found = await office.store.read(body)
+    return page([rows.on_the_wire(run) for run in found], limit, lambda run: run.id)
 
 
-def _visible(caller: Principal, run: Run, readable: set[str]) -> bool:
-    if caller.kind == "agent" and caller.id == run.agent_id:
-        return True
-    return caller.is_owner if run.space_id is None else run.space_id in readable
+def thing(run: Run, readable: set[str]) -> Thing:
+    """Whoever may read the space sees the runs in it; those in no space are for owners and the agent itself."""
+    return Thing(
+        "run", run.id, holder=run.agent_id, member=run.space_id in readable, people=0 if run.space_id is None else 1
+    )
 
 
-async def _get(tx: Transaction, caller: Principal, id: str) -> Run:
+async def _get(tx: Transaction, caller: Principal, id: str, action: Action = "see_run") -> Run:
     run = await rows.select_run(tx, id)
-    if run is not None:
-        places = [] if run.space_id is None else [run.space_id]
-        if _visible(caller, run, await spaces.readable(tx, caller, places)):
-            return run
-    raise NotFound(f"There is no run {id!r}.")
+    if run is None:
+        raise NotFound(f"There is no run {id!r}, or it is not yours to see.")
+    places = [] if run.space_id is None else [run.space_id]
+    access.authorize(caller, action, thing(run, await spaces.readable(tx, caller, places)))
+    return run
 
 
 @router.get("/{id}", response_model=WireRun)
@@ -74,8 +80,7 @@ async def list_run_messages(
     """The journal, rising. What an agent thought and called is for owners and for the agent itself."""
 
     async def body(tx: Transaction) -> list[Entry]:
-        run = await _get(tx, caller, id)
-        _may_look_inside(caller, run)
+        await _get(tx, caller, id, "see_inside_run")
         return await rows.select_entry_page(tx, id, after=cursor, limit=limit)
 
     found = await office.store.read(body)
@@ -87,18 +92,12 @@ def page_rising(found: list[Entry], limit: int) -> Response:
     return answer({"items": [rows.entry_on_the_wire(entry) for entry in found], **more})
 
 
-def _may_look_inside(caller: Principal, run: Run) -> None:
-    if not caller.is_owner and caller.id != run.agent_id:
-        raise Forbidden("The journal of a run is for owners and for the agent itself.")
-
-
 @router.get("/{id}/trace", response_model=Trace)
 async def get_trace(id: str, caller: Caller, office: Office) -> Response:
     """The run as a tree of spans: run, step, tool."""
 
     async def body(tx: Transaction) -> list[dict[str, Any]]:
-        run = await _get(tx, caller, id)
-        _may_look_inside(caller, run)
+        run = await _get(tx, caller, id, "see_inside_run")
         return trace.spans(run, await rows.select_entries(tx, id))
 
     return answer({"spans": await office.store.read(body)})
@@ -109,10 +108,7 @@ async def cancel_run(id: str, caller: Caller, office: Office) -> Response:
     """Ask for it to stop. It ends at the next safe place, with status `cancelled`."""
 
     async def body(tx: Transaction) -> Run:
-        run = await _get(tx, caller, id)
-        if caller.kind != "person" and caller.id != run.agent_id:
-            raise Forbidden("Only people, and the agent itself, may cancel a run.")
-        return await actions.request_cancel(tx, id)
+        return await actions.request_cancel(tx, await _get(tx, caller, id, "cancel_run"))
 
     run = await office.store.transact(body)
     office.signals.cancel(id)

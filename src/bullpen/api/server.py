@@ -2,20 +2,59 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.types import Receive, Scope, Send
 
 from bullpen import __version__
-from bullpen.api import agents, apply, errors, events, messages, runs, spaces, tokens
+from bullpen.api import (
+    agents,
+    apply,
+    audit,
+    errors,
+    events,
+    health,
+    messages,
+    people,
+    runs,
+    search,
+    sessions,
+    spaces,
+    tokens,
+    upkeep,
+    usage,
+    why,
+)
+from bullpen.api.gate import Gate
+from bullpen.api.watch import watched
 from bullpen.wire.nouns import Refusal
 
 # Routes are tried one after another, some 4 µs each: messages come first, since nothing is asked for as often.
-ROUTERS = (messages.router, events.router, spaces.router, agents.router, runs.router, tokens.router, apply.router)
+ROUTERS = (
+    messages.router,
+    events.router,
+    spaces.router,
+    agents.router,
+    runs.router,
+    search.router,
+    why.router,
+    sessions.router,
+    people.router,
+    tokens.router,
+    usage.router,
+    apply.router,
+    audit.router,
+    upkeep.router,
+)
 
 
 class Application(FastAPI):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await watched(partial(self.state.office.edge, super().__call__), scope, receive, send)
+
     def openapi(self) -> dict[str, Any]:
         """The description of all routes, with what FastAPI cannot see: how to sign in."""
         if not self.openapi_schema:
@@ -41,5 +80,7 @@ def build(office: Any) -> FastAPI:
     app.state.office = office
     for router in ROUTERS:
         app.include_router(router, prefix="/api")
+    app.include_router(health.router)
     errors.install(app)
+    app.add_middleware(Gate)
     return app

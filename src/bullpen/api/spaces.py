@@ -18,7 +18,7 @@ router = APIRouter(prefix="/spaces", route_class=CappedRoute, tags=["spaces"])
 
 @router.post("", status_code=201, response_model=Space)
 async def create_space(request: CreateSpace, caller: Caller, office: Office) -> Response:
-    access.authorize(caller, "manage_space")
+    access.authorize(caller, "create_space")
     return answer(await office.store.transact(lambda tx: spaces.create(tx, request, caller)), 201)
 
 
@@ -61,4 +61,9 @@ async def remove_member(id: str, member_id: str, caller: Caller, office: Office)
 
 @router.post("/{id}/read", response_model=Space)
 async def mark_read(id: str, request: MarkRead, caller: Caller, office: Office) -> Response:
-    return answer(await office.store.transact(lambda tx: spaces.mark_read(tx, caller, id, request.seq)))
+    """Read up to a number. Never backwards, and never beyond the last; the caller's other devices hear of it."""
+    space, moved = await office.store.transact(lambda tx: spaces.mark_read(tx, caller, id, request.seq))
+    if moved:
+        read = {"seq": space.read_seq, "unread": space.unread, "mentions": space.mentions}
+        office.feed.publish("space_read", space_id=space.id, reader_id=caller.id, read=read)
+    return answer(space)

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import orjson
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Text, bindparam, insert, or_, select, update
 
 from bullpen.audit.types import Entry
 from bullpen.storage import Row, Statement, Transaction
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import audit, meta
 
-_HEAD = "audit_head"
+HEAD = "audit_head"
 _INSERT = Statement(insert(audit))
-_SELECT_HEAD = select(meta.c.value).where(meta.c.key == _HEAD)
+_SELECT_HEAD = select(meta.c.value).where(meta.c.key == HEAD)
 _READ_HEAD = Statement(_SELECT_HEAD)
 _LOCK_HEAD = Statement(_SELECT_HEAD.with_for_update())
 _MAKE_HEAD = insert_or_ignore(meta)
-_MOVE_HEAD = Statement(update(meta).where(meta.c.key == _HEAD).values(value=bindparam("value_")))
+_MOVE_HEAD = Statement(update(meta).where(meta.c.key == HEAD).values(value=bindparam("value_")))
 _SELECT_RISING = Statement(
     select(audit).where(audit.c.number > bindparam("after")).order_by(audit.c.number).limit(bindparam("limit"))
 )
 _SELECT_FALLING = Statement(
-    select(audit).where(audit.c.number < bindparam("before")).order_by(audit.c.number.desc()).limit(bindparam("limit"))
+    select(audit)
+    .where(
+        audit.c.number < bindparam("before"),
+        *(
+            or_(bindparam(name, type_=Text).is_(None), audit.c[name] == bindparam(name, type_=Text))
+            for name in ("action", "actor_id", "object_id")
+        ),
+    )
+    .order_by(audit.c.number.desc())
+    .limit(bindparam("limit"))
 )
 
 
@@ -30,9 +39,14 @@ def _entry(row: Row) -> Entry:
     return Entry(number, at, actor_kind, actor_id, action, object_kind, object_id, orjson.loads(detail), hash_)
 
 
-def _head(row: Row | None) -> tuple[int, str]:
-    number, _, hash_ = str(row[0] if row is not None else "0:").partition(":")
+def parsed(head: str | None) -> tuple[int, str]:
+    """How many rows there are, and the hash of the last."""
+    number, _, hash_ = ("0:" if head is None else head).partition(":")
     return int(number), hash_
+
+
+def _head(row: Row | None) -> tuple[int, str]:
+    return parsed(None if row is None else row[0])
 
 
 async def select_head(tx: Transaction) -> tuple[int, str]:
@@ -43,7 +57,7 @@ async def lock_head(tx: Transaction) -> tuple[int, str]:
     """The head, and the right to move it until the end of the transaction."""
     head = await tx.one(_LOCK_HEAD)
     if head is None:
-        await tx.run(_MAKE_HEAD, key=_HEAD, value="0:")
+        await tx.run(_MAKE_HEAD, key=HEAD, value="0:")
         head = await tx.one(_LOCK_HEAD)
     return _head(head)
 
@@ -74,5 +88,15 @@ async def select_rising(tx: Transaction, *, after: int, limit: int) -> list[Entr
     return [_entry(row) for row in await tx.all(_SELECT_RISING, after=after, limit=limit)]
 
 
-async def select_falling(tx: Transaction, *, before: int, limit: int) -> list[Entry]:
-    return [_entry(row) for row in await tx.all(_SELECT_FALLING, before=before, limit=limit)]
+async def select_falling(
+    tx: Transaction,
+    *,
+    before: int,
+    limit: int,
+    action: str | None = None,
+    actor_id: str | None = None,
+    object_id: str | None = None,
+) -> list[Entry]:
+    """Newest first, only those with what is given."""
+    chosen = {"action": action, "actor_id": actor_id, "object_id": object_id}
+    return [_entry(row) for row in await tx.all(_SELECT_FALLING, before=before, limit=limit, **chosen)]

@@ -48,4 +48,6 @@ class Chain:
             return None
         if self.number < number:
             return Break(self.number + 1, f"row {self.number + 1} and all after it are missing")
+        if self.number > number:
+            return Break(number + 1, f"row {number + 1} was added by somebody else")
         return Break(self.number, "the head of the chain was changed")

@@ -23,13 +23,24 @@ INTERRUPTED = 130
 # Each is imported when it was chosen, and by a name that stands here: never by one that somebody typed.
 MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "apply": lambda: import_module("bullpen.cli.apply"),
+    "audit": lambda: import_module("bullpen.cli.audit"),
+    "backup": lambda: import_module("bullpen.cli.backup"),
+    "doctor": lambda: import_module("bullpen.cli.doctor"),
+    "erase": lambda: import_module("bullpen.cli.erase"),
+    "export": lambda: import_module("bullpen.cli.export"),
     "follow": lambda: import_module("bullpen.cli.follow"),
+    "invite": lambda: import_module("bullpen.cli.invite"),
     "listings": lambda: import_module("bullpen.cli.listings"),
     "migrate": lambda: import_module("bullpen.cli.migrate"),
+    "password": lambda: import_module("bullpen.cli.password"),
+    "pause": lambda: import_module("bullpen.cli.pause"),
     "run": lambda: import_module("bullpen.cli.run"),
+    "search": lambda: import_module("bullpen.cli.search"),
     "send": lambda: import_module("bullpen.cli.send"),
     "serve": lambda: import_module("bullpen.cli.serve"),
+    "stop": lambda: import_module("bullpen.cli.stop"),
     "token": lambda: import_module("bullpen.cli.token"),
+    "why": lambda: import_module("bullpen.cli.why"),
     "worker": lambda: import_module("bullpen.cli.worker"),
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from bullpen import __version__
 
+ROLES = ("member", "admin", "owner")
 RUN_STATUSES = ("queued", "thinking", "acting", "waiting", "completed", "failed", "cancelled")
 
 Add = Callable[..., ArgumentParser]
@@ -39,6 +40,7 @@ def parser() -> ArgumentParser:
 
     _add_server(add)
     _add_operator(add)
+    _add_brakes(add)
     _add_talk(add)
     _add_listings(add)
     return top
@@ -69,11 +71,79 @@ def _add_operator(add: Add) -> None:
     holder.add_argument("--tools", type=_names, metavar="A,B", help="may answer the calls of these tools, nothing else")
     # Given before or after `create`; a default here would hide one that was given before.
     create.add_argument("--data", type=Path, metavar="DIR", help="the data folder", default=SUPPRESS)
+    create.add_argument("--scopes", type=_names, metavar="A,B", help="limit it to these grants; `read` only looks")
+    create.add_argument("--days", type=int, help="how long it works; otherwise until it is revoked")
+    create.set_defaults(action="create")
 
+    _add_people(add, actions)
+    audit = add("audit", "audit", "List who did what, newest first; `audit verify` checks that nobody has changed it.")
+    audit.add_argument("what", nargs="?", choices=("list", "verify"), default="list", help="list (default) or verify")
+    audit.add_argument("--action", metavar="NAME", help="only this action, e.g. token.created")
+    audit.add_argument("--actor", metavar="ID", help="only what this person or agent did")
+    audit.add_argument("--object", metavar="ID", help="only what was done to this")
+    audit.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
+    audit.add_argument("--cursor", help="go on where an earlier listing ended")
+    _add_json(audit)
+    doctor = add("doctor", "doctor", "Check every part for real, and say what to do about what is wrong.")
+    _add_json(doctor)
+
+    _add_upkeep(add)
     apply = add("apply", "apply", "Load agents and spaces from a file or folder. Doing it again changes nothing.")
     apply.add_argument("path", type=Path, metavar="PATH", help="YAML or JSON file, or a project folder")
     apply.add_argument("--model", help="run every agent on this model, e.g. openai:NAME (BULLPEN_MODEL)")
     _add_json(apply)
+
+
+def _add_people(add: Add, token_actions: Any) -> None:
+    for name, help in (("list", "List the tokens that work."), ("revoke", "End a token, also for what it has open.")):
+        action = token_actions.add_parser(name, help=help, description=help, allow_abbrev=False)
+        action.add_argument("--data", type=Path, metavar="DIR", help="the data folder", default=SUPPRESS)
+        action.set_defaults(action=name)
+        if name == "list":
+            _add_json(action)
+        else:
+            action.add_argument("id", metavar="ID", help="id of the token, as `token list` shows it")
+    invite = add("invite", "invite", "Make a link that lets one person in, once.")
+    invite.add_argument("--role", choices=ROLES, default="member", help="what they may do (member)")
+    invite.add_argument("--hours", type=int, default=72, help="how long the link works (72)")
+    _add_json(invite)
+    password = add("password", "password", "Give a person a new password; it is asked for, or read from stdin.")
+    password.add_argument("name", metavar="NAME", nargs="?", help="whose; the owner's if left out")
+
+
+def _add_brakes(add: Add) -> None:
+    pause = add("pause", "pause", "Pause an agent, or all: what they do stops at its next safe place, and keeps it.")
+    resume = add("resume", "pause", "Let an agent, or all, go on exactly where they were.")
+    for command, verb in ((pause, "pause"), (resume, "resume")):
+        command.set_defaults(verb=verb)
+        command.add_argument("agent", metavar="AGENT", nargs="?", help="id of the agent")
+        command.add_argument("--all", action="store_true", help="all agents, those to come as well")
+        _add_json(command)
+    stop = add("stop", "stop", "Cancel a run, or everything an agent is doing.")
+    stop.add_argument("run", metavar="RUN", nargs="?", help="id of the run")
+    stop.add_argument("--agent", metavar="ID", help="whatever this agent is doing just now")
+    _add_json(stop)
+
+
+def _add_upkeep(add: Add) -> None:
+    backup = add("backup", "backup", "Write the whole office into a file, also while a server runs.")
+    backup.add_argument("file", type=Path, metavar="FILE", help="NAME.db (SQLite), or NAME.jsonl.gz (either database)")
+    restore = add("restore", "backup", "Make the office what a backup says. No server may run.")
+    restore.add_argument("file", type=Path, metavar="FILE", help="what `bullpen backup` wrote")
+    backup.add_argument("--force", action="store_true", help="replace a file that is there already")
+    restore.add_argument("--force", action="store_true", help="replace an office that is there; it is kept as a backup")
+    for command in (backup, restore):
+        command.set_defaults(restore=command is restore)
+        _add_json(command)
+    export = add("export", "export", "Write everything kept of a space, a person or an agent, as lines of JSON.")
+    erase = add("erase", "erase", "Forget a space, a person or an agent, for good.")
+    for command in (export, erase):
+        command.add_argument("kind", choices=("space", "person", "agent"))
+        command.add_argument("id", metavar="ID")
+    export.add_argument("file", type=Path, metavar="FILE", help="where to write it; - for stdout")
+    export.add_argument("--force", action="store_true", help="replace a file that is there already")
+    erase.add_argument("--yes", action="store_true", help="say so: nothing brings it back")
+    _add_json(erase)
 
 
 def _add_talk(add: Add) -> None:
@@ -93,11 +163,23 @@ def _add_listings(add: Add) -> None:
     runs.add_argument("--agent", metavar="ID")
     runs.add_argument("--space", metavar="ID")
     runs.add_argument("--status", choices=RUN_STATUSES)
-    for listing in (runs, add("spaces", "listings", "List spaces."), add("agents", "listings", "List agents.")):
+    others = [add(name, "listings", f"List {name}.") for name in ("spaces", "agents", "people")]
+    for listing in (runs, *others):
         listing.set_defaults(listing=listing.prog.split()[-1])
         listing.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
         listing.add_argument("--cursor", help="go on where an earlier listing ended")
         _add_json(listing)
+    search = add("search", "search", "Find messages by their words, newest first.")
+    search.add_argument("text", metavar="TEXT", help='words in any order; a "phrase" in quotes')
+    search.add_argument("--space", metavar="ID", help="only in this space")
+    search.add_argument("--author", metavar="ID", help="only what this person or agent said")
+    search.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
+    search.add_argument("--cursor", help="go on where an earlier search ended")
+    _add_json(search)
+    why = add("why", "why", "Say which agents a message woke and which not, and the reason.")
+    why.add_argument("id", metavar="MESSAGE", help="id of the message")
+    why.add_argument("--agent", metavar="ID", help="only this agent")
+    _add_json(why)
     run = add("run", "run", "Show one run and its journal.")
     run.add_argument("id", metavar="ID")
     _add_json(run)

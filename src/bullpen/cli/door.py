@@ -52,6 +52,11 @@ async def to_folder(settings: Settings) -> AsyncIterator[Bullpen]:
             yield bp
 
 
+def is_served(settings: Settings) -> bool:
+    """Is there a server to talk to: one that a token is for, or one that runs on the folder?"""
+    return bool(settings.token) or _listens(settings.socket_path)
+
+
 @asynccontextmanager
 async def to_server_or_folder(settings: Settings) -> AsyncIterator[Bullpen]:
     async with to_server(settings) if settings.token else to_folder(settings) as bp:

@@ -1,4 +1,4 @@
-"""bullpen runs, spaces, agents: lists, as a table or as the JSON that the API gives."""
+"""bullpen runs, spaces, agents, people: lists, as a table or as the JSON that the API gives."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bullpen.cli import door, show
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
 from bullpen.wire import Agent, Run, Space
+from bullpen.wire.nouns import Person
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,10 @@ def _fetch_agents(bp: Bullpen, args: Namespace) -> Awaitable[Page[Agent]]:
     return bp.agents.list(limit=args.limit, cursor=args.cursor)
 
 
+def _fetch_people(bp: Bullpen, args: Namespace) -> Awaitable[Page[Person]]:
+    return bp.people.list(limit=args.limit, cursor=args.cursor)
+
+
 def _run_row(run: Run) -> Sequence[str]:
     started, taken = show.date(run.started_at), show.seconds(run.started_at, run.finished_at)
     return (run.id, run.agent_id, run.space_id or "-", run.status, run.outcome or "-", str(run.depth), started, taken)
@@ -77,6 +82,16 @@ def model_name(model: Any) -> str:
     return str(model)
 
 
+def _person_row(person: Person) -> Sequence[str]:
+    return (
+        person.id,
+        person.name,
+        person.role,
+        "disabled" if person.disabled_at else "-",
+        show.date(person.created_at),
+    )
+
+
 LISTINGS: Mapping[str, Listing] = {
     "runs": Listing(
         _fetch_runs,
@@ -95,5 +110,11 @@ LISTINGS: Mapping[str, Listing] = {
         ("AGENT", "NAME", "STATE", "MODEL", "TOOLS"),
         _agent_row,
         "No agents yet. Load some with `bullpen apply PATH`, or start with `bullpen serve --demo office`.",
+    ),
+    "people": Listing(
+        _fetch_people,
+        ("PERSON", "NAME", "ROLE", "STATE", "SINCE"),
+        _person_row,
+        "Nobody yet. Open the claim link that `bullpen serve` prints.",
     ),
 }

@@ -7,16 +7,33 @@ a newer server offers. Following events is `follow.py`, how requests travel is `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 import httpx
 
-from bullpen.client.connection import Connection, Page, path
+from bullpen.client.connection import Connection, Page, Unreachable, path
 from bullpen.client.follow import Follow
 from bullpen.wire import Agent, Message, Run, RunMessage, Space, Token, Wire
+from bullpen.wire.nouns import (
+    AuditCheck,
+    AuditRow,
+    Erased,
+    FoundMessage,
+    Invite,
+    NewInvite,
+    Pause,
+    Person,
+    Preview,
+    Why,
+)
+
+Kind = Literal["space", "person", "agent"]
+_COLLECTIONS: Mapping[Kind, str] = {"space": "spaces", "person": "people", "agent": "agents"}
+ERASE_SECONDS = 3600.0
 
 _Noun = TypeVar("_Noun", bound=Wire)
 
@@ -57,8 +74,12 @@ class Bullpen:
         self._connection = Connection(url, token, transport=transport, patience=patience)
         self.agents = Agents(self._connection)
         self.spaces = Spaces(self._connection)
+        self.messages = Messages(self._connection)
         self.runs = Runs(self._connection)
         self.tokens = Tokens(self._connection)
+        self.people = People(self._connection)
+        self.invites = Invites(self._connection)
+        self.audit = Audit(self._connection)
 
     async def __aenter__(self) -> Bullpen:
         return self
@@ -71,12 +92,47 @@ class Bullpen:
     async def aclose(self) -> None:
         await self._connection.aclose()
 
-    def messages(self, id: str) -> MessageHandle:
-        return MessageHandle(self._connection, id)
+    async def search(
+        self,
+        text: str,
+        *,
+        space: str | None = None,
+        author: str | None = None,
+        type: str | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[FoundMessage]:
+        """Messages that hold all these words, newest first. A short page may have a `next`: then there may be more."""
+        query = {"q": text, "spaceId": space, "authorId": author, "type": type, "before": before, "after": after}
+        found = await self._connection.request("GET", path("search"), query={**query, "limit": limit, "cursor": cursor})
+        return _page(FoundMessage, found)
 
     def events(self, space: str | None = None, run: str | None = None, after: str | None = None) -> Follow:
         """What happens from now on, or after a cursor: for ever, each stored event once, in order."""
         return Follow(self._connection, query={"spaceId": space, "runId": run}, after=after)
+
+    async def export(self, kind: Kind, id: str) -> AsyncIterator[dict[str, Any]]:
+        """Everything kept of a space, a person or an agent: objects with a `type`, and the noun under that name."""
+        response = await self._connection.open_stream(path(_COLLECTIONS[kind], id, "export"), query={}, headers={})
+        try:
+            said: dict[str, Any] = {}
+            async for line in response.aiter_lines():
+                said = json.loads(line)
+                yield said
+        except (httpx.TransportError, ValueError) as error:
+            raise Unreachable("The export broke off. Try again.") from error
+        finally:
+            await response.aclose()
+        if said.get("type") != "end":
+            raise Unreachable("The export broke off. Try again.")
+
+    async def erase(self, kind: Kind, id: str) -> Erased:
+        """Forget a space, a person or an agent for good. Returns when it is done; repeating it goes on where it was."""
+        method, rest = ("DELETE", []) if kind == "space" else ("POST", ["erase"])
+        found = await self._connection.request(method, path(_COLLECTIONS[kind], id, *rest), seconds=ERASE_SECONDS)
+        return Erased.model_validate(found)
 
     async def apply(self, *, agents: Iterable[Mapping[str, Any]], spaces: Iterable[Mapping[str, Any]]) -> Applied:
         """Make the server hold these agents and spaces. Doing it again changes nothing."""
@@ -106,6 +162,24 @@ class Agents:
 
     async def delete(self, id: str) -> None:
         await self._connection.request("DELETE", path("agents", id))
+
+    async def pause(self, id: str) -> Agent:
+        """No run of it begins or goes on until it is resumed. Nothing is lost."""
+        found = await self._connection.request("POST", path("agents", id, "pause"), repeatable=True)
+        return Agent.model_validate(found)
+
+    async def resume(self, id: str) -> Agent:
+        """Go on exactly where it was."""
+        found = await self._connection.request("POST", path("agents", id, "resume"), repeatable=True)
+        return Agent.model_validate(found)
+
+    async def pause_all(self) -> Pause:
+        """All agents, those to come as well."""
+        return Pause.model_validate(await self._connection.request("POST", path("agents", "pause"), repeatable=True))
+
+    async def resume_all(self) -> Pause:
+        """Those that were paused singly stay so."""
+        return Pause.model_validate(await self._connection.request("POST", path("agents", "resume"), repeatable=True))
 
 
 class Spaces:
@@ -159,6 +233,12 @@ class SpaceHandle:
         found = await self._connection.request("GET", path("spaces", self.id, "messages"), query=query)
         return _page(Message, found)
 
+    async def preview(self, text: str, *, reply_to: str | None = None) -> list[str]:
+        """Ids of the agents that this text would wake. Nothing is posted."""
+        body = {"text": text} if reply_to is None else {"text": text, "replyTo": reply_to}
+        found = await self._connection.request("POST", path("spaces", self.id, "preview"), body=body, repeatable=True)
+        return Preview.model_validate(found).wakes
+
     async def add_member(self, member_id: str) -> None:
         body = {"memberId": member_id}
         await self._connection.request("POST", path("spaces", self.id, "members"), body=body, repeatable=True)
@@ -168,6 +248,21 @@ class SpaceHandle:
 
     async def mark_read(self, seq: int) -> None:
         await self._connection.request("POST", path("spaces", self.id, "read"), body={"seq": seq}, repeatable=True)
+
+
+class Messages:
+    """`bp.messages(id)` is one message."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __call__(self, id: str) -> MessageHandle:
+        return MessageHandle(self._connection, id)
+
+    async def why(self, id: str, *, agent: str | None = None) -> Why:
+        """Which agents the message woke and which not, and for what reason."""
+        found = await self._connection.request("GET", path("messages", id, "why"), query={"agentId": agent})
+        return Why.model_validate(found)
 
 
 class MessageHandle:
@@ -238,6 +333,64 @@ class Tokens:
 
     async def delete(self, id: str) -> None:
         await self._connection.request("DELETE", path("tokens", id))
+
+
+class People:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Person]:
+        found = await self._connection.request("GET", path("people"), query={"limit": limit, "cursor": cursor})
+        return _page(Person, found)
+
+    async def create(self, name: str, **fields: Any) -> Person:
+        """Somebody new: `role`, and a `password` if they are to sign in with one."""
+        body = {"name": name, **fields}
+        return Person.model_validate(await self._connection.request("POST", path("people"), body=body))
+
+    async def update(self, id: str, **fields: Any) -> Person:
+        found = await self._connection.request("PATCH", path("people", id), body=fields, repeatable=True)
+        return Person.model_validate(found)
+
+
+class Invites:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def create(self, **fields: Any) -> NewInvite:
+        """A link for one person, once: `role`, and for how many `hours`."""
+        return NewInvite.model_validate(await self._connection.request("POST", path("invites"), body=fields))
+
+    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Invite]:
+        found = await self._connection.request("GET", path("invites"), query={"limit": limit, "cursor": cursor})
+        return _page(Invite, found)
+
+    async def delete(self, id: str) -> None:
+        await self._connection.request("DELETE", path("invites", id))
+
+
+class Audit:
+    """Who did what that somebody may have to account for. For owners."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def list(
+        self,
+        *,
+        action: str | None = None,
+        actor: str | None = None,
+        object: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[AuditRow]:
+        """Newest first."""
+        query = {"action": action, "actorId": actor, "objectId": object, "limit": limit, "cursor": cursor}
+        return _page(AuditRow, await self._connection.request("GET", path("audit"), query=query))
+
+    async def check(self) -> AuditCheck:
+        """Walk the whole log: does every row follow from the one before?"""
+        return AuditCheck.model_validate(await self._connection.request("GET", path("audit", "check")))
 
 
 def _page(kind: type[_Noun], found: Any) -> Page[_Noun]:

@@ -86,9 +86,15 @@ class Connection:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, Any] | None = None,
         repeatable: bool = False,
+        seconds: float | None = None,
     ) -> Any:
-        """The JSON of the answer, if it has any. Raises the ApiError that the server tells of, or Unreachable."""
+        """The JSON of the answer, if it has any. Raises the ApiError that the server tells of, or Unreachable.
+
+        `seconds` is how long the server may take for what it is known to be slow at.
+        """
         request = self._build(method, path, body, query)
+        if seconds is not None:
+            request.extensions["timeout"] = httpx.Timeout(30.0, connect=5.0, read=seconds).as_dict()
         give_up = asyncio.get_running_loop().time() + (self.patience if repeatable or method == "GET" else 0)
         attempt = 0
         while True:

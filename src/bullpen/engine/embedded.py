@@ -23,6 +23,10 @@ class EmbeddedEngine(Worker):
         self._sweeper: asyncio.Task[None] | None = None
         self._open = False
 
+    @property
+    def running(self) -> bool:
+        return self._open and self._sweeper is not None and not self._sweeper.done()
+
     async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
         tx.after_commit(lambda: self._offer(thread_id, epoch))
 
@@ -34,12 +38,12 @@ class EmbeddedEngine(Worker):
         self._sweeper = asyncio.create_task(self.sweep_forever(self.nudge))
 
     async def stop(self) -> None:
-        """Stop where each drive stands; every commit is a place to go on from."""
+        """Take nothing more, and end what is under way. Stopping twice is harmless."""
         self._open = False
-        tasks = [*self._tasks, *([self._sweeper] if self._sweeper else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        await self.let_go(set(self._tasks))
 
     def _offer(self, thread_id: str, epoch: int) -> None:
         if not self._open:

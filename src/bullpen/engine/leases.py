@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Text, bindparam, insert, literal_column, or_, select, update
 
 from bullpen.errors import Fenced
 from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.paused import held_back, is_paused
 from bullpen.storage.statements import now_millis
 from bullpen.storage.tables import leases, threads
 
@@ -24,7 +25,22 @@ _LOCK = Statement(
 )
 _LOCK_TOKEN = Statement(select(leases.c.token).where(leases.c.thread_id == bindparam("thread_id")).with_for_update())
 _LOCK_STATE = Statement(
-    select(threads.c.state, threads.c.epoch).where(threads.c.id == bindparam("thread_id")).with_for_update()
+    select(threads.c.state, threads.c.epoch, held_back)
+    .where(threads.c.id == bindparam("thread_id"))
+    .with_for_update(of=threads)
+)
+# In the order of their ids: whoever locks several of them locks them in this one.
+_LOCK_AWAKE = Statement(
+    select(leases.c.thread_id, leases.c.owner, leases.c.until, now_millis())
+    .select_from(leases.join(threads, threads.c.id == leases.c.thread_id))
+    .where(
+        # Written out, not bound: see engine/worker.py.
+        threads.c.state != literal_column("'idle'"),
+        or_(bindparam("agent_id", type_=Text).is_(None), threads.c.agent_id == bindparam("agent_id", type_=Text)),
+        ~is_paused(threads.c.agent_id),
+    )
+    .order_by(leases.c.thread_id)
+    .with_for_update(of=leases)
 )
 _TAKE = Statement(
     update(leases)
@@ -42,6 +58,9 @@ _RENEW = Statement(
     .values(until=now_millis() + bindparam("millis", type_=leases.c.until.type))
 )
 _RELEASE = Statement(update(leases).where(leases.c.thread_id == bindparam("id_")).values(owner=None, until=0))
+_SEIZE = Statement(
+    update(leases).where(leases.c.thread_id == bindparam("id_")).values(owner=None, until=0, token=leases.c.token + 1)
+)
 _RELEASE_ALL = Statement(update(leases).where(leases.c.owner == bindparam("owner_")).values(owner=None, until=0))
 
 
@@ -49,7 +68,8 @@ _RELEASE_ALL = Statement(update(leases).where(leases.c.owner == bindparam("owner
 class Lease:
     thread_id: str
     token: int
-    rested: bool = False  # the last transaction put the thread to rest: this drive is over
+    rested: bool = False  # the last transaction put the thread to rest, or aside: this drive is over
+    paused: bool = False  # the last look at the agent found it paused: no further pass begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +84,37 @@ async def insert_lease(tx: Transaction, thread_id: str) -> None:
 
 
 async def claim(tx: Transaction, thread_id: str, epoch: int, *, owner: str, millis: int) -> Lease | Held | None:
-    """Take the thread for one drive. None: the nudge is stale, there is nothing to do."""
+    """Take the thread for one drive. None: there is nothing to do, the nudge is stale or the agent is paused."""
     row = await tx.one(_LOCK, thread_id=thread_id)
     if row is None:
         return None
     token, holder, until, now = row
-    # One process owns a SQLite file, so a holder there is this very process in an earlier life: dead.
-    if tx.store.shared and holder is not None and until > now:
+    if _is_held(tx, holder, until, now):
         return Held(until - now)
     state = await tx.one(_LOCK_STATE, thread_id=thread_id)
-    if state is None or state[0] != "queued" or state[1] != epoch:
+    if state is None or state[0] != "queued" or state[1] != epoch or state[2]:
         return None
     await tx.run(_TAKE, id_=thread_id, owner_=owner, epoch_=epoch, millis=millis)
     return Lease(thread_id, token + 1)
+
+
+def _is_held(tx: Transaction, holder: str | None, until: int, now: int) -> bool:
+    # One process owns a SQLite file, so a holder there is this very process in an earlier life: dead.
+    return tx.store.shared and holder is not None and until > now
+
+
+async def is_driven(tx: Transaction, thread_id: str) -> bool:
+    """Locks the lease: it stays so until the end of the transaction."""
+    row = await tx.one(_LOCK, thread_id=thread_id)
+    return row is not None and _is_held(tx, *row[1:])
+
+
+async def lock_undriven(tx: Transaction, agent_id: str | None) -> list[str]:
+    """Threads that are queued and that nobody drives, of an agent or of all who are not paused.
+
+    Locks the leases: a driver that is about to put its thread aside has done so, or will look once more.
+    """
+    return [row[0] for row in await tx.all(_LOCK_AWAKE, agent_id=agent_id) if not _is_held(tx, *row[1:])]
 
 
 async def check(tx: Transaction, lease: Lease) -> None:
@@ -98,6 +136,15 @@ async def release(tx: Transaction, lease: Lease) -> None:
 
 async def release_all(tx: Transaction, owner: str) -> None:
     await tx.run(_RELEASE_ALL, owner_=owner)
+
+
+async def seize(tx: Transaction, thread_id: str) -> Lease | None:
+    """Take the thread from whoever drives it, at once: their next write is refused. None: there is no such thread."""
+    row = await tx.one(_LOCK_TOKEN, thread_id=thread_id)
+    if row is None:
+        return None
+    await tx.run(_SEIZE, id_=thread_id)
+    return Lease(thread_id, row[0] + 1)
 
 
 async def select_mine(tx: Transaction, thread_id: str, owner: str) -> Lease | None:

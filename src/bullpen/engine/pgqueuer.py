@@ -29,6 +29,8 @@ logger = logging.getLogger("bullpen.engine")
 ENTRYPOINT = "drive"
 # How often to look for jobs of workers that fell silent: nobody tells of those. Work resumes within a lease and this.
 LOOK_SECONDS = 0.8
+# When stopping: a database that does not answer must not keep us. Our leases then run out by themselves.
+RELEASE_SECONDS = 2.0
 
 
 class PgQueuerEngine(Worker):
@@ -39,6 +41,10 @@ class PgQueuerEngine(Worker):
         self._stopping = False
         self._queue: QueueManager | None = None
         self._passing: tuple[type[Exception], ...] = (*store.connection_errors, PgqException)
+
+    @property
+    def running(self) -> bool:
+        return bool(self._tasks) and not self._stopping and not any(task.done() for task in self._tasks)
 
     async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
         connection: Any = tx.connection  # type: ignore[attr-defined]
@@ -56,16 +62,19 @@ class PgQueuerEngine(Worker):
         ]
 
     async def stop(self) -> None:
-        """Stop where each drive stands; the queue by itself would wait for models and tools to answer."""
+        """Take nothing more, and end what is under way; the queue by itself would wait for models and tools."""
+        if self._stopping:
+            return
         self._stopping = True
         if self._queue is not None:
             self._queue.shutdown.set()
-        tasks = [*self._drives, *self._tasks]
-        for task in tasks:
+        await self.let_go(set(self._drives))
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         # Nothing of ours is driven any more, so nobody need wait until our leases have run out.
-        await self._survive(self.store.transact(partial(leases.release_all, owner=self.owner)))
+        release = self.store.transact(partial(leases.release_all, owner=self.owner))
+        await self._survive(asyncio.wait_for(release, RELEASE_SECONDS))
 
     async def _serve_forever(self) -> None:
         """Serve jobs; when the database goes away, begin again."""
@@ -102,5 +111,10 @@ class PgQueuerEngine(Worker):
         try:
             await drive
         except asyncio.CancelledError:
-            if not self._stopping:
+            task = asyncio.current_task()
+            if not self._stopping and task is not None and task.cancelling():
                 raise
+
+    def lose(self) -> None:
+        for drive in self._drives:
+            drive.cancel()

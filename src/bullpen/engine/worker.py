@@ -10,21 +10,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
+from time import monotonic
 
 from sqlalchemy import bindparam, literal_column, select
 
 from bullpen.engine import leases
 from bullpen.errors import Fenced
+from bullpen.observe import counts, logs
 from bullpen.settings import EngineSettings
 from bullpen.storage import Row, Statement, Store, Transaction
+from bullpen.storage.paused import all_paused, held_back
 from bullpen.storage.statements import now_millis
 from bullpen.storage.store import RetryTransaction
 from bullpen.storage.tables import inbox_items, threads
 from bullpen.storage.tables import leases as leases_table
 
 logger = logging.getLogger("bullpen.engine")
+
+GRACE_SECONDS = 3.0
 
 # How long to wait before somebody else's lease may be asked for again; None: done.
 Drive = Callable[[str, int], Awaitable["float | None"]]
@@ -37,9 +42,9 @@ _NOT_IDLE = threads.c.state != literal_column("'idle'")
 _SELECT_ABANDONED = Statement(
     select(threads.c.id, threads.c.epoch)
     .select_from(threads.join(leases_table, leases_table.c.thread_id == threads.c.id))
-    .where(_NOT_IDLE, (leases_table.c.owner.is_(None)) | (leases_table.c.until < now_millis()))
+    .where(_NOT_IDLE, (leases_table.c.owner.is_(None)) | (leases_table.c.until < now_millis()), ~held_back)
 )
-_SELECT_QUEUED = Statement(select(threads.c.id, threads.c.epoch).where(_NOT_IDLE))
+_SELECT_QUEUED = Statement(select(threads.c.id, threads.c.epoch).where(_NOT_IDLE, ~held_back))
 _SELECT_DUE = Statement(
     select(threads.c.id)
     .distinct()
@@ -48,6 +53,8 @@ _SELECT_DUE = Statement(
         inbox_items.c.claimed_by.is_(None),
         inbox_items.c.due_at <= bindparam("now"),
         threads.c.state == "idle",
+        # While all are paused nobody is late: whoever waits for a turn still has it when they go on.
+        ~all_paused,
     )
 )
 
@@ -60,8 +67,14 @@ class Worker:
         self.drive: Drive | None = None
         self.give_up: GiveUp | None = None
         self.wake: Wake | None = None
+        self.hurry: Callable[[], None] | None = None
         self.driving: set[str] = set()
         self._sweep_now = asyncio.Event()
+
+    @property
+    def running(self) -> bool:
+        """Is it doing its work? False before it has started, after it has stopped, and when it has died."""
+        raise NotImplementedError
 
     @property
     def lease_millis(self) -> int:
@@ -69,34 +82,67 @@ class Worker:
 
     async def drive_one(self, thread_id: str, epoch: int) -> None:
         """Drive a thread until it rests. Never raises: what goes wrong is told to the run, or left to the sweep."""
-        assert self.drive is not None
-        assert self.give_up is not None
         self.driving.add(thread_id)
+        try:
+            with logs.alone_about(thread_id=thread_id):
+                await self._drive_patiently(thread_id, epoch)
+        finally:
+            self.driving.discard(thread_id)
+
+    async def _drive_patiently(self, thread_id: str, epoch: int) -> None:
+        assert self.drive is not None
         try:
             # Another process may hold the lease; only time ends that.
             while (wait := await self.drive(thread_id, epoch)) is not None:  # noqa: ASYNC110
                 await asyncio.sleep(wait)
         except Fenced as error:
+            counts.FENCED.add()
             logger.info("%s", error)
         except RetryTransaction as error:
-            logger.warning("thread %s: the database is too busy (%s); the sweep will bring it back", thread_id, error)
+            logger.warning("the database is too busy (%s); the sweep will bring the thread back", error)
         except Exception as error:
-            if isinstance(error, getattr(self.store, "connection_errors", ())):
-                logger.warning("thread %s: %s; the sweep will bring it back", thread_id, error)
+            if isinstance(error, self.store.connection_errors):
+                logger.warning("%s The sweep will bring the thread back", error)
             else:
-                logger.exception("thread %s cannot go on", thread_id)
-                await self.give_up(thread_id, error)
-        finally:
-            self.driving.discard(thread_id)
+                logger.exception("a thread cannot go on")
+                assert self.give_up is not None
+                await self._survive(self.give_up(thread_id, error))
+
+    async def let_go(self, drives: Collection[asyncio.Task[None]]) -> None:
+        """End drives where they stand, each at a commit: a run goes on from there, here or elsewhere.
+
+        Those who wait for a model stop at once. A tool that is under way may end, for a moment: nobody would ever
+        know what became of an effect that was cut off. One that does not let itself be ended is left behind.
+        """
+        if self.hurry is not None:
+            self.hurry()
+        if drives:
+            _, late = await asyncio.wait(drives, timeout=GRACE_SECONDS)
+            for drive in late:
+                drive.cancel()
+            if late:
+                await asyncio.wait(late, timeout=1)
 
     # ── leases and the sweep ────────────────────────────────────────────────────────────────────────────
 
     async def renew_forever(self) -> None:
+        """Keep what is driven here ours. What could not be kept for a whole lease is somebody else's by now."""
+        renewed = monotonic()
         while True:
             await asyncio.sleep(self.settings.lease_seconds / 4)
-            if held := sorted(self.driving):
-                renew = partial(leases.renew, thread_ids=held, owner=self.owner, millis=self.lease_millis)
-                await self._survive(self.store.transact(renew))
+            held = sorted(self.driving)
+            renew = partial(leases.renew, thread_ids=held, owner=self.owner, millis=self.lease_millis)
+            # Not longer than what is left of the lease: a connection that says nothing must not hide that it ran out.
+            left = max(0.1, renewed + self.settings.lease_seconds - monotonic())
+            if not held or await self._survive(asyncio.wait_for(self.store.transact(renew), left)):
+                renewed = monotonic()
+            elif monotonic() - renewed >= self.settings.lease_seconds:
+                logger.warning("the database cannot be reached for a whole lease; others may drive our threads now")
+                self.lose()
+                renewed = monotonic()
+
+    def lose(self) -> None:
+        """Stop every drive: its lease has run out. Nothing that it would write would be kept."""
 
     async def sweep_forever(self, nudge: Nudge) -> None:
         while True:
@@ -132,14 +178,23 @@ class Worker:
         delay = max(0.0, (due_at - self.store.clock.millis()) / 1000)
         asyncio.get_running_loop().call_later(delay, self._sweep_now.set)
 
-    async def _survive(self, work: Awaitable[None]) -> None:
-        """Whatever goes wrong in a round, there is a next one: without it, what is forgotten stays forgotten."""
-        try:
-            await work
-        except RetryTransaction:
-            logger.info("the database is busy; the next round will do it")
-        except Exception as error:
-            if isinstance(error, self.store.connection_errors):
-                logger.warning("%s; trying again", error)
-            else:
-                logger.exception("a round of the engine failed; trying again")
+    async def _survive(self, work: Awaitable[None]) -> bool:
+        return await survive(self.store, work)
+
+
+async def survive(store: Store, work: Awaitable[None]) -> bool:
+    """Whatever goes wrong in a round, there is a next one: without it, what is forgotten stays forgotten.
+
+    True if nothing did.
+    """
+    try:
+        await work
+        return True
+    except RetryTransaction:
+        logger.info("the database is busy; the next round will do it")
+    except Exception as error:
+        if isinstance(error, store.connection_errors):
+            logger.warning("%s; trying again", str(error) or type(error).__name__)
+        else:
+            logger.exception("a round of the engine failed; trying again")
+    return False

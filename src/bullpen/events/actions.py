@@ -59,6 +59,14 @@ async def in_turn(tx: Transaction, *things: str) -> None:
         await rows.take_turns(tx, named)
 
 
+def access_changed(tx: Transaction, holder_id: str, credential: str | None = None, *, but_for: str = "") -> None:
+    """What somebody may do has changed: streams they opened end, and they come back as who they are now.
+
+    With `credential`, only those that were opened with that token or session; `but_for` spares one.
+    """
+    record(tx, "access_changed", access={"holderId": holder_id, "credential": credential, "butFor": but_for})
+
+
 def record(
     tx: Transaction,
     type: str,
@@ -72,7 +80,7 @@ def record(
     """Keep a fact and tell followers, if and when `tx` commits. `fields` holds the noun under its own name."""
     if type not in STORED_EVENTS:
         raise Broken(f"{type!r} is not an event that is stored; see bullpen.wire.events.")
-    if space_id is None:
+    if space_id is None and audience != "all":
         audience = "owners"
     recorder = tx.notes.get("events")
     if recorder is None:

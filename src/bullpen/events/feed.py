@@ -24,6 +24,7 @@ from bullpen.access.types import Principal
 from bullpen.events import actions, rows
 from bullpen.events.signals import Signals
 from bullpen.events.types import Audience, Place, StoredEvent, cursor, parse_cursor
+from bullpen.observe import counts
 from bullpen.storage import Store, Transaction
 from bullpen.wire.events import RESET
 
@@ -38,12 +39,15 @@ BURST_UNIT = 1024
 POLL_SECONDS = 1.0
 HIDDEN_SECONDS = 0.005
 HEARTBEAT_SECONDS = 15.0
+SHUT_OUT_SECONDS = 1.0
 HEARTBEAT = b": still here\n\n"
 
 # Which of these spaces (None: of all) may this principal read? Given by whoever knows spaces.
 MayRead = Callable[[Transaction, Principal, list[str] | None], Awaitable[set[str]]]
 # After these, what a follower may see of a space can be different.
-CHANGES_READERS = frozenset({"member_joined", "member_left", "space_created", "space_updated"})
+ACCESS_CHANGED = "access_changed"
+SPACE_ERASED = "space_erased"
+CHANGES_READERS = frozenset({"member_joined", "member_left", "space_created", "space_updated", "space_erased"})
 
 
 def frame(incarnation: str, event: StoredEvent) -> bytes:
@@ -63,6 +67,7 @@ class Follower:
     buffer: deque[bytes] = field(default_factory=deque)
     size: int = 0
     dropped: bool = False
+    ended: bool = False  # nothing more comes; what is in the buffer is still read
     began: str = ""  # the cursor its stream starts after: one that is lost before its first event goes on from here
     # Called when the buffer overflows: whoever writes to this client is stuck and cannot notice by itself.
     on_drop: Callable[[], object] | None = None
@@ -74,6 +79,8 @@ class Follower:
         return self.run_id is None or run_id == self.run_id
 
     def may_see(self, audience: Audience, space_id: str | None, agent_id: str | None) -> bool:
+        if audience == "all":
+            return "read_space" in self.principal.grants
         if audience == "owners" or space_id is None:
             owner = self.principal.is_owner and (space_id is None or self.readable.get(space_id, False))
             return owner or (self.principal.kind == "agent" and self.principal.id == agent_id)
@@ -90,7 +97,7 @@ class Follower:
         return self.principal.is_owner and space_id is not None and not self.readable.get(space_id, False)
 
     def put(self, chunk: bytes, *, live: bool = False) -> None:
-        if self.dropped:
+        if self.dropped or self.ended:
             return
         if live and len(self.buffer) > BUFFER_EVENTS // 2:
             return  # the next one says more anyway
@@ -108,10 +115,23 @@ class Follower:
         self.size = 0
         return chunks
 
+    def end(self) -> None:
+        self.ended = True
+        self.wake()
+
+    def shut_out(self) -> None:
+        """They may see nothing more, not even what was on its way."""
+        self.buffer.clear()
+        self.size = 0
+        self.end()
+        if self.on_drop is not None:  # a client that does not read would not notice
+            asyncio.get_running_loop().call_later(SHUT_OUT_SECONDS, self.on_drop)
+
     def drop(self) -> None:
         if not self.dropped:
             self.dropped = True
             self.buffer.clear()
+            counts.DROPPED.add()
             if self.on_drop is not None:
                 self.on_drop()
             self.wake()
@@ -157,6 +177,10 @@ class Feed:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
+    def follower_count(self) -> int:
+        return len(self._followers)
+
+    @property
     def watched(self) -> bool:
         """Might anybody be looking? Other processes may have followers that this one does not know."""
         return bool(self._followers) or self._store.shared
@@ -166,13 +190,17 @@ class Feed:
         type: str,
         *,
         space_id: str | None,
-        agent_id: str,
-        run_id: str,
+        agent_id: str | None = None,
+        run_id: str | None = None,
         audience: Audience = "space",
+        reader_id: str | None = None,
         key: str | None = None,
         **fields: Any,
     ) -> None:
-        """Show something to whoever is there now. Never stored. `key` names what `text` accumulates in."""
+        """Show something to whoever is there now, or of those to one only. Never stored.
+
+        `key` names what `text` accumulates in.
+        """
         self._signals.live(
             {
                 "type": type,
@@ -180,6 +208,7 @@ class Feed:
                 "agentId": agent_id,
                 "runId": run_id,
                 "audience": audience,
+                "readerId": reader_id,
                 "at": self._store.clock.now(),
                 "key": key,
                 **fields,
@@ -248,17 +277,26 @@ class Feed:
 
     async def _deliver(self, event: StoredEvent) -> None:
         could: set[Follower] = set()
+        if event.type == ACCESS_CHANGED:
+            self._shut_out(event)
         if event.type in CHANGES_READERS and event.space_id is not None:
             could = self._forget(event.space_id)
         followers = [f for f in self._followers if f.wants(space_id=event.space_id, run_id=event.run_id)]
         await self._learn([*followers, *could], event.space_id)
         chunk: bytes | None = None
+        given = 0
+        erased = event.type == SPACE_ERASED
         for follower in followers:
-            if follower.leaves(event) or follower.may_see(event.audience, event.space_id, event.agent_id):
+            visible = follower.may_see(event.audience, event.space_id, event.agent_id)
+            if visible or follower.leaves(event) or (erased and follower in could):
                 chunk = chunk or frame(self.incarnation, event)
                 follower.put(chunk)
-            if follower in could and follower.lost(event.space_id):
+                given += 1
+            if follower in could and not erased and follower.lost(event.space_id):
                 follower.put(reset_frame(self._store.clock.now()))
+            if follower in could and follower.space_id is not None and not follower.readable.get(follower.space_id):
+                follower.end()  # it was about this space alone
+        counts.EVENTS.add(by=given)
 
     async def _learn(self, followers: list[Follower], space_id: str | None) -> None:
         unknown = [f for f in followers if space_id is not None and space_id not in f.readable]
@@ -273,6 +311,19 @@ class Feed:
         for follower in unknown:
             follower.readable[space_id] = follower.principal in readers
 
+    def _shut_out(self, event: StoredEvent) -> None:
+        """They come back, if they still may, as who they are now."""
+        changed = orjson.loads(event.body)["access"]
+        for follower in self._followers:
+            principal = follower.principal
+            theirs = (
+                principal.id == changed["holderId"]
+                if changed["credential"] is None
+                else principal.credential == changed["credential"]
+            )
+            if theirs and (not changed["butFor"] or principal.credential != changed["butFor"]):
+                follower.shut_out()
+
     def _forget(self, space_id: str) -> set[Follower]:
         """Who may read it has changed, so it is asked anew of everybody. Those who could until now."""
         return {follower for follower in self._followers if follower.readable.pop(space_id, False)}
@@ -280,8 +331,11 @@ class Feed:
     def _deliver_live(self, frame_: dict[str, Any]) -> None:
         space_id, run_id, agent_id = frame_["spaceId"], frame_["runId"], frame_["agentId"]
         audience: Audience = frame_["audience"]
+        reader_id = frame_.get("readerId")
         chunk: bytes | None = None
         for follower in self._followers:
+            if reader_id not in (None, follower.principal.id):
+                continue
             if follower.wants(space_id=space_id, run_id=run_id) and follower.may_see(audience, space_id, agent_id):
                 chunk = chunk or _live_chunk(frame_)
                 follower.put(chunk, live=True)
@@ -333,13 +387,18 @@ class Feed:
             made: set[str | None] = set()
             while start is not None and start < last:
                 begin = start
-                page = await self._store.read(lambda tx, b=begin: rows.select_between(tx, b, last, PAGE))  # type: ignore[misc]
+                page, forgotten = await self._store.read(lambda tx, b=begin: _replay_page(tx, b, last))  # type: ignore[misc]
+                if begin < forgotten:  # retention has removed what was next, between two pages
+                    yield reset_frame(self._store.clock.now())
+                    break
                 if replayed := await self._replayed(follower, page, made):
                     yield replayed
                 start = page[-1].place if len(page) == PAGE else None
             while not follower.dropped and not self._closed:
                 if follower.buffer:
                     yield follower.take()
+                elif follower.ended:
+                    break
                 else:
                     await follower.wait()
         finally:
@@ -355,17 +414,23 @@ class Feed:
                 await self._learn([follower], event.space_id)
                 if follower.leaves(event) or follower.may_see(event.audience, event.space_id, event.agent_id):
                     chunks.append(frame(self.incarnation, event))
-                if event.type in CHANGES_READERS and event.space_id not in made and follower.lost(event.space_id):
+                # Who was in a space that is gone cannot be known any more, so whoever was away loads again.
+                lost = event.type == SPACE_ERASED or follower.lost(event.space_id)
+                if event.type in CHANGES_READERS and event.space_id not in made and lost:
                     made.add(event.space_id)
                     chunks.append(reset_frame(self._store.clock.now()))
         return b"".join(chunks)
+
+
+async def _replay_page(tx: Transaction, begin: Place, last: Place) -> tuple[list[StoredEvent], Place]:
+    return await rows.select_between(tx, begin, last, PAGE), await rows.select_forgotten(tx)
 
 
 def _live_chunk(frame_: dict[str, Any]) -> bytes:
     shown = {
         k: v
         for k, v in frame_.items()
-        if k not in {"audience", "key", "last", "type", "spaceId", "agentId", "runId", "at"}
+        if k not in {"audience", "readerId", "key", "last", "type", "spaceId", "agentId", "runId", "at"}
     }
     data = actions.body(
         frame_["type"],

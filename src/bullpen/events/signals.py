@@ -2,8 +2,8 @@
 
 On SQLite there is one process, so everything stays in it. On PostgreSQL three things travel by NOTIFY: "there are new
 events" (coalesced: a NOTIFY in each transaction halves the commit rate), live frames, and "look whether this run was
-cancelled". Sending and listening have connections of their own. Nothing here is ever the truth: a lost NOTIFY is
-covered by the feed's poll, a lost live frame is replaced by the next one.
+cancelled or paused". Sending and listening have connections of their own. Nothing here is ever the truth: a lost
+NOTIFY is covered by the feed's poll or the run's next step, a lost live frame is replaced by the next one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import orjson
 logger = logging.getLogger("bullpen.events")
 
 COALESCE_SECONDS = 0.01
+ANSWER_SECONDS = 5.0
 # A NOTIFY payload may have 8,000 bytes.
 FRAME_BYTES = 7_000
 PIECE = 1_000  # characters
@@ -164,7 +165,7 @@ class PostgresSignals(LocalSignals):
     async def _send(self, connection: Any) -> None:
         while True:
             channel, payload = await self._outgoing.get()
-            await connection.execute("SELECT pg_notify($1, $2)", channel, payload)
+            await connection.execute("SELECT pg_notify($1, $2)", channel, payload, timeout=ANSWER_SECONDS)
 
     async def _listen(self, connection: Any) -> None:
         await connection.add_listener("bullpen_events", self._hear_events)
@@ -173,7 +174,7 @@ class PostgresSignals(LocalSignals):
         self.on_events()  # whatever happened while nobody listened
         while True:
             await asyncio.sleep(1)
-            await connection.execute("SELECT 1")  # notices a connection that died without a word
+            await connection.execute("SELECT 1", timeout=ANSWER_SECONDS)  # notices one that died without a word
 
     def _hear_events(self, connection: Any, pid: int, channel: str, payload: str) -> None:
         if payload != self._origin:

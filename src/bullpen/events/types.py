@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-# Who hears of it: the members of its space, or only owners and the agent itself.
-Audience = Literal["space", "owners"]
+# Who hears of it: the members of its space, only owners and the agent itself, or everybody who may come in.
+Audience = Literal["space", "owners", "all"]
 
 _CURSOR = re.compile(r"([0-9a-f]{8})\.([0-9]{1,19})\.([0-9]{1,19})\Z")
 

@@ -30,9 +30,11 @@ async def deliver(
     """One item per recipient (with whether it was addressed directly), in join order.
 
     Several agents woken by one message answer one after another: only the first is woken now. The others are woken by
-    the run that ends before them, or when their item is due.
+    the run that ends before them, or when their item is due. One that is paused has its turn and keeps it; nobody
+    waits for it.
     """
     now = tx.clock.millis()
+    has_turn = True
     for rank, (recipient, addressed) in enumerate(recipients):
         thread_id = recipient.thread_id or await threads.ensure(tx, recipient.agent_id, recipient.scope, space_id)
         item = Item(
@@ -50,16 +52,19 @@ async def deliver(
         due_at = now + rank * group_wait_ms
         if not await rows.insert_item(tx, item, key=f"message:{message_id}", rank=rank, due_at=due_at):
             continue
-        if rank == 0:
+        if has_turn:
             threads.wake(tx, thread_id)
         elif tx.store.nudge_port is not None:
             await tx.store.nudge_port.remind(tx, thread_id, due_at)
+        has_turn = has_turn and recipient.paused
 
 
 async def deliver_trigger(tx: Transaction, agent_id: str, scope: str, payload: dict[str, Any], cause: Cause) -> str:
     """Wake an agent with something that no message says: its one mind, or a thread made for this alone."""
     thread_id = await (
-        threads.ensure(tx, agent_id, scope, None) if scope == "agent" else threads.create_fresh(tx, agent_id, None)
+        threads.ensure(tx, agent_id, scope, None)
+        if scope == "agent"
+        else threads.create_fresh(tx, agent_id, None, cause_kind=cause.kind, cause_id=cause.id, grants=cause.grants)
     )
     item = Item(
         id=ids.inbox_item(),
@@ -87,8 +92,37 @@ async def claim(tx: Transaction, thread_id: str, run_id: str) -> Sequence[Item]:
 
 
 async def pass_turn(tx: Transaction, run_id: str) -> None:
-    """A run ended: wake the next agent of each group it was part of, unless another of that group is still at it."""
+    """A run ended or its agent was paused: wake the next of each group it was part of, unless another is still at it.
+
+    Those who are paused have their turn and keep it, and the first who is not goes on.
+    """
     for batch in await rows.select_batches(tx, run_id):
-        thread_id = await rows.select_next_thread(tx, batch)
-        if thread_id is not None and not await rows.batch_is_busy(tx, batch, but_for=run_id):
-            threads.wake(tx, thread_id)
+        if not await rows.batch_is_busy(tx, batch, but_for=run_id):
+            await _wake_next(tx, batch)
+
+
+async def step_aside(tx: Transaction, agent_id: str) -> None:
+    """An agent was paused before its turn was over, or had begun: the others of its groups do not wait for it."""
+    for batch in await rows.select_batches_of(tx, agent_id):
+        if not await rows.batch_is_busy(tx, batch, but_for=""):
+            await _wake_next(tx, batch)
+
+
+async def _wake_next(tx: Transaction, batch: str) -> None:
+    for thread_id, paused in await rows.select_waiting(tx, batch):
+        threads.wake(tx, thread_id)
+        if not paused:
+            break
+
+
+async def go_on(tx: Transaction, agent_id: str) -> None:
+    """An agent is not paused any more: what waited for it begins at once."""
+    await threads.go_on(tx, agent_id)
+    for thread_id in await rows.select_due(tx, agent_id, tx.clock.millis()):
+        threads.wake(tx, thread_id)
+
+
+async def go_on_all(tx: Transaction, group_wait_ms: int) -> None:
+    """Nobody was late while all were paused: whoever waits for a turn waits for it as long as ever."""
+    await threads.go_on(tx, None)
+    await rows.update_due(tx, now=tx.clock.millis(), wait=group_wait_ms)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import orjson
-from sqlalchemy import bindparam, delete, exists, select, update
+from dataclasses import replace
 
+import orjson
+from sqlalchemy import and_, bindparam, delete, exists, select, update
+
+from bullpen.access import rules as access
+from bullpen.inbox import rules
 from bullpen.inbox.types import Cause, Item
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import inbox_items, runs, threads
+from bullpen.storage.tables import agents, inbox_items, people, runs, threads
 
 _INSERT = insert_or_ignore(inbox_items)
 _COLUMNS = (
@@ -25,8 +29,27 @@ _COLUMNS = (
     inbox_items.c.addressed,
     inbox_items.c.batch,
 )
+# With who caused each, as far as they are still there.
 _SELECT_UNCLAIMED = Statement(
-    select(*_COLUMNS)
+    select(*_COLUMNS, people.c.role, agents.c.id)
+    .select_from(
+        inbox_items.outerjoin(
+            people,
+            and_(
+                people.c.id == inbox_items.c.cause_id,
+                inbox_items.c.cause_kind == "person",
+                people.c.disabled_at.is_(None),
+                people.c.erased_at.is_(None),
+            ),
+        ).outerjoin(
+            agents,
+            and_(
+                agents.c.id == inbox_items.c.cause_id,
+                inbox_items.c.cause_kind == "agent",
+                agents.c.deleted_at.is_(None),
+            ),
+        )
+    )
     .where(inbox_items.c.thread_id == bindparam("thread_id"), inbox_items.c.claimed_by.is_(None))
     .order_by(inbox_items.c.id)
     .limit(bindparam("limit"))
@@ -42,21 +65,57 @@ _SELECT_BATCHES = Statement(
     .distinct()
     .where(inbox_items.c.claimed_by == bindparam("run_id"), inbox_items.c.batch.is_not(None))
 )
-_SELECT_NEXT = Statement(
-    select(inbox_items.c.thread_id)
+_SELECT_BATCHES_OF = Statement(
+    select(inbox_items.c.batch)
+    .distinct()
+    .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
+    .where(
+        threads.c.agent_id == bindparam("agent_id"),
+        inbox_items.c.claimed_by.is_(None),
+        inbox_items.c.batch.is_not(None),
+    )
+)
+_SELECT_WAITING = Statement(
+    select(inbox_items.c.thread_id, agents.c.paused_at.is_not(None))
+    .select_from(
+        inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id).join(
+            agents, agents.c.id == threads.c.agent_id
+        )
+    )
     .where(inbox_items.c.batch == bindparam("batch"), inbox_items.c.claimed_by.is_(None))
     .order_by(inbox_items.c.rank)
-    .limit(1)
 )
+# Whoever is paused is not at it.
 _BATCH_IS_BUSY = Statement(
     select(runs.c.id)
-    .select_from(inbox_items.join(runs, runs.c.id == inbox_items.c.claimed_by))
+    .select_from(
+        inbox_items.join(runs, runs.c.id == inbox_items.c.claimed_by).join(agents, agents.c.id == runs.c.agent_id)
+    )
     .where(
         inbox_items.c.batch == bindparam("batch"),
         runs.c.finished_at.is_(None),
         runs.c.id != bindparam("run_id"),
+        agents.c.paused_at.is_(None),
     )
     .limit(1)
+)
+_SELECT_DUE = Statement(
+    select(threads.c.id)
+    .distinct()
+    .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
+    .where(
+        threads.c.agent_id == bindparam("agent_id"),
+        inbox_items.c.claimed_by.is_(None),
+        inbox_items.c.due_at <= bindparam("now"),
+    )
+)
+_SET_DUE = Statement(
+    update(inbox_items)
+    .where(inbox_items.c.claimed_by.is_(None), inbox_items.c.batch.is_not(None), inbox_items.c.rank > 0)
+    .values(
+        due_at=bindparam("now", type_=inbox_items.c.due_at.type)
+        + inbox_items.c.rank * bindparam("wait", type_=inbox_items.c.due_at.type)
+    )
 )
 _SELECT_AGENTS_ITEMS = Statement(
     select(*_COLUMNS, inbox_items.c.claimed_by, inbox_items.c.created_at)
@@ -118,7 +177,14 @@ async def insert_item(tx: Transaction, item: Item, *, key: str, rank: int, due_a
 
 
 async def select_unclaimed(tx: Transaction, thread_id: str, limit: int) -> list[Item]:
-    return [_item(row) for row in await tx.all(_SELECT_UNCLAIMED, thread_id=thread_id, limit=limit)]
+    """Oldest first. Each cause with what is left by now of the grants it had."""
+    found = []
+    for *row, role, agent_id in await tx.all(_SELECT_UNCLAIMED, thread_id=thread_id, limit=limit):
+        item = _item(row)
+        held = rules.held_now(item.cause.kind, role, there=agent_id is not None)
+        grants = access.written(access.parsed(item.cause.grants) & held)
+        found.append(replace(item, cause=replace(item.cause, grants=grants)))
+    return found
 
 
 async def has_unclaimed(tx: Transaction, thread_id: str) -> bool:
@@ -133,9 +199,22 @@ async def select_batches(tx: Transaction, run_id: str) -> list[str]:
     return [row[0] for row in await tx.all(_SELECT_BATCHES, run_id=run_id)]
 
 
-async def select_next_thread(tx: Transaction, batch: str) -> str | None:
-    row = await tx.one(_SELECT_NEXT, batch=batch)
-    return None if row is None else str(row[0])
+async def select_batches_of(tx: Transaction, agent_id: str) -> list[str]:
+    """Groups in which the agent has yet to answer."""
+    return [row[0] for row in await tx.all(_SELECT_BATCHES_OF, agent_id=agent_id)]
+
+
+async def select_waiting(tx: Transaction, batch: str) -> list[tuple[str, bool]]:
+    """Threads of the group that have yet to answer, in their order, and whether each one's agent is paused."""
+    return [(row[0], bool(row[1])) for row in await tx.all(_SELECT_WAITING, batch=batch)]
+
+
+async def select_due(tx: Transaction, agent_id: str, now: int) -> list[str]:
+    return [row[0] for row in await tx.all(_SELECT_DUE, agent_id=agent_id, now=now)]
+
+
+async def update_due(tx: Transaction, *, now: int, wait: int) -> None:
+    await tx.run(_SET_DUE, now=now, wait=wait)
 
 
 async def batch_is_busy(tx: Transaction, batch: str, *, but_for: str) -> bool:

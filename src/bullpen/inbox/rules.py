@@ -1,9 +1,11 @@
-"""Who receives a message, whether it wakes them, and how deep the chain is. Pure."""
+"""Who receives a message, whether it wakes them, how deep the chain is, and whose rights count. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bullpen.access import rules as access
+from bullpen.access.types import Grant
 from bullpen.inbox.types import Item, Recipient
 from bullpen.wire.nouns import WakePolicy
 
@@ -42,3 +44,17 @@ def drained(items: Sequence[Item]) -> Sequence[Item]:
             break
         count += 1
     return items[:count]
+
+
+def held_now(kind: str, role: str | None, *, there: bool) -> frozenset[Grant]:
+    """What whoever caused an item holds by now. Nothing, for a person without a role or an agent that is not there:
+    nobody works on behalf of somebody who may not come in any more."""
+    match kind:
+        case "person":
+            return access.ROLES.get(role, frozenset())  # type: ignore[call-overload, no-any-return]
+        case "agent":
+            return access.AGENT if there else frozenset()
+        case "system":
+            return access.GRANTS
+        case _:
+            return frozenset()

@@ -10,7 +10,7 @@ from bullpen.wire.nouns import InboxKind
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """On whose behalf work is done. Grants only shrink along a chain of work."""
+    """On whose behalf work is done, and what they may. Grants only shrink along a chain of work."""
 
     kind: str
     id: str
@@ -26,6 +26,7 @@ class Recipient:
     scope: str
     chain_limit: int | None
     thread_id: str | None
+    paused: bool = False  # singly; while all are, turns are as ever
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from typing import Any
 import orjson
 
 from bullpen import ids
+from bullpen.access import rules as access
+from bullpen.access.types import Grant
 from bullpen.agents import rows as agent_rows
 from bullpen.engine import leases
 from bullpen.engine.leases import Lease
@@ -27,10 +29,13 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Item
 from bullpen.llm.types import Reply
 from bullpen.memory import rows as memory_rows
+from bullpen.observe import counts
 from bullpen.runs import rows, rules, transcript
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import rows as space_rows
+from bullpen.spaces.types import Room
 from bullpen.storage import Row, Stage, Transaction
+from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
 from bullpen.tools import cards
 from bullpen.tools import rules as tool_rules
@@ -54,12 +59,15 @@ def storable(text: str) -> str:
 
 
 async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str]) -> tuple[Run, list[Entry]] | None:
-    """The thread's run and its journal. None: nothing is unclaimed, and the thread rests."""
+    """The thread's run and its journal. None: nothing is unclaimed, and the thread rests; or its agent is paused."""
     run = await rows.select_under_way(tx, lease.thread_id)
     if run is not None:
         return run, await rows.select_entries(tx, run.id)
     thread = await thread_rows.select_thread(tx, lease.thread_id)
     agent = None if thread is None else await agent_rows.select_definition(tx, thread[0])
+    if agent is not None and agent.state == "paused":
+        await leases.release(tx, lease)  # what waits stays where it is, and so does the thread: queued
+        return None
     if thread is None or agent is None:
         if thread is not None:
             # Spoken to in the very moment in which it was deleted; what nobody will read must not wake it for ever.
@@ -82,7 +90,7 @@ async def _start(
     items: Sequence[Item],
     teaching: dict[str, str],
 ) -> tuple[Run, list[Entry]]:
-    _, scope, home, _, run_count = thread
+    _, scope, home, _, run_count, most = thread
     space_id = _active_space(scope, home, agent, items)
     prompt = await _prompt(tx, agent, teaching)
     newest = items[-1]
@@ -99,7 +107,7 @@ async def _start(
         error=None,
         cause_kind=newest.cause.kind,
         cause_id=newest.cause.id,
-        grants=newest.cause.grants,
+        grants=await _authority(tx, items, room, most),
         trigger=_trigger(newest, len(items)),
         payload=newest.payload,
         chain_id=max(items, key=lambda item: item.depth).chain_id,
@@ -130,6 +138,20 @@ async def _start(
     await rows.insert_entries(tx, [first])
     _tell(tx, "run_started", run)
     return run, [first]
+
+
+async def _authority(tx: Transaction, items: Sequence[Item], room: Room | None, most: str | None) -> str:
+    """What the run may do: what the agent, whoever caused it and every space they spoke in let it do, and no more
+    than the thread was made with."""
+    grants = access.authority(access.AGENT, access.parsed(items[0].cause.grants), _of(room))
+    spoken_in = {item.space_id for item in items if item.space_id is not None}
+    for space_id in spoken_in - ({room.id} if room is not None else set()):
+        grants &= _of(await space_rows.select_room(tx, space_id))
+    return access.written(grants if most is None else grants & access.parsed(most))
+
+
+def _of(room: Room | None) -> frozenset[Grant]:
+    return access.GRANTS if room is None else access.of_space(room.kind, room.main)
 
 
 def _active_space(scope: str, home: str | None, agent: Agent, items: Sequence[Item]) -> str | None:
@@ -199,6 +221,7 @@ async def record_answer(
         cached_tokens=run.cached_tokens + usage.cached_tokens,
         cost=run.cost + usage.cost,
     )
+    tx.after_commit(counts.STEPS.add)
     if reply.calls:
         run = replace(run, status=rules.move(run, "acting"))
     elif rules.needs_correction(run, text):
@@ -212,7 +235,7 @@ async def record_answer(
         unsent = rules.is_unsent(run, text)
         return await finish(tx, lease, run, [*entries, *added], "done", unsent_text=unsent), added
     await rows.insert_entries(tx, added)
-    return await _written(tx, run), added
+    return await _written(tx, lease, run), added
 
 
 def _call_entry(
@@ -248,8 +271,9 @@ def _deliver_unsent(run: Run, text: str, now: str, lease: Lease) -> tuple[Run, l
     return replace(run, status=status, position=run.position + 1, acts=run.acts | {DELIVERED}), [entry]
 
 
-async def _written(tx: Transaction, run: Run) -> Run:
-    return replace(run, cancel_requested=True) if await rows.update_run(tx, run) else run
+async def _written(tx: Transaction, lease: Lease, run: Run) -> Run:
+    cancelled, lease.paused = await rows.update_run(tx, run)
+    return replace(run, cancel_requested=True) if cancelled else run
 
 
 # ── acting ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -334,7 +358,8 @@ class RunJournal:
             reason: StopReason = "skipped" if ENDED in run.acts else "done"
             run = await finish(tx, self._lease, run, entries, reason, unsent_text=unsent)
         else:
-            run = await _written(tx, run if left else replace(run, status=rules.move(run, "thinking")))
+            run = run if left else replace(run, status=rules.move(run, "thinking"))
+            run = await _written(tx, self._lease, run)
         self._next = (run, entries)
 
     async def refuse(self, tx: Transaction, calls: Sequence[ToolCall], why: str) -> None:
@@ -399,11 +424,17 @@ async def finish(
     _tell(tx, "run_finished", run)
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
+    tx.after_commit(partial(_count, run))
     if outcome == "silent":
         tx.after_commit(
             partial(logger.info, "%s: run %s of %s said: %s", SILENCE, run.id, run.agent_id, run.silence_reason)
         )
     return run
+
+
+def _count(run: Run) -> None:
+    counts.RUNS.add(run.outcome or "none", run.stop_reason or "none")
+    counts.RUN_SECONDS.observe(run.active_ms / 1000)
 
 
 async def _rest_after(tx: Transaction, lease: Lease) -> None:
@@ -431,13 +462,37 @@ async def stop(
 _WHY = {"cancelled": "Not run: the run was cancelled."}
 
 
-async def request_cancel(tx: Transaction, id: str) -> Run:
+async def put_aside(tx: Transaction, lease: Lease, run: Run) -> Run:
+    """The agent is paused: let go of the thread and leave everything as it is, for whoever drives it next.
+
+    Looks once more: whoever resumes or cancels meanwhile finds either the lease free, or us still here.
+    """
+    await leases.check(tx, lease)
+    run = await _written(tx, lease, run)
+    if lease.paused and not run.cancel_requested:
+        await leases.release(tx, lease)
+        agent = await agent_rows.select_definition(tx, run.agent_id)
+        if agent is not None and agent.paused_at is not None:
+            await inbox.pass_turn(tx, run.id)  # the others are not paused, and need not wait
+    return run
+
+
+async def request_cancel(tx: Transaction, run: Run) -> Run:
     """Ask for a run to be cancelled; its driver does it, so that nothing is half done."""
-    run = await rows.select_run(tx, id)
-    assert run is not None, "the caller looked it up"
-    if run.finished_at is not None or not await rows.request_cancel(tx, id):
-        raise RunAlreadyFinished(id)
+    driven = await leases.is_driven(tx, run.thread_id)  # before the run's row: the order of a driver's locks
+    if not await rows.request_cancel(tx, run.id):
+        raise RunAlreadyFinished(run.id)
+    if not driven:
+        threads.nudge_again(tx, [run.thread_id])  # it was put aside, and would wait until its agent goes on
     return replace(run, cancel_requested=True)
+
+
+async def cancel_all_of(tx: Transaction, agent_id: str) -> list[str]:
+    """Whatever the agent is doing just now; the ids of the runs."""
+    undriven = await leases.lock_undriven(tx, agent_id)
+    found = await rows.request_cancel_of(tx, agent_id)
+    threads.nudge_again(tx, undriven)
+    return found
 
 
 # ── telling ─────────────────────────────────────────────────────────────────────────────────────────────

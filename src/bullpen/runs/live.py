@@ -7,6 +7,7 @@ that space, or if it is a member of no other. Otherwise words meant for a DM wou
 from __future__ import annotations
 
 from time import monotonic
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -74,7 +75,7 @@ class Live:
         space_id: str | None = None,
         audience: str = "space",
         key: str | None = None,
-        **fields: object,
+        **fields: Any,
     ) -> None:
         if not self.watched:
             return

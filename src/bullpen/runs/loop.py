@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
@@ -21,7 +21,8 @@ from bullpen.engine.leases import Held, Lease
 from bullpen.errors import Invalid, ModelError, ModelRefused, ModelUnavailable
 from bullpen.events.feed import Feed
 from bullpen.llm.models import Models
-from bullpen.llm.types import Reply, Transcript, Turn, UserTurn
+from bullpen.llm.types import Model, Reply, ToolSpec, Transcript, Turn, UserTurn
+from bullpen.observe import counts, logs
 from bullpen.runs import actions, rows, rules, transcript
 from bullpen.runs.live import Live
 from bullpen.runs.types import Entry, Run
@@ -36,6 +37,11 @@ from bullpen.wire import Agent
 from bullpen.wire.nouns import RunStatus, StopReason
 
 MODEL_TRIES = 4
+# In place of a run's id: whoever drives one looks at its rows again.
+EVERY = "*"
+NO_RIGHTS = (
+    "Whoever caused this run may not do any more what it would do for them: they left, or their rights were taken."
+)
 
 
 @dataclass(slots=True)
@@ -49,18 +55,28 @@ class World:
     settings: Settings
     owner: str
     teaching: dict[str, str]
-    # Runs that are driven here; those of them that wait for a model just now; those whose row is to be looked at again.
+    # Runs that are driven here; those of them that wait for a model just now; those to be looked at again.
     driven: set[str] = field(default_factory=set)
     interruptible: dict[str, asyncio.Task[object]] = field(default_factory=dict)
     interrupted: set[str] = field(default_factory=set)
+    stopping: bool = False
 
     def interrupt(self, run_id: str) -> None:
-        """Somebody asked for the run to be cancelled: end its wait, or see to it that the next one does not begin."""
-        if run_id in self.driven:
+        """Somebody wants the run (or EVERY run) to stop: end its wait, or see to it that the next does not begin."""
+        if run_id == EVERY:
+            for id in list(self.driven):
+                self.interrupt(id)
+        elif run_id in self.driven:
             self.interrupted.add(run_id)
             task = self.interruptible.get(run_id)
             if task is not None:
                 task.cancel()
+
+    def stop(self) -> None:
+        """The process ends: drives stop at their next safe place, and those who wait for a model at once."""
+        self.stopping = True
+        for task in self.interruptible.values():
+            task.cancel()
 
 
 @dataclass(slots=True)
@@ -113,7 +129,8 @@ async def _drive_run(drive: Drive) -> None:
     world, id = drive.world, drive.run.id
     world.driven.add(id)
     try:
-        await _go_through(drive)
+        with logs.about(run_id=id, agent_id=drive.run.agent_id, space_id=drive.run.space_id):
+            await _go_through(drive)
     finally:
         world.driven.discard(id)
         world.interrupted.discard(id)
@@ -122,11 +139,19 @@ async def _drive_run(drive: Drive) -> None:
 async def _go_through(drive: Drive) -> None:
     await _load(drive)
     drive.live.typing()
-    while (one_pass := PASSES.get(drive.run.status)) is not None:
+    while (one_pass := PASSES.get(drive.run.status)) is not None and not drive.lease.rested:
+        if drive.world.stopping:
+            raise asyncio.CancelledError("the server stops; the run goes on from its last commit")
+        if drive.run.id in drive.world.interrupted:
+            await _look_again(drive)
         if drive.agent is None:
             await _stop(drive, "agent_deleted")
         elif drive.run.cancel_requested:
             await _stop(drive, await _why_cancelled(drive))
+        elif drive.lease.paused:
+            await _put_aside(drive)
+        elif not drive.run.grants:
+            await _stop(drive, "no_rights", NO_RIGHTS)
         else:
             await one_pass(drive)
     drive.live.done()
@@ -140,6 +165,7 @@ async def _load(drive: Drive) -> None:
         # Again, now that `interrupt` knows of us: a request that came before would be noticed only after the model.
         drive.run = replace(run, cancel_requested=await rows.is_cancel_requested(tx, run.id))
         drive.agent = await agent_rows.select_definition(tx, run.agent_id)
+        drive.lease.paused = _paused(drive.agent)
         thread = await thread_rows.select_thread(tx, run.thread_id)
         drive.space_id = None if thread is None else thread[3]
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
@@ -202,6 +228,9 @@ async def think(drive: Drive) -> None:
         return
     except _Interrupted:
         await _look_again(drive)
+        # It will be asked again; what it took until now counts all the same.
+        spent = int((monotonic() - began) * 1000)
+        drive.run = replace(drive.run, active_ms=drive.run.active_ms + spent)
         return
     elapsed = int((monotonic() - began - away) * 1000)
 
@@ -236,7 +265,7 @@ async def _ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.
     away = 0.0
     for attempt in range(1, MODEL_TRIES + 1):
         try:
-            return await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None), away
+            return await _asked(drive, agent, model, shown, definitions), away
         except ModelUnavailable:
             if attempt == MODEL_TRIES:
                 raise
@@ -245,6 +274,25 @@ async def _ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.
         deadline.reschedule((deadline.when() or 0.0) + pause)
         await asyncio.sleep(pause)
     raise AssertionError("unreachable")
+
+
+async def _asked(drive: Drive, agent: Agent, model: Model, shown: Transcript, definitions: Sequence[ToolSpec]) -> Reply:
+    """One request to the model, counted by how it ended."""
+    spec = agent.model
+    provider = str(spec["provider"] if isinstance(spec, Mapping) else spec.partition(":")[0])
+    began, ending = monotonic(), "abandoned"
+    try:
+        reply = await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None)
+        ending = "answered"
+    except ModelError as error:
+        ending = error.code
+        raise
+    finally:
+        counts.MODEL_CALLS.add(provider, ending)
+        counts.MODEL_SECONDS.observe(monotonic() - began, provider)
+    counts.TOKENS.add("input", by=reply.usage.input_tokens)
+    counts.TOKENS.add("output", by=reply.usage.output_tokens)
+    return reply
 
 
 async def act(drive: Drive) -> None:
@@ -286,6 +334,7 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
         limits=agent.limits,
         chain_limit=settings.limits.chain_depth,
         group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
+        agents_per_minute=settings.limits.agent_messages_per_minute,
     )
     return get_toolkit(agent, view, registry=drive.world.registry, store=drive.world.store, journal=journal)
 
@@ -308,16 +357,28 @@ async def _why_cancelled(drive: Drive) -> StopReason:
     return "agent_deleted" if there is None else "cancelled"
 
 
+async def _put_aside(drive: Drive) -> None:
+    drive.run = await drive.world.store.transact(lambda tx: actions.put_aside(tx, drive.lease, drive.run))
+
+
 async def _look_again(drive: Drive) -> None:
     """Somebody interrupted us: the rows say why."""
-    run = await drive.world.store.read(lambda tx: rows.select_run(tx, drive.run.id))
-    entries = await drive.world.store.read(lambda tx: rows.select_entries(tx, drive.run.id))
-    assert run is not None
-    drive.run, drive.entries = run, entries
+    drive.world.interrupted.discard(drive.run.id)
+
+    async def read(tx: Transaction) -> None:
+        cancelled = await rows.is_cancel_requested(tx, drive.run.id)
+        drive.run = replace(drive.run, cancel_requested=cancelled)
+        drive.lease.paused = _paused(await agent_rows.select_definition(tx, drive.run.agent_id))
+
+    await drive.world.store.read(read)
+
+
+def _paused(agent: Agent | None) -> bool:
+    return agent is not None and agent.state == "paused"
 
 
 class _Interrupted(Exception):
-    """A person asked for the run to be cancelled while it waited for something."""
+    """A person asked for the run to stop, for good or for a while, while it waited for something."""
 
 
 @contextlib.contextmanager

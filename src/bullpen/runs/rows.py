@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import fields
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import BigInteger, Text, and_, bindparam, func, insert, or_, select, update
 
 from bullpen import ids
 from bullpen.runs.types import Entry, Run
-from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.paused import is_paused
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import messages, prompts, run_messages, runs
 from bullpen.wire import Run as WireRun
@@ -42,7 +44,8 @@ _UPDATE = Statement(
     update(runs)
     .where(runs.c.id == bindparam("id_"))
     .values({name: bindparam(name) for name in _CHANGING})
-    .returning(runs.c.cancel_requested)
+    # Here, because every pass writes its run: to look at a pause costs no statement of its own.
+    .returning(runs.c.cancel_requested, is_paused(runs.c.agent_id))
 )
 _REQUEST_CANCEL = Statement(
     update(runs).where(runs.c.id == bindparam("id_"), runs.c.finished_at.is_(None)).values(cancel_requested=1)
@@ -52,6 +55,9 @@ _REQUEST_CANCEL_OF = Statement(
     .where(runs.c.agent_id == bindparam("agent_id_"), runs.c.finished_at.is_(None))
     .values(cancel_requested=1)
     .returning(runs.c.id)
+)
+_SELECT_UNDER_WAY_OF = Statement(
+    select(runs.c.id).where(runs.c.agent_id == bindparam("agent_id"), runs.c.finished_at.is_(None))
 )
 _SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
 _IS_CANCEL_REQUESTED = Statement(select(runs.c.cancel_requested).where(runs.c.id == bindparam("id")))
@@ -65,6 +71,13 @@ _SELECT_PAGE = Statement(
         or_(bindparam("agent_id", type_=Text).is_(None), runs.c.agent_id == bindparam("agent_id", type_=Text)),
         or_(bindparam("space_id", type_=Text).is_(None), runs.c.space_id == bindparam("space_id", type_=Text)),
         or_(bindparam("status", type_=Text).is_(None), runs.c.status == bindparam("status", type_=Text)),
+        # Here and not afterwards: a page must not end at a run that its reader may not see.
+        or_(
+            bindparam("everything", type_=BigInteger) == 1,
+            any_of(runs.c.space_id, "readable"),
+            runs.c.agent_id == bindparam("reader", type_=Text),
+            and_(runs.c.space_id.is_(None), bindparam("sees_all", type_=BigInteger) == 1),
+        ),
     )
     .order_by(runs.c.id.desc())
     .limit(bindparam("limit"))
@@ -174,10 +187,10 @@ async def insert_run(tx: Transaction, run: Run) -> None:
     await tx.run(_INSERT, **values)
 
 
-async def update_run(tx: Transaction, run: Run) -> bool:
-    """Write what passes may change; true if somebody asked meanwhile for it to be cancelled."""
+async def update_run(tx: Transaction, run: Run) -> tuple[bool, bool]:
+    """Write what passes may change. Did somebody ask meanwhile for it to be cancelled, is its agent paused?"""
     row = await tx.one(_UPDATE, id_=run.id, **_changing(run))
-    return row is not None and bool(row[0])
+    return (False, False) if row is None else (bool(row[0]), bool(row[1]))
 
 
 async def request_cancel(tx: Transaction, id: str) -> bool:
@@ -187,6 +200,10 @@ async def request_cancel(tx: Transaction, id: str) -> bool:
 async def request_cancel_of(tx: Transaction, agent_id: str) -> list[str]:
     """All that an agent is doing just now."""
     return [row[0] for row in await tx.all(_REQUEST_CANCEL_OF, agent_id_=agent_id)]
+
+
+async def select_under_way_of(tx: Transaction, agent_id: str) -> list[str]:
+    return [row[0] for row in await tx.all(_SELECT_UNDER_WAY_OF, agent_id=agent_id)]
 
 
 async def is_cancel_requested(tx: Transaction, id: str) -> bool:
@@ -205,14 +222,28 @@ async def select_under_way(tx: Transaction, thread_id: str) -> Run | None:
 
 
 async def select_runs(
-    tx: Transaction, *, agent_id: str | None, space_id: str | None, status: str | None, before: str, limit: int
+    tx: Transaction,
+    *,
+    agent_id: str | None,
+    space_id: str | None,
+    status: str | None,
+    before: str,
+    limit: int,
+    readable: Collection[str] | None = None,
+    reader: str = "",
+    sees_all: bool = True,
 ) -> list[Run]:
+    """Those in `readable` spaces (None: in all), the reader's own, and with `sees_all` those in no space."""
     found = await tx.all(
         _SELECT_PAGE,
         before=before,
         agent_id=agent_id,
         space_id=space_id,
         status=status,
+        everything=int(readable is None),
+        readable=sorted(readable or ()),
+        reader=reader,
+        sees_all=int(sees_all),
         limit=limit,
     )
     return [_run(row) for row in found]

@@ -6,25 +6,28 @@ lock order in storage/store.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from bullpen import ids
 from bullpen.access import rules as access
-from bullpen.access.types import Principal
+from bullpen.access.rules import Action
+from bullpen.access.types import Principal, Thing
 from bullpen.agents import rows as agent_rows
-from bullpen.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from bullpen.audit.actions import note
+from bullpen.errors import AlreadyExists, Conflict, Invalid, NotFound, TooManyRequests
 from bullpen.events.actions import in_turn, record
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Cause, Recipient
-from bullpen.spaces import rows, rules
+from bullpen.spaces import finding, rows, rules
 from bullpen.spaces.types import Author, Draft, Room
 from bullpen.storage import Stage, Transaction
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import chain_stops
 from bullpen.wire import Message, Space, Wake
-from bullpen.wire.nouns import MessageStatus
+from bullpen.wire.nouns import MessageStatus, WakePolicy
 from bullpen.wire.requests import CreateSpace, UpdateSpace
 
 _INSERT_CHAIN_STOP = insert_or_ignore(chain_stops)
@@ -37,43 +40,43 @@ SYSTEM_AUTHOR = Author(
 # ── who may ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+async def room_for(tx: Transaction, principal: Principal, action: Action, id: str) -> Room:
+    """The space, if the principal may do this in it. Unknown and hidden are deliberately the same."""
+    room, thing = await standing(tx, principal, id)
+    if room is None:
+        raise NotFound(f"There is no space {id!r}, or it is not yours to see.")
+    access.authorize(principal, action, thing)
+    return room
+
+
+async def standing(tx: Transaction, principal: Principal, id: str) -> tuple[Room | None, Thing]:
+    """A space, and how the principal stands to it; or to what is in it, if the caller says more."""
+    found = await rows.select_standing(tx, ids.canonical_space(id), principal.id)
+    if found is None:
+        return None, Thing("space", id)
+    room, member, people = found
+    public = not room.private and room.kind != "dm"
+    # Named as it was asked for: the other order of a DM's ids must not be corrected for those who may not know of it.
+    return room, Thing("space", id, member=member, public=public, people=people)
+
+
 async def visible_room(tx: Transaction, principal: Principal, id: str) -> Room:
-    """The space, if the principal may know of it. Unknown and hidden are deliberately the same."""
-    return await _room(tx, principal, id, access.may_see)
+    return await room_for(tx, principal, "see_space", id)
 
 
 async def readable_room(tx: Transaction, principal: Principal, id: str) -> Room:
-    room = await _room(tx, principal, id, access.may_see)
-    return room if await _may_read(tx, principal, room.id) else _not_a_member(room)
+    return await room_for(tx, principal, "read_space", id)
 
 
 async def writable_room(tx: Transaction, principal: Principal, id: str) -> Room:
     """Writing needs membership, of everybody."""
-    standing = await rows.select_standing(tx, ids.canonical_space(id), principal.id)
-    if standing is not None and standing[1]:
-        return standing[0]
-    return _not_a_member(await visible_room(tx, principal, id))
-
-
-async def _room(tx: Transaction, principal: Principal, id: str, rule: Any) -> Room:
-    standing = await rows.select_standing(tx, ids.canonical_space(id), principal.id)
-    if standing is not None:
-        room, member, people = standing
-        if rule(principal, member=member, kind=room.kind, private=room.private, people=people):
-            return room
-    raise NotFound(f"There is no space {id!r}, or you are not a member of it.")
-
-
-async def _may_read(tx: Transaction, principal: Principal, id: str) -> bool:
-    return id in await readable(tx, principal, [id])
-
-
-def _not_a_member(room: Room) -> Room:
-    raise Forbidden(f"You are not a member of {room.id!r}. Join it first: POST /api/spaces/{room.id}/members.")
+    return await room_for(tx, principal, "post", id)
 
 
 async def readable(tx: Transaction, principal: Principal, among: list[str] | None) -> set[str]:
     """Which of these spaces (None: of all) the principal may read."""
+    if "read_space" not in principal.grants:
+        return set()
     is_owner = principal.kind == "person" and principal.is_owner
     return await rows.select_readable(tx, principal.id, is_owner=is_owner, among=among)
 
@@ -105,6 +108,7 @@ async def create(tx: Transaction, request: CreateSpace, creator: Principal) -> S
         joining.insert(0, creator.id)
     for member_id in joining:
         await _add(tx, id, member_id, kinds[member_id])
+    note(tx, creator, "space.created", "space", id, kind=space.kind, private=space.private, members=joining)
     return await _answer(tx, id, creator)
 
 
@@ -140,10 +144,8 @@ async def get(tx: Transaction, principal: Principal, id: str) -> Space:
 
 async def update(tx: Transaction, principal: Principal, id: str, request: UpdateSpace) -> Space:
     await in_turn(tx, ids.canonical_space(id))
-    space = await get(tx, principal, id)
-    if not principal.is_owner:
-        await writable_room(tx, principal, space.id)
-        access.authorize(principal, "manage_space")
+    room = await room_for(tx, principal, "manage_space", id)
+    space = await _answer(tx, room.id, principal)
     said = {name: getattr(request, name) for name in request.model_fields_set if name != "wake"}
     if said.get("private") is False and space.kind == "dm":
         raise Invalid("A DM is always private.", fields={"private": "cannot be false here"})
@@ -157,6 +159,7 @@ async def update(tx: Transaction, principal: Principal, id: str, request: Update
     changed = space.model_copy(update=said)
     await rows.update_space(tx, changed)
     record(tx, "space_updated", space_id=space.id, space=_shared(changed))
+    note(tx, principal, "space.changed", "space", space.id, fields=sorted(request.model_fields_set))
     return changed
 
 
@@ -167,25 +170,25 @@ def _shared(space: Space) -> Space:
 
 async def add_member(tx: Transaction, principal: Principal, space_id: str, member_id: str) -> Space:
     await in_turn(tx, member_id)
-    room = await visible_room(tx, principal, space_id)
+    joins = member_id == principal.id and principal.kind == "person"
+    room = await room_for(tx, principal, "join_space" if joins else "manage_space", space_id)
     if room.kind == "dm":
         raise Conflict("A DM has exactly two members; create a channel or a group for more.")
-    if member_id != principal.id or principal.kind != "person":
-        access.authorize(principal, "manage_space")
-        if not principal.is_owner:
-            await writable_room(tx, principal, room.id)
     kinds = await agent_rows.select_kinds(tx, [member_id])
     if member_id not in kinds:
         raise NotFound(f"Nobody has the id {member_id!r}.")
-    await _add(tx, room.id, member_id, kinds[member_id])
+    if await _add(tx, room.id, member_id, kinds[member_id]) and not joins:
+        note(tx, principal, "member.added", "space", room.id, memberId=member_id)
     return await _answer(tx, room.id, principal)
 
 
-async def _add(tx: Transaction, space_id: str, member_id: str, kind: str) -> None:
-    if await rows.insert_member(tx, space_id, member_id, kind):
-        members = await rows.select_members(tx, [space_id])
-        member = next(m for m in members[space_id] if m.id == member_id)
-        record(tx, "member_joined", space_id=space_id, member=member)
+async def _add(tx: Transaction, space_id: str, member_id: str, kind: str) -> bool:
+    if not await rows.insert_member(tx, space_id, member_id, kind):
+        return False
+    members = await rows.select_members(tx, [space_id])
+    member = next(m for m in members[space_id] if m.id == member_id)
+    record(tx, "member_joined", space_id=space_id, member=member)
+    return True
 
 
 async def join_owner(tx: Transaction, owner: Principal, made_by: str) -> None:
@@ -207,16 +210,15 @@ async def ensure_member(tx: Transaction, space_id: str, member_id: str) -> bool:
 
 async def remove_member(tx: Transaction, principal: Principal, space_id: str, member_id: str) -> None:
     await in_turn(tx, member_id)
-    room = await visible_room(tx, principal, space_id)
+    action: Action = "join_space" if member_id == principal.id else "manage_space"
+    room = await room_for(tx, principal, action, space_id)
     if room.kind == "dm":
         raise Conflict("Nobody can leave a DM.")
-    if member_id != principal.id:
-        access.authorize(principal, "manage_space")
-        if not principal.is_owner:
-            await writable_room(tx, principal, room.id)
     if not await rows.is_member(tx, room.id, member_id):
         raise NotFound(f"{member_id!r} is not a member of {room.id!r}.")
     await _remove(tx, room.id, member_id)
+    if member_id != principal.id:
+        note(tx, principal, "member.removed", "space", room.id, memberId=member_id)
 
 
 async def _remove(tx: Transaction, space_id: str, member_id: str) -> None:
@@ -238,10 +240,21 @@ async def remove_everywhere(tx: Transaction, member_id: str) -> None:
         await _remove(tx, space_id, member_id)
 
 
-async def mark_read(tx: Transaction, principal: Principal, space_id: str, seq: int) -> Space:
+async def put_out(tx: Transaction, space_id: str, member_id: str) -> None:
+    """Without asking who may: for erasures."""
+    await _remove(tx, space_id, member_id)
+
+
+def tell_erased(tx: Transaction, space_id: str) -> None:
+    """Nobody is in it any more; owners, who may have read it without being in it, have to load again."""
+    record(tx, "space_erased", space_id=space_id)
+
+
+async def mark_read(tx: Transaction, principal: Principal, space_id: str, seq: int) -> tuple[Space, bool]:
+    """The space as it is then, and whether that moved anything."""
     room = await writable_room(tx, principal, space_id)
-    await rows.update_read_seq(tx, room.id, principal.id, min(seq, room.last_seq))
-    return await _answer(tx, room.id, principal)
+    moved = await rows.update_read_seq(tx, room.id, principal.id, min(seq, room.last_seq))
+    return await _answer(tx, room.id, principal), moved
 
 
 # ── messages ────────────────────────────────────────────────────────────────────────────────────────────
@@ -258,6 +271,7 @@ async def post(
     client_message_id: str | None = None,
     chain_limit: int = 3,
     group_wait_ms: int = 30_000,
+    agents_per_minute: int = 0,
 ) -> Draft:
     """Keep a message, hand it to the threads it wakes, and tell followers. The caller has checked membership.
 
@@ -274,8 +288,10 @@ async def post(
         text=text,
         reply_to=reply_to,
         client_message_id=client_message_id,
+        agents_per_minute=agents_per_minute if author.kind == "agent" else 0,
     )
     draft.chain_id = author.chain_id or draft.id
+    draft.wake = rules.written(_policy(room, author), room.trigger)
     replied = await _replied(tx, room, reply_to)
     tx.defer(Stage.SPACES, room.id, partial(_number, draft=draft))
     await _hand_out(tx, room, draft, replied, chain_limit=chain_limit, group_wait_ms=group_wait_ms)
@@ -309,12 +325,9 @@ async def _hand_out(
     tx: Transaction, room: Room, draft: Draft, replied: Message | None, *, chain_limit: int, group_wait_ms: int
 ) -> None:
     author = draft.author
-    policy = room.wake_agents if author.kind == "agent" else room.wake_people
-    to_agent = replied is not None and replied.author_kind == "agent"
-    if author.kind == "system" or rules.nobody_wakes(policy, draft.text, replied=to_agent, trigger=room.trigger):
+    woken = await _addressed(tx, room, draft, replied)
+    if not woken:
         return
-    present = await rows.select_recipients(tx, room.id)
-    woken = _woken(room, draft, replied, present)
     going_on = [(r, a) for r, a in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, chain_limit)]
     if len(going_on) < len(woken):
         tx.defer(Stage.SPACES, room.id, partial(_stop_chain, draft=draft))
@@ -339,10 +352,36 @@ async def _hand_out(
     )
 
 
+def _policy(room: Room, author: Author) -> WakePolicy:
+    return room.wake_agents if author.kind == "agent" else room.wake_people
+
+
+async def _addressed(
+    tx: Transaction, room: Room, draft: Draft, replied: Message | None
+) -> list[tuple[Recipient, bool]]:
+    """Whom the space's policy wakes by this message, whatever the length of the chain."""
+    author = draft.author
+    to_agent = replied is not None and replied.author_kind == "agent"
+    if author.kind == "system" or rules.nobody_wakes(
+        _policy(room, author), draft.text, replied=to_agent, trigger=room.trigger
+    ):
+        return []
+    return _woken(room, draft, replied, await rows.select_recipients(tx, room.id))
+
+
+async def preview(
+    tx: Transaction, room: Room, author: Author, text: str, *, reply_to: str | None = None, chain_limit: int = 3
+) -> list[str]:
+    """Whom this would wake, if it were posted now. Nothing is changed."""
+    draft = Draft(id="", space_id=room.id, author=author, text=text)
+    woken = await _addressed(tx, room, draft, await _replied(tx, room, reply_to))
+    return [r.agent_id for r, _ in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, chain_limit)]
+
+
 def _woken(room: Room, draft: Draft, replied: Message | None, present: list[Recipient]) -> list[tuple[Recipient, bool]]:
     """Whom this message wakes, in join order, and whether each was addressed directly."""
     author = draft.author
-    policy = room.wake_agents if author.kind == "agent" else room.wake_people
+    policy = _policy(room, author)
     triggered = room.trigger is not None and rules.says(draft.text, room.trigger)
     found = []
     for recipient in present:
@@ -359,7 +398,7 @@ def _woken(room: Room, draft: Draft, replied: Message | None, present: list[Reci
 
 async def _number(tx: Transaction, draft: Draft) -> None:
     """Give the message its place in the space. The counter row is locked from here to the commit."""
-    seq = await rows.update_last_seq(tx, draft.space_id)
+    seq = await _next_seq(tx, draft)
     author = draft.author
     draft.message = Message(
         id=draft.id,
@@ -377,8 +416,9 @@ async def _number(tx: Transaction, draft: Draft) -> None:
         depth=author.depth,
         created_at=tx.clock.now(),
     )
-    await rows.insert_message(tx, draft.message, chain_id=draft.chain_id)
-    if author.kind == "person":
+    await rows.insert_message(tx, draft.message, chain_id=draft.chain_id, wake=draft.wake)
+    await finding.add(tx, draft.message)
+    if author.kind != "system":
         await rows.update_read_seq(tx, draft.space_id, author.id, seq)
     record(
         tx,
@@ -388,6 +428,21 @@ async def _number(tx: Transaction, draft: Draft) -> None:
         run_id=author.run_id,
         message=draft.message,
     )
+
+
+async def _next_seq(tx: Transaction, draft: Draft) -> int:
+    if not draft.agents_per_minute:
+        return await rows.update_last_seq(tx, draft.space_id)
+    price = rules.agent_price(draft.agents_per_minute)
+    seq = await rows.update_last_seq_paid(tx, draft.space_id, price)
+    if seq is None:
+        wait = await rows.select_agents_wait(tx, draft.space_id, price) / 1000
+        raise TooManyRequests(
+            f"The agents of {draft.space_id!r} have sent {draft.agents_per_minute} messages within a minute, which is "
+            f"the most, so this one was not sent. There is room again in {wait:.1f} s.",
+            retry_after=wait,
+        )
+    return seq
 
 
 async def _stop_chain(tx: Transaction, draft: Draft) -> None:
@@ -428,16 +483,20 @@ async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status
 
 
 async def get_message(tx: Transaction, principal: Principal, id: str) -> Message:
+    return await _message_for(tx, principal, "read_message", id)
+
+
+async def _message_for(tx: Transaction, principal: Principal, action: Action, id: str) -> Message:
     message = await rows.select_message(tx, id)
-    if message is None or not await _may_read(tx, principal, message.space_id):
-        raise NotFound(f"There is no message {id!r}.")
+    if message is None:
+        raise NotFound(f"There is no message {id!r}, or it is not yours to see.")
+    _, space = await standing(tx, principal, message.space_id)
+    access.authorize(principal, action, replace(space, kind="message", id=id, holder=message.author_id))
     return message
 
 
 async def _own_message(tx: Transaction, principal: Principal, id: str) -> Message:
-    message = await get_message(tx, principal, id)
-    if message.author_id != principal.id:
-        raise Forbidden("Only its author may change a message.")
+    message = await _message_for(tx, principal, "change_message", id)
     if message.deleted_at is not None:
         raise Conflict("The message was deleted.")
     await writable_room(tx, principal, message.space_id)
@@ -447,8 +506,9 @@ async def _own_message(tx: Transaction, principal: Principal, id: str) -> Messag
 async def edit(tx: Transaction, principal: Principal, id: str, text: str) -> Message:
     """Change one's own words. Nobody is woken by it."""
     await in_turn(tx, id)
-    await _own_message(tx, principal, id)
+    message = await _own_message(tx, principal, id)
     await rows.update_text(tx, id, text)
+    await finding.change(tx, message, text)
     return await _tell_of(tx, "message_updated", id)
 
 
@@ -458,6 +518,12 @@ async def delete(tx: Transaction, principal: Principal, id: str) -> Message:
     await _own_message(tx, principal, id)
     await rows.delete_message(tx, id)
     return await _tell_of(tx, "message_deleted", id)
+
+
+async def empty(tx: Transaction, id: str) -> None:
+    """Take a message back whoever wrote it: for erasures. Its place stays. The caller has the message's turn."""
+    await rows.delete_message(tx, id)
+    await _tell_of(tx, "message_deleted", id)
 
 
 async def _tell_of(tx: Transaction, type: str, id: str) -> Message:
@@ -484,6 +550,13 @@ async def unreact(tx: Transaction, message: Message, member_id: str, emoji: str)
     if not await rows.delete_reaction(tx, message.id, member_id, emoji):
         raise NotFound(f"You have not reacted with {emoji} to this message.")
     _tell_reaction(tx, "reaction_removed", message, member_id, emoji, None)
+
+
+async def take_reaction(tx: Transaction, message_id: str, member_id: str, emoji: str) -> None:
+    """Whoever it was: for erasures. The caller has the message's turn."""
+    message = await rows.select_message(tx, message_id)
+    if message is not None and await rows.delete_reaction(tx, message_id, member_id, emoji):
+        _tell_reaction(tx, "reaction_removed", message, member_id, emoji, None)
 
 
 def _tell_reaction(

@@ -7,7 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, and_, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Select,
+    TextClause,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.sql import ColumnElement
 
 from bullpen.inbox.types import Recipient
@@ -51,6 +66,19 @@ _BUMP = Statement(
     .values(last_seq=spaces.c.last_seq + 1)
     .returning(spaces.c.last_seq)
 )
+# The same for an agent's words, which are paid for: `agents_free_at` is when the space's agents will have paid for all
+# they said, and it may lie a window ahead. One statement, so no crash and no other process comes between.
+_NOW, _PRICE = bindparam("now", type_=BigInteger), bindparam("price", type_=BigInteger)
+_BUMP_PAID = Statement(
+    update(spaces)
+    .where(spaces.c.id == bindparam("id_"), spaces.c.agents_free_at + _PRICE <= _NOW + rules.AGENT_WINDOW_MS)
+    .values(
+        last_seq=spaces.c.last_seq + 1,
+        agents_free_at=case((spaces.c.agents_free_at > _NOW, spaces.c.agents_free_at), else_=_NOW) + _PRICE,
+    )
+    .returning(spaces.c.last_seq)
+)
+_SELECT_FREE_AT = Statement(select(spaces.c.agents_free_at).where(spaces.c.id == bindparam("id")))
 
 _mine = members.alias("mine")
 
@@ -97,20 +125,40 @@ _SELECT_STANDING = Statement(
 _SELECT_MADE_BY = Statement(
     select(spaces.c.id).where(spaces.c.created_by == bindparam("created_by"), spaces.c.kind != "dm")
 )
-_UNREAD = and_(
-    messages.c.space_id == bindparam("space_id"),
-    messages.c.seq > bindparam("read_seq"),
-    messages.c.author_id != bindparam("member_id"),
-    messages.c.type != "system",
-    messages.c.deleted_at.is_(None),
+# Nobody's own messages are unread: posting reads up to one's own. So what is unread is every number since then, but for
+# those that do not count, and these have an index of their own (as have those that may mention somebody).
+_MINE = and_(members.c.member_id == bindparam("member_id"), any_of(members.c.space_id, "ids"))
+_SINCE_READ = and_(messages.c.space_id == members.c.space_id, messages.c.seq > members.c.read_seq)
+_COUNTS = messages.c.type != "system", messages.c.deleted_at.is_(None)
+_MAY_MENTION = text("(instr(messages.text, '@') > 0 OR messages.reply_to IS NOT NULL)")
+_MAY_MENTION_ON_POSTGRES = text("(strpos(messages.text, '@') > 0 OR messages.reply_to IS NOT NULL)")
+_SELECT_UNCOUNTED = Statement(
+    select(members.c.space_id, func.count())
+    .select_from(members.join(messages, _SINCE_READ))
+    .where(_MINE, text("(messages.type = 'system' OR messages.deleted_at IS NOT NULL)"))
+    .group_by(members.c.space_id)
 )
-_SELECT_UNREAD = Statement(select(func.count()).select_from(messages).where(_UNREAD))
-_SELECT_ADDRESSING = Statement(
-    select(messages.c.text)
-    .where(_UNREAD, contains(messages.c.text, "sign"))
-    .order_by(messages.c.seq.desc())
-    .limit(1000)
-)
+# How many of the newest messages that may mention somebody are read, to count those that do.
+MENTIONS = 100
+
+
+def _may_mention(condition: TextClause) -> Select[Any]:
+    return select(members.c.space_id).where(_MINE, exists().where(_SINCE_READ, condition, *_COUNTS))
+
+
+def _addressing(condition: TextClause) -> Select[Any]:
+    """Of the newest that may mention somebody, those that hold their name or id, or answer them."""
+    unread = messages.c.space_id == bindparam("space_id"), messages.c.seq > bindparam("read_seq")
+    newest = select(messages.c.text, messages.c.reply_to).where(*unread, condition, *_COUNTS)
+    found = newest.order_by(messages.c.seq.desc()).limit(bindparam("limit")).subquery()
+    replied = messages.alias("replied")
+    to_me = exists().where(replied.c.id == found.c.reply_to, replied.c.author_id == bindparam("member_id"))
+    said = func.lower(found.c.text)
+    return select(found.c.text, to_me).where(or_(contains(said, "at_id"), contains(said, "at_name"), to_me))
+
+
+_SELECT_MAY_MENTION = Statement(_may_mention(_MAY_MENTION), postgresql=_may_mention(_MAY_MENTION_ON_POSTGRES))
+_SELECT_ADDRESSING = Statement(_addressing(_MAY_MENTION), postgresql=_addressing(_MAY_MENTION_ON_POSTGRES))
 _SELECT_NAME = Statement(
     select(people.c.name)
     .where(people.c.id == bindparam("id"))
@@ -201,12 +249,10 @@ async def select_spaces(
 
 async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> list[Space]:
     inside = await select_members(tx, [row[0] for row in found])
+    unread, mentions = await _count_unread(tx, found, principal_id)
     result = []
     for row in found:
         room, options, created_at, read_seq = _room(row), row[9], row[10], row[11]
-        unread = mentions = 0
-        if read_seq is not None and read_seq < room.last_seq:
-            unread, mentions = await _count_unread(tx, room.id, read_seq, principal_id)
         result.append(
             Space(
                 id=room.id,
@@ -220,8 +266,8 @@ async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> l
                 main=room.main,
                 last_seq=room.last_seq,
                 read_seq=read_seq or 0,
-                unread=unread,
-                mentions=mentions,
+                unread=unread.get(room.id, 0),
+                mentions=mentions.get(room.id, 0),
                 created_at=created_at,
                 **orjson.loads(options),
             )
@@ -229,16 +275,38 @@ async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> l
     return result
 
 
-async def _count_unread(tx: Transaction, space_id: str, read_seq: int, member_id: str) -> tuple[int, int]:
-    """How many messages somebody has not read, and how many of (the newest thousand of) those mention them."""
-    since: dict[str, Any] = {"space_id": space_id, "read_seq": read_seq, "member_id": member_id}
-    count = await tx.one(_SELECT_UNREAD, **since)
-    texts = await tx.all(_SELECT_ADDRESSING, **since, sign="@")
-    if not texts:
-        return (0 if count is None else count[0]), 0
-    name = await tx.one(_SELECT_NAME, id=member_id)
-    known = {"id": member_id, "name": member_id if name is None else name[0]}
-    return (0 if count is None else count[0]), sum(rules.mentions(text, **known) for (text,) in texts)
+async def _count_unread(tx: Transaction, found: Sequence[Row], member_id: str) -> tuple[dict[str, int], dict[str, int]]:
+    """By space: how many messages somebody has not read, and how many of those mention them or answer them."""
+    behind = {row[0]: row[8] - row[11] for row in found if row[11] is not None and row[11] < row[8]}
+    if not behind:
+        return {}, {}
+    since: dict[str, Any] = {"ids": list(behind), "member_id": member_id}
+    for space_id, uncounted in await tx.all(_SELECT_UNCOUNTED, **since):
+        behind[space_id] -= uncounted
+    return behind, await _count_mentions(tx, {row[0]: row[11] for row in found}, since)
+
+
+async def _count_mentions(tx: Transaction, read: dict[str, int], since: dict[str, Any]) -> dict[str, int]:
+    mentions: dict[str, int] = {}
+    id, name = since["member_id"], None
+    for (space_id,) in await tx.all(_SELECT_MAY_MENTION, **since):
+        name = name or await _name_of(tx, id)
+        found = await tx.all(
+            _SELECT_ADDRESSING,
+            space_id=space_id,
+            read_seq=read[space_id],
+            member_id=id,
+            at_id=f"@{id.lower()}",
+            at_name=f"@{name.lower()}" if name.isascii() else "@",  # lower() of the databases knows only ASCII
+            limit=MENTIONS,
+        )
+        mentions[space_id] = sum(bool(to_me) or rules.mentions(said, id=id, name=name) for said, to_me in found)
+    return mentions
+
+
+async def _name_of(tx: Transaction, member_id: str) -> str:
+    row = await tx.one(_SELECT_NAME, id=member_id)
+    return member_id if row is None else str(row[0])
 
 
 async def select_made_by(tx: Transaction, created_by: str) -> list[str]:
@@ -251,11 +319,35 @@ async def update_last_seq(tx: Transaction, space_id: str) -> int:
     return int(row[0])
 
 
+async def update_last_seq_paid(tx: Transaction, space_id: str, price: int) -> int | None:
+    """The same, if the space's agents can afford one more message. None: not yet."""
+    row = await tx.one(_BUMP_PAID, id_=space_id, now=tx.clock.millis(), price=price)
+    return None if row is None else int(row[0])
+
+
+async def select_agents_wait(tx: Transaction, space_id: str, price: int) -> int:
+    """In how many milliseconds they can afford it."""
+    row = await tx.one(_SELECT_FREE_AT, id=space_id)
+    assert row is not None
+    return max(1, int(row[0]) + price - rules.AGENT_WINDOW_MS - tx.clock.millis())
+
+
 # ── members ─────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_MEMBER = insert_or_ignore(members)
 _NEXT_POSITION = Statement(
     select(func.coalesce(func.max(members.c.position), 0) + 1).where(members.c.space_id == bindparam("space_id"))
+)
+# Whoever comes back has read what they said themselves. Looked for where it probably is, not through a whole history.
+_recent = (
+    select(messages.c.seq, messages.c.author_id)
+    .where(messages.c.space_id == bindparam("space_id"))
+    .order_by(messages.c.seq.desc())
+    .limit(1000)
+    .subquery()
+)
+_SELECT_LAST_OWN = Statement(
+    select(func.coalesce(func.max(_recent.c.seq), 0)).where(_recent.c.author_id == bindparam("member_id"))
 )
 _DELETE_MEMBER = Statement(
     delete(members).where(members.c.space_id == bindparam("space_id"), members.c.member_id == bindparam("member_id"))
@@ -282,7 +374,14 @@ _SELECT_MEMBERS = Statement(
     .order_by(members.c.space_id, members.c.position)
 )
 _SELECT_RECIPIENTS = Statement(
-    select(agents.c.id, agents.c.name, agents.c.scope, agents.c.max_chain_depth, threads.c.id)
+    select(
+        agents.c.id,
+        agents.c.name,
+        agents.c.scope,
+        agents.c.max_chain_depth,
+        threads.c.id,
+        agents.c.paused_at.is_not(None),
+    )
     .select_from(
         members.join(agents, agents.c.id == members.c.member_id).outerjoin(
             threads,
@@ -316,14 +415,16 @@ _MARK_READ = Statement(
 
 async def insert_member(tx: Transaction, space_id: str, member_id: str, kind: str) -> bool:
     position = await tx.one(_NEXT_POSITION, space_id=space_id)
+    own = await tx.one(_SELECT_LAST_OWN, space_id=space_id, member_id=member_id)
     assert position is not None
+    assert own is not None
     touched = await tx.run(
         _INSERT_MEMBER,
         space_id=space_id,
         member_id=member_id,
         kind=kind,
         position=position[0],
-        read_seq=0,
+        read_seq=own[0],
         joined_at=tx.clock.now(),
     )
     return touched > 0
@@ -353,8 +454,9 @@ async def select_spaces_of(tx: Transaction, member_id: str, limit: int = 50) -> 
     return [(row[0], row[1], row[2]) for row in await tx.all(_SELECT_SPACES_OF, member_id=member_id, limit=limit)]
 
 
-async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int) -> None:
-    await tx.run(_MARK_READ, space=space_id, member=member_id, seq=seq)
+async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int) -> bool:
+    """True if it was less before: it never goes back."""
+    return await tx.run(_MARK_READ, space=space_id, member=member_id, seq=seq) > 0
 
 
 # ── messages ────────────────────────────────────────────────────────────────────────────────────────────
@@ -423,6 +525,8 @@ _DELETE_MESSAGE = Statement(
     .where(messages.c.id == bindparam("id_"))
     .values(text="", folded=None, metadata="{}", deleted_at=bindparam("now"))
 )
+_SELECT_MESSAGES = Statement(select(*_MESSAGE).where(any_of(messages.c.id, "ids")))
+_SELECT_WAKE = Statement(select(messages.c.wake).where(messages.c.id == bindparam("id")))
 _SELECT_DELETED = Statement(select(messages.c.deleted_at).where(messages.c.id == bindparam("id")))
 # The newest possible number, for "no bound above".
 NEWEST = 2**62
@@ -455,7 +559,7 @@ def _folded(text: str) -> str | None:
     return None if text.isascii() else text.casefold()
 
 
-async def insert_message(tx: Transaction, message: Message, *, chain_id: str) -> None:
+async def insert_message(tx: Transaction, message: Message, *, chain_id: str, wake: str | None) -> None:
     await tx.run(
         _INSERT_MESSAGE,
         id=message.id,
@@ -476,7 +580,7 @@ async def insert_message(tx: Transaction, message: Message, *, chain_id: str) ->
         created_at=message.created_at,
         edited_at=None,
         deleted_at=None,
-        wake=None,
+        wake=wake,
     )
 
 
@@ -495,6 +599,18 @@ async def select_message(tx: Transaction, id: str) -> Message | None:
 async def select_by_client_id(tx: Transaction, author_id: str, client_message_id: str) -> Message | None:
     row = await tx.one(_SELECT_BY_CLIENT_ID, author_id=author_id, client_message_id=client_message_id)
     return None if row is None else (await _messages(tx, [row]))[0]
+
+
+async def select_these(tx: Transaction, ids: list[str]) -> list[Message]:
+    """In the order of the ids; what is not there is left out."""
+    found = {message.id: message for message in await _messages(tx, await tx.all(_SELECT_MESSAGES, ids=ids))}
+    return [found[id] for id in ids if id in found]
+
+
+async def select_wake(tx: Transaction, id: str) -> str | None:
+    """The policy that the message met when it was posted. None: nobody could be woken, or nobody kept it yet."""
+    row = await tx.one(_SELECT_WAKE, id=id)
+    return None if row is None else row[0]
 
 
 async def select_messages(

@@ -9,6 +9,14 @@ from bullpen.wire import Wake
 from bullpen.wire.nouns import SpaceKind, WakePolicy
 from bullpen.wire.requests import WakeRequest
 
+# How far ahead of time the agents of a space may speak: a minute's worth at once, then one at a time.
+AGENT_WINDOW_MS = 60_000
+
+
+def agent_price(per_minute: int) -> int:
+    """What one message of an agent costs, in milliseconds of the window."""
+    return AGENT_WINDOW_MS // per_minute
+
 
 def default_wake(kind: SpaceKind, *, main: bool) -> Wake:
     match kind:
@@ -41,6 +49,11 @@ def says(text: str, word: str) -> bool:
 def mentions(text: str, *, id: str, name: str) -> bool:
     """`@id` or `@Name`, any case, at a word boundary."""
     return "@" in text and (says(text, f"@{id}") or says(text, f"@{name}"))
+
+
+def written(policy: WakePolicy, trigger: str | None) -> str:
+    """The policy that a message met, as it is kept with it: all | mention | none | trigger:WORD."""
+    return f"trigger:{trigger or ''}" if policy == "trigger" else policy
 
 
 def nobody_wakes(policy: WakePolicy, text: str, *, replied: bool, trigger: str | None) -> bool:

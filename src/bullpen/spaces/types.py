@@ -52,6 +52,8 @@ class Draft:
     client_message_id: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     chain_id: str = ""
+    wake: str | None = None  # the policy it met
+    agents_per_minute: int = 0  # how much the agents of the space may say; 0: as much as they like
     created: bool = True
     message: Message | None = None
 

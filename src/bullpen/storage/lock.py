@@ -9,6 +9,22 @@ from pathlib import Path
 from bullpen.errors import CannotStart
 
 
+def holder(folder: Path) -> int | None:
+    """The process that holds the folder, if one does: looked at without taking anything."""
+    try:
+        file = os.open(folder / "bullpen.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        written = os.pread(file, 32, 0).decode(errors="replace")
+        return int(written) if written.isdecimal() else 0
+    finally:
+        os.close(file)
+    return None
+
+
 class FolderLock:
     def __init__(self, folder: Path) -> None:
         self._folder = folder

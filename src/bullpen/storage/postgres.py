@@ -54,6 +54,11 @@ SESSION = {
 }
 
 
+CONNECT_SECONDS = 5.0
+CLOSE_SECONDS = 3.0
+ROLLBACK_SECONDS = 5.0
+
+
 async def _no_reset(connection: Any) -> None:
     return None
 
@@ -92,11 +97,15 @@ class PostgresStore(Store):
     connection_errors = (Unavailable, *FAULTS)
     driver_errors = FAULTS
 
-    def __init__(self, url: str, clock: Clock | None = None, *, pool_size: int = 10) -> None:
+    def __init__(
+        self, url: str, clock: Clock | None = None, *, pool_size: int = 10, answer_seconds: float = 15.0
+    ) -> None:
         super().__init__(clock or Clock())
         self.location = _without_password(url)
         self._url = url
         self._pool_size = pool_size
+        # How long a statement may take. A network that swallows everything says nothing, ever: only time tells.
+        self._answer_seconds = answer_seconds
         self._endings: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -106,8 +115,8 @@ class PostgresStore(Store):
                 min_size=1,
                 max_size=self._pool_size,
                 reset=_no_reset,
-                timeout=10,
-                command_timeout=60,
+                timeout=CONNECT_SECONDS,
+                command_timeout=self._answer_seconds,
                 statement_cache_size=512,
                 server_settings=SESSION,
             )
@@ -122,19 +131,58 @@ class PostgresStore(Store):
             raise CannotStart(f"The database keeps text as {encoding}. Create it with ENCODING 'UTF8'.")
 
     async def close(self) -> None:
-        while self._endings:
-            await asyncio.wait(self._endings)
-        await self.pool.close()
+        """Let commits under way end, unless the database no longer answers."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                while self._endings:
+                    await asyncio.wait(self._endings)
+                await self.pool.close()
+        except TimeoutError:
+            self.pool.terminate()
 
     async def new_pool(self, size: int) -> Any:
         """Connections for work that must not wait behind ours."""
         return await asyncpg.create_pool(
-            self._url, min_size=1, max_size=size, server_settings={"application_name": "bullpen"}
+            self._url,
+            min_size=1,
+            max_size=size,
+            timeout=CONNECT_SECONDS,
+            command_timeout=self._answer_seconds,
+            server_settings={"application_name": "bullpen"},
         )
 
     async def connect(self) -> Any:
         """A connection of its own, outside the pool: for LISTEN, and for migrations."""
-        return await asyncpg.connect(self._url, timeout=10, server_settings=SESSION)
+        return await asyncpg.connect(self._url, timeout=CONNECT_SECONDS, server_settings=SESSION)
+
+    async def size(self) -> int:
+        connection = await self._acquire()
+        try:
+            return int(await connection.fetchval("SELECT pg_database_size(current_database())"))
+        except FAULTS as error:
+            raise _explained(error, connection) from error
+        finally:
+            await self.pool.release(connection)
+
+    async def version(self) -> tuple[int, ...]:
+        async with self.pool.acquire() as connection:
+            found = connection.get_server_version()
+            return found.major, found.minor
+
+    async def faults(self) -> list[str]:
+        """Indexes that PostgreSQL itself has marked as unusable. amcheck would say more, but is rarely installed."""
+        connection = await self._acquire()
+        try:
+            found = await connection.fetch("SELECT indexrelid::regclass::text FROM pg_index WHERE NOT indisvalid")
+            return [f"the index {name} is not valid" for (name,) in found]
+        except FAULTS as error:
+            raise _explained(error, connection) from error
+        finally:
+            await self.pool.release(connection)
+
+    def on(self, connection: Any) -> Transaction:
+        """A transaction that somebody has begun on a connection of their own. They settle it, and commit."""
+        return PostgresTransaction(self, connection)
 
     # ── reading and writing ─────────────────────────────────────────────────────────────────────────────
 
@@ -171,7 +219,7 @@ class PostgresStore(Store):
 
     async def _acquire(self) -> Any:
         try:
-            return await self.pool.acquire()
+            return await self.pool.acquire(timeout=self._answer_seconds)
         except FAULTS as error:
             if self.pool.is_closing():
                 raise Unavailable("The database is closed.") from error
@@ -190,6 +238,7 @@ class PostgresStore(Store):
         except FAULTS as error:
             if isinstance(error, asyncpg.PostgresError) and not isinstance(error, LOST):
                 raise _explained(error, connection) from error  # it said no, so we know
+            _hang_up(connection)
             raise Unavailable(
                 "The connection to PostgreSQL was lost during a commit, so nobody knows whether the change was kept. "
                 "Look before you try again."
@@ -203,11 +252,12 @@ class PostgresStore(Store):
 
     async def _roll_back(self, connection: Any) -> None:
         try:
-            if not _gone(connection):
-                await connection.execute("ROLLBACK", timeout=5)
+            # The bound is ours: the driver's own begins only when the server has heard of what it was asked to cancel.
+            async with asyncio.timeout(ROLLBACK_SECONDS):
+                if not _gone(connection):
+                    await connection.execute("ROLLBACK")
         except FAULTS:
-            if not _gone(connection):
-                connection.terminate()
+            _hang_up(connection)
         finally:
             await self.pool.release(connection)
 
@@ -223,8 +273,14 @@ def _gone(connection: Any) -> bool:
     return closed
 
 
+def _hang_up(connection: Any) -> None:
+    if not _gone(connection):
+        connection.terminate()
+
+
 def _lost(error: Exception) -> RetryTransaction:
-    return RetryTransaction(f"Cannot reach PostgreSQL, so nothing was changed: {error}.")
+    why = str(error) or "it did not answer in time"
+    return RetryTransaction(f"Cannot reach PostgreSQL, so nothing was changed: {why}.")
 
 
 def _explained(error: Exception, connection: Any) -> BullpenError:

@@ -18,7 +18,10 @@ that does.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import sqlite3
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -35,11 +38,16 @@ from bullpen.storage.statements import SQLITE, Statement
 from bullpen.storage.store import Body, RetryTransaction, Row, Store, Transaction
 from bullpen.storage.turns import Turns, at_once
 
+logger = logging.getLogger("bullpen.storage")
+
 T = TypeVar("T")
 
 BATCH = 64
 # Somebody else may hold the file for a moment (a backup, the sqlite3 shell). Waiting here would stop the loop.
 BUSY_SECONDS = 0.02
+
+# Somebody who reads for long keeps the log from being emptied; it is emptied another time then.
+SHRED_ATTEMPTS = 50
 
 FAILED = "The disk failed to keep a change (fsync), so nothing more is written. Restart the server."
 
@@ -143,6 +151,8 @@ class SqliteStore(Store):
             if writer.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
                 raise sqlite3.OperationalError("this file system cannot hold a write-ahead log")
             writer.execute("PRAGMA synchronous=FULL")
+            # What is deleted is overwritten: a message taken back must not stand in the file for years.
+            writer.execute("PRAGMA secure_delete=ON")
             # A savepoint keeps what it may have to undo aside; above 64 KB that would go to a file of its own.
             writer.execute("PRAGMA temp_store=MEMORY")
         except sqlite3.Error:
@@ -171,6 +181,39 @@ class SqliteStore(Store):
         self._lock.release()
         self._go_on()
 
+    async def shred(self) -> None:
+        """Pages are overwritten when rows are deleted; the log, which holds them as they were, is emptied here."""
+        await asyncio.get_running_loop().run_in_executor(None, self._empty_log)
+
+    def _empty_log(self) -> None:
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_SECONDS)) as connection:
+            for _ in range(SHRED_ATTEMPTS):
+                # The first writes the pages while others go on; the second, which holds them up, has little left to do.
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if not busy:
+                    return
+                time.sleep(BUSY_SECONDS)
+
+    async def size(self) -> int:
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    async def version(self) -> tuple[int, ...]:
+        return sqlite3.sqlite_version_info
+
+    async def faults(self) -> list[str]:
+        with contextlib.closing(self._connect_reader()) as reader:
+            try:
+                found = [str(row[0]) for row in reader.execute("PRAGMA quick_check(20)")]
+            except sqlite3.DatabaseError as error:
+                return [str(error)]
+        return [] if found == ["ok"] else found
+
+    @property
+    def broken(self) -> bool:
+        return self._failed
+
     # ── reading ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def read(self, body: Body[T]) -> T:
@@ -183,7 +226,7 @@ class SqliteStore(Store):
             reader.execute("BEGIN")
             return await (at_once(body(tx)) if self._watch_turns else body(tx))
         except sqlite3.Error as error:
-            raise _explained(error) from error
+            raise _explained(error, reading=True) from error
         finally:
             tx.end()
             self._put_back(reader)
@@ -300,6 +343,27 @@ class SqliteStore(Store):
         if _code(error) == sqlite3.SQLITE_IOERR_FSYNC:
             # The kernel may have dropped the pages and say "fine" the next time. Only a new start tells what is there.
             self._failed, self._refusal = True, FAILED
+            logger.critical("%s", FAILED)
+
+
+class SqliteReader(SqliteStore):
+    """The same file, looked at beside whoever holds it: takes no lock and writes nothing."""
+
+    async def open(self) -> None:
+        try:
+            self._readers = [self._connect_reader()]
+        except sqlite3.Error as error:
+            raise CannotStart(f"Cannot open the database {self.path}: {error}.") from error
+        self._is_open, self._refusal = True, "The database was opened for reading only."
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode=ro"
+        return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
+
+    async def close(self) -> None:
+        self._is_open = False
+        for reader in self._readers:
+            reader.close()
 
 
 # ── what SQLite says, for people ────────────────────────────────────────────────────────────────────────────────────
@@ -311,7 +375,7 @@ def _code(error: sqlite3.Error) -> int:
     return code
 
 
-def _explained(error: sqlite3.Error) -> BullpenError:
+def _explained(error: sqlite3.Error, *, reading: bool = False) -> BullpenError:
     if _code(error) == sqlite3.SQLITE_IOERR_FSYNC:
         return Unavailable("The disk failed while it kept the change; whether it did shows after a restart.")
     code = _code(error) & 0xFF
@@ -319,6 +383,8 @@ def _explained(error: sqlite3.Error) -> BullpenError:
         return DiskFull("The disk is full, so nothing was changed. Make room and try again.")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return RetryTransaction("Another program holds the database file, so nothing was changed. Try again.")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) and not reading:
+        return Unavailable("The database file may not be written just now (read-only), so nothing was changed.")
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN):
         return Unavailable(f"The database file cannot be used, so nothing was changed: {error}.")
     return Broken(f"The database refused a statement: {error}.")

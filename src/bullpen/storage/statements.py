@@ -163,6 +163,31 @@ def _contains_postgres(element: contains, compiler: Any, **kw: Any) -> str:
     return f"(strpos({column}, {text}) > 0)"
 
 
+class contains_all(FunctionElement[bool]):  # noqa: N801
+    """`column` contains each text of the list given as `name`: one statement text for every length of list."""
+
+    inherit_cache = True
+    type = Boolean()
+
+    def __init__(self, column: ColumnElement[Any], name: str) -> None:
+        super().__init__(column, bindparam(name, type_=ARRAY(Text())))
+
+    def self_group(self, against: Any = None) -> Any:
+        return self
+
+
+@compiles(contains_all, "sqlite")
+def _contains_all_sqlite(element: contains_all, compiler: Any, **kw: Any) -> str:
+    column, texts = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"(NOT EXISTS (SELECT 1 FROM json_each({texts}) AS wanted WHERE instr({column}, wanted.value) = 0))"
+
+
+@compiles(contains_all, "postgresql")
+def _contains_all_postgres(element: contains_all, compiler: Any, **kw: Any) -> str:
+    column, texts = (compiler.process(clause, **kw) for clause in element.clauses)
+    return f"(NOT EXISTS (SELECT 1 FROM unnest({texts}) AS wanted (value) WHERE strpos({column}, wanted.value) = 0))"
+
+
 class now_millis(ColumnElement[int]):  # noqa: N801  reads as a value
     """Milliseconds by the database's own clock, which every worker shares."""
 

@@ -17,11 +17,16 @@ import heapq
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import IntEnum
+from time import monotonic, perf_counter
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from bullpen.clock import Clock
 from bullpen.errors import Broken, BullpenError, Unavailable
+from bullpen.observe import counts
 from bullpen.storage.statements import Statement
+
+# Somebody waits: after so long the answer is that it cannot be done just now, however few the attempts.
+PATIENCE_SECONDS = 5.0
 
 T = TypeVar("T")
 Row: TypeAlias = Sequence[Any]
@@ -144,6 +149,27 @@ class Store(abc.ABC):
     @abc.abstractmethod
     async def close(self) -> None: ...
 
+    async def shred(self) -> None:
+        """Leave nothing of what was deleted in files of ours. A database server looks after its own."""
+        return
+
+    @abc.abstractmethod
+    async def size(self) -> int:
+        """How many bytes the database takes on its disk."""
+
+    @abc.abstractmethod
+    async def faults(self) -> list[str]:
+        """What the database's own check of its files finds. Slow, and on SQLite it stops the loop: for operators."""
+
+    @abc.abstractmethod
+    async def version(self) -> tuple[int, ...]:
+        """The version of the database's own program."""
+
+    @property
+    def broken(self) -> bool:
+        """True: nothing can be written until this process is started again."""
+        return False
+
     @abc.abstractmethod
     async def transact_once(self, body: Body[T]) -> T: ...
 
@@ -153,16 +179,21 @@ class Store(abc.ABC):
 
     async def transact(self, body: Body[T]) -> T:
         """Run `body` and commit. Unavailable: nothing was changed, unless the sentence says that nobody knows."""
-        return await self.patiently(self.transact_once, body)
+        began = perf_counter()
+        result = await self.patiently(self.transact_once, body)
+        counts.TRANSACTION_SECONDS.observe(perf_counter() - began)
+        return result
 
     async def patiently(self, once: Callable[[Body[T]], Awaitable[T]], body: Body[T]) -> T:
         attempt = 0
+        give_up = monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 return await once(body)
             except RetryTransaction as error:
                 attempt += 1
-                if attempt >= error.attempts:
+                counts.RETRIES.add()
+                if attempt >= error.attempts or monotonic() > give_up:
                     if error.instead is not None:
                         raise error.instead from error
                     raise

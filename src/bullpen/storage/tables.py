@@ -142,6 +142,8 @@ members = Table(
     Index("members_member", "member_id"),
 )
 
+_uncounted = text("type = 'system' OR deleted_at IS NOT NULL")
+
 messages = Table(
     "messages",
     metadata,
@@ -166,6 +168,28 @@ messages = Table(
     _text("wake", null=True),  # the policy it met, for those who ask why: all | mention | none | trigger:WORD
     UniqueConstraint("space_id", "seq", name="messages_seq"),
     UniqueConstraint("author_id", "client_message_id", name="messages_client_message_id"),
+    # What is unread is counted by subtraction: these are the messages that do not count, and those that may mention.
+    Index("messages_uncounted", "space_id", "seq", sqlite_where=_uncounted, postgresql_where=_uncounted),
+    Index(
+        "messages_addressing",
+        "space_id",
+        "seq",
+        sqlite_where=text("instr(text, '@') > 0 OR reply_to IS NOT NULL"),
+        postgresql_where=text("strpos(text, '@') > 0 OR reply_to IS NOT NULL"),
+    ),
+)
+
+# What a message is looked up by: see storage/words.py. The indexes over `words` (FTS5, GIN), and the triggers that
+# keep them, are in the migration alone, since the two databases have nothing in common there.
+message_words = Table(
+    "message_words",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _text("message_id"),
+    _text("space_id"),
+    _text("created_at"),
+    _text("words"),
+    UniqueConstraint("message_id", name="message_words_message_id"),
 )
 
 reactions = Table(
@@ -329,7 +353,7 @@ events = Table(
     _text("space_id", null=True),
     _text("agent_id", null=True),
     _text("run_id", null=True),
-    _text("audience"),  # space | owners
+    _text("audience"),  # space | owners | all
     _text("at"),
     _text("body"),  # the JSON that goes to followers, byte for byte
     Index("events_order", "xid", "id"),

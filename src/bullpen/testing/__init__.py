@@ -5,5 +5,6 @@ operators too: it only reads.
 """
 
 from bullpen.testing.clock import FakeClock
+from bullpen.testing.limits import NO_LIMITS, UNLIMITED
 
-__all__ = ["FakeClock"]
+__all__ = ["NO_LIMITS", "UNLIMITED", "FakeClock"]

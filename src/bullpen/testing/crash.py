@@ -13,30 +13,49 @@ import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 # What PgQueuer would import in every child, at its first job.
 import anyio._backends._asyncio  # noqa: F401
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from bullpen import app
 from bullpen.api import server
 from bullpen.settings import EngineSettings, Settings
 from bullpen.storage import Statement, Store, Transaction
+from bullpen.storage.paused import held_back, is_paused
 from bullpen.storage.postgres import PostgresStore
 from bullpen.storage.statements import POSTGRES, SQLITE
-from bullpen.storage.tables import inbox_items, threads
+from bullpen.storage.tables import inbox_items, leases, threads
+from bullpen.testing.limits import UNLIMITED
 from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
 
-_AWAKE = Statement(select(threads.c.id).where(threads.c.state != "idle").limit(1))
-_WAITING = Statement(select(inbox_items.c.id).where(inbox_items.c.claimed_by.is_(None)).limit(1))
+# Whoever is paused rests with what there is to do, once nobody drives it any more.
+_AWAKE = Statement(
+    select(threads.c.id)
+    .select_from(threads.join(leases, leases.c.thread_id == threads.c.id))
+    .where(threads.c.state != "idle", ~held_back | (leases.c.owner == bindparam("me")))
+    .limit(1)
+)
+_WAITING = Statement(
+    select(inbox_items.c.id)
+    .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
+    .where(inbox_items.c.claimed_by.is_(None), ~is_paused(threads.c.agent_id))
+    .limit(1)
+)
 
 
 def settings_for(url: str, data: str, **engine: float) -> Settings:
     """Settings of an office on this database. Leases are short, so that a dead driver's thread is soon free."""
-    return Settings(data=Path(data), database_url=url, engine=EngineSettings(**{"lease_seconds": 0.5, **engine}))  # type: ignore[arg-type]
+    return Settings(
+        data=Path(data),
+        database_url=url,
+        engine=EngineSettings(**{"lease_seconds": 0.5, **engine}),  # type: ignore[arg-type]
+        limits=UNLIMITED,
+    )
 
 
 class Commits:
@@ -85,13 +104,13 @@ async def calm(opened: app.Office, commits: Commits, seconds: float = 60) -> Non
     next of a group is woken by the commit that ends the one before: this cannot come too early."""
     async with asyncio.timeout(seconds):
         before = commits.count
-        while await opened.store.read(_busy):
+        while await opened.store.read(partial(_busy, me=opened.owner)):
             await commits.next(before)
             before = commits.count
 
 
-async def _busy(tx: Transaction) -> Any:
-    return await tx.one(_AWAKE) or await tx.one(_WAITING)
+async def _busy(tx: Transaction, me: str) -> Any:
+    return await tx.one(_AWAKE, me=me) or await tx.one(_WAITING)
 
 
 def prepare() -> None:

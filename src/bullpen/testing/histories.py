@@ -43,7 +43,7 @@ class Follower:
     def may_see(self, space_id: str | None, audience: str) -> bool:
         if self.space_id is not None and space_id != self.space_id:
             return False
-        return self.owner or audience == "space"
+        return self.owner or audience != "owners"
 
 
 def pair(cursor: str) -> Pair:

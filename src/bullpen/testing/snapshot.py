@@ -18,6 +18,7 @@ import orjson
 from sqlalchemy import Table, select
 
 from bullpen.events.types import Place
+from bullpen.storage.paused import ALL_PAUSED_KEY
 from bullpen.storage.statements import POSTGRES, SQLITE, Statement, now_millis
 from bullpen.storage.tables import metadata
 
@@ -75,6 +76,11 @@ class Snapshot:
             {**row, "body": orjson.loads(row["body"]), "place": Place(row["xid"], row["id"])} for row in self["events"]
         ]
         return sorted(found, key=lambda row: row["place"])
+
+    def is_paused(self, agent_id: str) -> bool:
+        agent = self.agent[agent_id]
+        everybody = any(row["key"] == ALL_PAUSED_KEY for row in self["meta"])
+        return agent["deleted_at"] is None and (everybody or agent["paused_at"] is not None)
 
     @property
     def remembers_all_events(self) -> bool:

@@ -109,8 +109,15 @@ def _events(snapshot: Snapshot, names: _Names) -> dict[str, list[Any]]:
     told: dict[str, list[Any]] = {}
     for event in snapshot.events:
         line = names.plain(event["run_id"] or event["space_id"] or "-")
-        told.setdefault(line, []).append([event["audience"], names.value(event["body"])])
+        told.setdefault(line, []).append([event["audience"], _lasting(names.value(event["body"]))])
     return dict(sorted(told.items()))
+
+
+def _lasting(body: Any) -> Any:
+    """Without what an agent happened to be doing when it was changed."""
+    if isinstance(body.get("agent"), dict):
+        body["agent"].pop("state", None)
+    return body
 
 
 class _Names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from bullpen import ids
@@ -25,10 +26,22 @@ async def ensure(tx: Transaction, agent_id: str, scope: str, space_id: str | Non
     return found
 
 
-async def create_fresh(tx: Transaction, agent_id: str, space_id: str | None) -> str:
-    """A thread with no history: an isolated piece of work."""
+async def create_fresh(
+    tx: Transaction, agent_id: str, space_id: str | None, *, cause_kind: str, cause_id: str, grants: str
+) -> str:
+    """A thread with no history: an isolated piece of work. Nothing in it ever has more rights than what it is for."""
     id = ids.thread()
-    await rows.insert_thread(tx, id=id, agent_id=agent_id, scope="fresh", anchor=id, space_id=space_id)
+    await rows.insert_thread(
+        tx,
+        id=id,
+        agent_id=agent_id,
+        scope="fresh",
+        anchor=id,
+        space_id=space_id,
+        cause_kind=cause_kind,
+        cause_id=cause_id,
+        grants=grants,
+    )
     await leases.insert_lease(tx, id)
     return id
 
@@ -42,9 +55,30 @@ async def _wake(tx: Transaction, thread_id: str) -> None:
     # Lock it even when it is not idle: a driver that is about to rest must either see our item or be seen by us.
     if await rows.lock_state(tx, thread_id) != "idle":
         return
+    await _nudge(tx, thread_id)
+
+
+def nudge_again(tx: Transaction, thread_ids: Iterable[str]) -> None:
+    """Queued threads that nobody drives may be driven now. Their leases are locked, so nobody has begun meanwhile."""
+    for thread_id in thread_ids:
+        tx.defer(Stage.THREADS, thread_id, partial(_nudge_again, thread_id=thread_id))
+
+
+async def _nudge_again(tx: Transaction, thread_id: str) -> None:
+    if await rows.lock_state(tx, thread_id) == "queued":
+        await _nudge(tx, thread_id)
+
+
+async def _nudge(tx: Transaction, thread_id: str) -> None:
+    """A new epoch each time: a queue that is just done with the last nudge must not take this one for the same."""
     epoch = await rows.update_queued(tx, thread_id)
     if tx.store.nudge_port is not None:
         await tx.store.nudge_port.nudge(tx, thread_id, epoch)
+
+
+async def go_on(tx: Transaction, agent_id: str | None) -> None:
+    """An agent is not paused any more, or all are not: what waited for that begins at once."""
+    nudge_again(tx, await leases.lock_undriven(tx, agent_id))
 
 
 def enter(tx: Transaction, thread_id: str, space_id: str | None) -> None:

@@ -18,7 +18,12 @@ _SELECT_BY_ANCHOR = Statement(
 )
 _SELECT = Statement(
     select(
-        threads.c.agent_id, threads.c.scope, threads.c.space_id, threads.c.active_space_id, threads.c.run_count
+        threads.c.agent_id,
+        threads.c.scope,
+        threads.c.space_id,
+        threads.c.active_space_id,
+        threads.c.run_count,
+        threads.c.grants,
     ).where(threads.c.id == bindparam("id"))
 )
 _LOCK = Statement(select(threads.c.state).where(threads.c.id == bindparam("id")).with_for_update())
@@ -40,7 +45,16 @@ _BEGIN_RUN = Statement(
 
 
 async def insert_thread(
-    tx: Transaction, *, id: str, agent_id: str, scope: str, anchor: str, space_id: str | None
+    tx: Transaction,
+    *,
+    id: str,
+    agent_id: str,
+    scope: str,
+    anchor: str,
+    space_id: str | None,
+    cause_kind: str | None = None,
+    cause_id: str | None = None,
+    grants: str | None = None,
 ) -> bool:
     touched = await tx.run(
         _INSERT,
@@ -54,9 +68,9 @@ async def insert_thread(
         epoch=0,
         run_count=0,
         created_at=tx.clock.now(),
-        cause_kind=None,
-        cause_id=None,
-        grants=None,
+        cause_kind=cause_kind,
+        cause_id=cause_id,
+        grants=grants,
     )
     return touched > 0
 
@@ -67,7 +81,7 @@ async def select_id(tx: Transaction, *, agent_id: str, scope: str, anchor: str) 
 
 
 async def select_thread(tx: Transaction, id: str) -> Row | None:
-    """agent id, scope, space id, active space id, run count."""
+    """agent id, scope, space id, active space id, run count, grants (None: as far as each cause's go)."""
     return await tx.one(_SELECT, id=id)
 
 

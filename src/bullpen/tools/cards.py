@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from bullpen import ids
-from bullpen.access import rules as access
 from bullpen.inbox.types import Cause
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
@@ -20,13 +19,12 @@ from bullpen.wire.nouns import MessageStatus
 
 
 def author(run: RunView) -> Author:
-    """The agent, on behalf of whoever caused the run: rights only shrink along a chain of work."""
-    grants = access.written(access.parsed(run.grants) & access.AGENT)
+    """The agent, on behalf of whoever caused the run, and with the run's own rights: they only shrink along a chain."""
     return Author(
         id=run.agent.id,
         kind="agent",
         name=run.agent.name,
-        cause=Cause(run.cause_kind, run.cause_id, grants),
+        cause=Cause(run.cause_kind, run.cause_id, run.grants),
         run_id=run.id,
         depth=run.depth,
         chain_id=run.chain_id,

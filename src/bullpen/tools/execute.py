@@ -1,7 +1,8 @@
 """The one door through which an agent acts.
 
-A call goes: look up, validate, budget, run with a deadline, settle. Every way it can end is a ToolResult, stored
-before anything advances; nothing a tool does can raise past this module. What the database or the lease says can.
+A call goes: look up, authorize, budget, validate, run with a deadline, settle. Every way it can end is a ToolResult,
+stored before anything advances; nothing a tool does can raise past this module, but what the database or the lease
+says can.
 
 A `tx` tool's effect, result and events are one commit. Any other tool is marked as started first: if the process
 dies then, a repeatable one is run again and a `once` tool is settled as outcome unknown, never repeated.
@@ -11,16 +12,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import orjson
 from pydantic import BaseModel
 
 from bullpen import ids
-from bullpen.errors import BadArguments, RequestError, ToolError
+from bullpen.errors import BadArguments, RequestError, ToolError, TooManyRequests
 from bullpen.events.actions import in_turn
+from bullpen.observe import counts
 from bullpen.storage import Store, Transaction
+from bullpen.storage.store import Body
 from bullpen.tools import cards, rules
 from bullpen.tools.schema import parse_arguments
 from bullpen.tools.types import (
@@ -39,6 +44,16 @@ from bullpen.tools.types import (
 )
 
 logger = logging.getLogger("bullpen.tools")
+
+# How long a call waits for its place among the messages of a space's agents, before it is told how long that takes.
+PLACE_SECONDS = 5.0
+
+ENDINGS: Mapping[type[Outcome], str] = {
+    Done: "done",
+    Failed: "failed",
+    Denied: "denied",
+    OutcomeUnknown: "outcome_unknown",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,7 @@ async def execute(
         return await _settle(door, None, call, Denied(f"There is no tool named {call.tool!r} among yours."))
     if call.started and not rules.may_run_again(tool):
         return await _settle(door, tool, call, OutcomeUnknown(rules.interrupted(tool.name)))
-    refusal = rules.no_space(tool, space_id) or rules.over_budget(tool, run)
+    refusal = rules.not_granted(tool, run) or rules.no_space(tool, space_id) or rules.over_budget(tool, run)
     if refusal is not None:
         return await _settle(door, tool, call, Denied(refusal))
     try:
@@ -83,10 +98,26 @@ async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Base
         return result
 
     try:
-        return await door.store.transact(body)
+        return await _in_its_place(door.store, body)
     except _ToolRaised as raised:
         # The transaction is undone, so nothing of the call happened; what is left is to say so.
         return await _settle(door, tool, call, _as_outcome(tool, raised.error))
+    except TooManyRequests as error:
+        return await _settle(door, tool, call, Failed(error.message))
+
+
+async def _in_its_place(store: Store, body: Body[ToolResult]) -> ToolResult:
+    """Where many agents speak, wait a little for this one's place: outside any transaction, and bounded."""
+    left = PLACE_SECONDS
+    while True:
+        try:
+            return await store.transact(body)
+        except TooManyRequests as error:
+            if error.retry_after > left:
+                raise
+            wait = max(error.retry_after, 0.01)
+            left -= wait
+        await asyncio.sleep(wait)
 
 
 async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: BaseModel) -> ToolResult:
@@ -156,6 +187,9 @@ async def _settle(
 
 async def _record(tx: Transaction, door: Door, tool: Tool | None, result: ToolResult) -> None:
     await door.journal.settled(tx, result, tool)
+    # A name that the model made up is not a label: there is no end of those.
+    name = "unknown" if tool is None else tool.name
+    tx.after_commit(partial(counts.TOOL_CALLS.add, name, ENDINGS[type(result.outcome)]))
     if tool is not None and tool.visible:
         await cards.show_settled(tx, door.run, door.space_id, result)
 

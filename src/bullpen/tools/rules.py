@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from bullpen.access import rules as access
 from bullpen.tools.types import RunView, Tool
 
 REPEATABLE = frozenset({"tx", "pure", "idempotent"})
+
+
+def not_granted(tool: Tool, run: RunView) -> str | None:
+    """Why this call is refused for want of a right, if it is. What a run may do was settled when it began."""
+    if tool.grant is None or tool.grant in access.parsed(run.grants):
+        return None
+    return (
+        f"Denied: {tool.name} takes the right {tool.grant!r}. Whoever you are working for does not hold it, or it does "
+        "not go as far as this space. Do not try again; say so if somebody should know."
+    )
 
 
 def over_budget(tool: Tool, run: RunView) -> str | None:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.alias_generators import to_camel, to_snake
 from pydantic.fields import FieldInfo
 
+from bullpen.access.types import Grant
 from bullpen.errors import BadArguments
 from bullpen.tools.types import DEFAULT_TIMEOUT_MS, Act, Effect, Tool
 
@@ -28,6 +29,7 @@ def tool(
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
     aliases: Mapping[str, Sequence[str]] | None = None,
     changes: tuple[str, ...] = (),
+    grant: Grant | None = None,
 ) -> Callable[[Function], Tool]:
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
@@ -45,6 +47,7 @@ def tool(
             visible=visible,
             timeout_ms=timeout_ms,
             changes=changes,
+            grant=grant,
         )
 
     return make

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import orjson
 from pydantic import BaseModel
 
+from bullpen.access.types import Grant
 from bullpen.errors import Broken
 from bullpen.llm.types import ToolSpec
 from bullpen.storage import Transaction
@@ -37,6 +38,8 @@ class Tool:
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     # Arguments that name what the call changes (left out: the space it is in); such calls take turns.
     changes: tuple[str, ...] = ()
+    # The right it takes, which the run must hold. None: it touches nothing that is anybody else's.
+    grant: Grant | None = None
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
     def __post_init__(self) -> None:
@@ -59,6 +62,7 @@ class RunView:
     limits: Limits
     chain_limit: int
     group_wait_ms: int
+    agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
 
 
 @dataclass(slots=True)

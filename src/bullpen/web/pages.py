@@ -1,46 +1,32 @@
-"""The front page and the list of routes: static HTML, no scripts, nothing loaded from elsewhere."""
+"""The front page and the list of routes: static HTML, its style and its one script, nothing loaded from elsewhere.
+
+The script (assets/door.js) is the way in for people: claiming the office, accepting an invite, signing in and out.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
+
+from bullpen.errors import NotFound
 
 router = APIRouter(include_in_schema=False)
 
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
-STYLE = """
-:root { color-scheme: light dark; --ink: light-dark(#1d1b26, #eceaf4); --soft: light-dark(#5d5a6b, #a8a4b8);
-  --line: light-dark(#e3e0ec, #35324280); --paper: light-dark(#fbfaff, #16141d); --card: light-dark(#fff, #1f1c29);
-  --accent: light-dark(#5b3fd6, #b3a1ff); }
-* { box-sizing: border-box }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif }
-main { max-width: 52rem; margin: 0 auto; padding: 3.5rem 1.25rem 4rem }
-h1 { font-size: 2.1rem; line-height: 1.15; margin: 0 0 .5rem; letter-spacing: -.02em }
-h2 { font-size: 1.05rem; margin: 2.25rem 0 .6rem }
-p { margin: .5rem 0; } .lead { font-size: 1.15rem; color: var(--soft) }
-pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem;
-  padding: .85rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere;
-  font: .875rem/1.6 ui-monospace, monospace; margin: .6rem 0 }
-code { font: .9em ui-monospace, monospace } a { color: var(--accent) }
-table { border-collapse: collapse; width: 100%; font-size: .925rem }
-td { border-top: 1px solid var(--line); padding: .5rem .75rem .5rem 0; vertical-align: top }
-td:first-child { white-space: nowrap; font: .8rem/1.9 ui-monospace, monospace; color: var(--accent) }
-td:nth-child(2) { font-family: ui-monospace, monospace; font-size: .85rem; overflow-wrap: anywhere }
-.path { color: var(--soft); font: .85rem/1.7 ui-monospace, monospace; overflow-wrap: anywhere }
-"""
+FOLDER = Path(__file__).parent / "assets"
+ASSETS = {"pages.css": "text/css", "door.js": "text/javascript"}
+
 FRONT = """
 <h1>Bullpen is running</h1>
 <p class="lead">An office where AI agents and people share the same rooms, and where an agent acts only through
 tools.</p>
 <p>It speaks, reacts, stays silent and remembers by calling tools. Every call is checked, recorded and shown as it
 happens, and a crash loses nothing.</p>
+<section class="door" id="door" aria-live="polite"><noscript>Signing in needs JavaScript.</noscript></section>
 <h2>Say something</h2>
 <pre>bullpen spaces
 bullpen send general "Hello, everyone"
@@ -60,18 +46,33 @@ everyone</p>
 """
 
 
-def html(title: str, body: str) -> HTMLResponse:
+def html(title: str, body: str, *, script: str = "") -> HTMLResponse:
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>{body}</main></body></html>"
+        f'<title>{escape(title)}</title><link rel="stylesheet" href="/assets/pages.css">'
+        f"{script}</head><body><main>{body}</main></body></html>"
     )
-    return HTMLResponse(text, headers=HEADERS)
+    return HTMLResponse(text)
+
+
+# Files of their own: the content policy lets no page bring style or script inside its text.
+@router.get("/assets/{name}")
+async def asset(name: str) -> Response:
+    if name not in ASSETS:
+        raise NotFound(f"There is no asset {name!r}.")
+    return Response(_read(name), media_type=ASSETS[name], headers={"Cache-Control": "max-age=3600"})
+
+
+@cache
+def _read(name: str) -> bytes:
+    return (FOLDER / name).read_bytes()
 
 
 @router.get("/")
 async def front(request: Request) -> HTMLResponse:
-    return html("Bullpen", FRONT.format(url=escape(str(request.base_url).rstrip("/"))))
+    url = escape(request.app.state.office.url)
+    return html("Bullpen", FRONT.format(url=url), script='<script type="module" src="/assets/door.js"></script>')
 
 
 @router.get("/docs")

@@ -15,9 +15,12 @@ STORED_EVENTS: Final = frozenset(
         "member_left",
         "space_created",
         "space_updated",
+        "space_erased",
         "agent_created",
         "agent_updated",
         "agent_deleted",
+        "agents_paused",
+        "agents_resumed",
         "run_started",
         "run_finished",
         "tool.started",
@@ -27,9 +30,12 @@ STORED_EVENTS: Final = frozenset(
         "pending_resolved",
         "task_fired",
         "chain_stopped",
+        "access_changed",
     }
 )
 
-LIVE_EVENTS: Final = frozenset({"agent_typing", "agent_done", "tool.streaming", "message_streaming", "presence"})
+LIVE_EVENTS: Final = frozenset(
+    {"agent_typing", "agent_done", "tool.streaming", "message_streaming", "presence", "space_read"}
+)
 
 RESET: Final = "reset"

@@ -27,11 +27,14 @@ StopReason = Literal[
     "model_unavailable",
     "model_refused",
     "agent_deleted",
+    "no_rights",  # whoever caused it may not do any more what it would do for them
     "broken",  # our bug; the error says more
 ]
 RunMessageType = Literal["user_message", "assistant_message", "tool_call_message", "tool_return_message"]
 InboxKind = Literal["message", "tool_result", "task", "skill", "subagent", "trigger", "expired"]
 Role = Literal["member", "admin", "owner"]
+ScopeKind = Literal["workspace", "person", "space", "agent", "thread"]
+VariableType = Literal["text", "secret"]
 
 
 class Wire(BaseModel):
@@ -100,6 +103,16 @@ class Message(Wire):
     deleted_at: str | None = None
 
 
+class FoundMessage(Message):
+    """A message that a search found, with the part around the first hit.
+
+    `highlights` are places in the snippet, from and up to, counted in characters (code points).
+    """
+
+    snippet: str
+    highlights: list[tuple[int, int]] = Field(default_factory=list)
+
+
 class Limits(Wire):
     max_steps: int = Field(default=20, ge=1, le=1000)
     max_messages: int = Field(default=5, ge=0, le=1000)
@@ -122,10 +135,18 @@ class Agent(Wire):
     avatar: str | None = None
     blocks: dict[str, str] | None = None  # where memory is asked for together with the agent
     state: AgentState = "idle"
+    paused_at: str | None = None  # by itself; `state` is also `paused` while all are
     waiting_for: list[str] = Field(default_factory=list)
     cost_today: float = 0.0
     created_at: str
     updated_at: str
+
+
+class Pause(Wire):
+    """Whether all agents are paused, and since when. An agent can be paused by itself besides."""
+
+    paused: bool
+    paused_at: str | None = None
 
 
 class Usage(Wire):
@@ -133,6 +154,16 @@ class Usage(Wire):
     output_tokens: int = 0
     cached_tokens: int = 0
     cost: float = 0.0
+
+
+class UsageRow(Usage):
+    """What the runs of an agent, in a space, caused by a person or of a day came to."""
+
+    id: str
+    name: str | None = None
+    runs: int
+    cost_today: float | None = None
+    budget: float | None = None
 
 
 class Trigger(Wire):
@@ -163,6 +194,74 @@ class Run(Wire):
     finished_at: str | None = None
 
 
+WhyCode = Literal[
+    "woken",
+    "waiting",  # it is in its inbox; it, or those before it, are not done yet
+    "paused",  # it is in its inbox, and waits there until somebody resumes the agent
+    "author",
+    "system_message",
+    "tool_card",
+    "not_a_member",  # of the space, when it was posted
+    "policy",  # the space's wake policy: nobody is woken by such an author there
+    "not_mentioned",
+    "no_trigger_word",
+    "chain_limit",
+    "deleted",  # its text is gone, and with it what it would have said
+    "not_kept",  # nothing is known about it any more
+]
+
+
+class Cause(Wire):
+    """On whose behalf a run works: who began the chain."""
+
+    kind: str
+    id: str
+
+
+class WhyRun(Wire):
+    """What came of being woken. `messageIds` are those that the one who asks may read."""
+
+    run_id: str
+    status: RunStatus
+    outcome: Outcome | None = None
+    stop_reason: StopReason | None = None
+    silence_reason: str | None = None
+    error: str | None = None
+    depth: int = 0
+    cause: Cause | None = None
+    message_ids: list[str] = Field(default_factory=list)
+    started_at: str
+    finished_at: str | None = None
+
+
+class WhyAgent(Wire):
+    """One agent and one message: was it woken, and the reason as a code and as a sentence."""
+
+    agent_id: str
+    name: str
+    woken: bool
+    code: WhyCode
+    reason: str
+    rank: int | None = None  # its place among the agents that the message woke, from 0
+    run: WhyRun | None = None
+
+
+class Why(Wire):
+    """Who was woken by a message and who was not. `policy` is the one it met when it was posted."""
+
+    message_id: str
+    space_id: str
+    author_id: str
+    policy: str | None = None
+    agents: list[WhyAgent] = Field(default_factory=list)
+
+
+class Preview(Wire):
+    """Whom a message would wake."""
+
+    wakes: list[str]
+
+
 class RunMessage(Wire):
     id: str
     run_id: str
@@ -189,13 +288,35 @@ class Person(Wire):
     name: str
     role: Role
     created_at: str
+    disabled_at: str | None = None
 
 
 class Me(Wire):
+    """Who the server takes you for."""
+
     id: str
     kind: Literal["person", "agent", "tools"]
     name: str
+    role: Role | None = None
     grants: list[str]
+
+
+class Invite(Wire):
+    """As it is listed: never its code, which is shown once."""
+
+    id: str
+    role: Role
+    created_by: str
+    created_at: str
+    expires_at: str
+    open: bool = True
+
+
+class NewInvite(Invite):
+    """The only answer that ever holds an invite's link."""
+
+    code: str
+    link: str
 
 
 class InboxItem(Wire):
@@ -273,4 +394,56 @@ class Token(Wire):
     person_id: str | None = None
     agent_id: str | None = None
     tools: list[str] | None = None
+    scopes: list[str] | None = None
     created_at: str
+    expires_at: str | None = None
+
+
+class AuditRow(Wire):
+    """One thing that somebody did. `hash` covers the row and the hash of the one before it."""
+
+    number: int
+    at: str
+    actor_kind: str
+    actor_id: str
+    action: str
+    object_kind: str
+    object_id: str
+    detail: dict[str, Any] = Field(default_factory=dict)
+    hash: str
+
+
+class AuditCheck(Wire):
+    """Whether the chain of the audit log holds, and where it breaks first."""
+
+    ok: bool
+    rows: int
+    hash: str | None = None  # of the last row: kept elsewhere, it shows whether all of them were ever replaced
+    broken_at: int | None = None
+    reason: str | None = None
+
+
+class Alive(Wire):
+    alive: bool
+
+
+class Readiness(Wire):
+    ready: bool
+    failing: list[str] = Field(default_factory=list)
+
+
+class Erased(Wire):
+    """What is gone for good."""
+
+    kind: Literal["space", "person", "agent"]
+    id: str
+
+
+class VariableDefinition(Wire):
+    """What a tool or a prompt says about a value it needs."""
+
+    name: str
+    type: VariableType = "text"
+    required: bool = True
+    scoped: bool = False
+    description: str = ""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
-from bullpen.wire.nouns import Limits, SpaceKind, WakePolicy
+from bullpen.wire.nouns import Limits, Role, SpaceKind, WakePolicy
 
 MAX_TEXT = 32_768
 
@@ -27,6 +27,15 @@ LongText = Annotated[str, StringConstraints(max_length=262_144), AfterValidator(
 
 class Request(BaseModel):
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+def _named(value: Any) -> Any:
+    if value is None:
+        raise ValueError("name a model, as in provider:name")
+    return value
+
+
+NamedModel = Annotated[Any, AfterValidator(_named)]
 
 
 def _known_limits(value: Any) -> Any:
@@ -93,6 +102,13 @@ class AddMember(Request):
     member_id: ShortText
 
 
+class PreviewMessage(Request):
+    """A message that is not posted: whom would it wake?"""
+
+    text: MessageText
+    reply_to: ShortText | None = None
+
+
 class MarkRead(Request):
     seq: int = Field(ge=0, le=2**62)
 
@@ -102,7 +118,7 @@ class CreateAgent(Request):
     name: ShortText
     description: LongText = ""
     instructions: LongText = ""
-    model: Any
+    model: NamedModel
     tools: list[ShortText] | None = Field(default=None, max_length=200)
     scope: Literal["space", "agent"] = "space"
     auto_enter: bool = True
@@ -155,3 +171,59 @@ class CreateToken(Request):
     agent_id: ShortText | None = None
     person_id: ShortText | None = None
     tools: list[ShortText] | None = Field(default=None, max_length=200)
+    scopes: list[ShortText] | None = Field(default=None, max_length=20)
+    days: int | None = Field(default=None, ge=1, le=3650, description="How long it works; left out: until revoked.")
+
+
+# ── people ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PersonName = Annotated[
+    str, StringConstraints(min_length=1, max_length=80, strip_whitespace=True), AfterValidator(_storable)
+]
+NewPassword = Annotated[str, StringConstraints(min_length=8, max_length=1000), AfterValidator(_storable)]
+Secret = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_storable)]
+
+
+class Setup(Request):
+    """Claim a new server with the code it printed."""
+
+    code: Secret
+    name: PersonName
+    password: NewPassword
+
+
+class SignIn(Request):
+    # What else is sent is ignored, not refused: a refusal would come before the try is counted.
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_storable)]
+    password: Secret
+
+
+class ChangePassword(Request):
+    current: Secret
+    password: NewPassword
+
+
+class CreateInvite(Request):
+    role: Role = "member"
+    hours: int = Field(default=72, ge=1, le=24 * 90)
+
+
+class AcceptInvite(Request):
+    code: Secret
+    name: PersonName
+    password: NewPassword
+
+
+class CreatePerson(Request):
+    name: PersonName
+    password: NewPassword | None = None
+    role: Role = "member"
+
+
+class UpdatePerson(Request):
+    name: PersonName | None = None
+    role: Role | None = None
+    disabled: bool | None = None
+    password: NewPassword | None = None

@@ -67,3 +67,5 @@ CREATE TABLE audit (
     hash TEXT NOT NULL,
     PRIMARY KEY (number)
 );
+
+INSERT INTO meta (key, value) SELECT 'claimed', created_at FROM people WHERE role = 'owner' ORDER BY id LIMIT 1;

@@ -1,27 +1,33 @@
 """Numbered changes of the schema, and the table of those applied.
 
 A migration is a pair of files `NNNN_name.<dialect>.sql`, each run in one transaction with its row in
-`schema_migrations`: it happens whole or not at all. Before anything is changed in a database that has data, a copy
-is written to the backups folder. A database from a newer Bullpen is refused, never guessed at. Two servers that start
-at once on PostgreSQL take turns.
+`schema_migrations` and what `filling.py` computes for it: it happens whole or not at all. Before anything is changed
+in a database that has data, a copy is written to the backups folder. A database from a newer Bullpen is refused, never
+guessed at. Two servers that start at once on PostgreSQL take turns.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
+
 from bullpen.errors import CannotStart
-from bullpen.storage.store import Store
+from bullpen.storage import copies
+from bullpen.storage.migrations import filling
+from bullpen.storage.statements import Statement
+from bullpen.storage.store import Store, Transaction
+from bullpen.storage.tables import schema_migrations
 
 FOLDER = Path(__file__).parent
 # Any constant will do; it names the lock that starting servers take in turn.
 POSTGRES_LOCK = 4_242_008_420
+_SELECT_APPLIED = Statement(select(schema_migrations.c.number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,20 @@ def known(folder: Path = FOLDER) -> list[Migration]:
     return found
 
 
-async def migrate(store: Store, backups: Path, migrations: Sequence[Migration] | None = None) -> list[Migration]:
-    """Bring the schema up to date; the migrations applied now. Safe to call at every start."""
+async def is_current(tx: Transaction) -> bool:
+    """Does the database have every change that this Bullpen knows, and none that it does not?"""
+    return await applied(tx) == {migration.number for migration in known()}
+
+
+async def applied(tx: Transaction) -> set[int]:
+    return {row[0] for row in await tx.all(_SELECT_APPLIED)}
+
+
+async def migrate(store: Store, backups: Path | None, migrations: Sequence[Migration] | None = None) -> list[Migration]:
+    """Bring the schema up to date; the migrations applied now. Safe to call at every start.
+
+    Without a folder for `backups` there is none: for a database that is a copy itself.
+    """
     chosen = known() if migrations is None else migrations
     if store.shared:
         return await _migrate_postgres(store, backups, chosen)
@@ -74,14 +92,10 @@ def _failure(migration: Migration, error: Exception) -> CannotStart:
 def _backup(backups: Path, migration: Migration, now: str, suffix: str) -> Iterator[Path]:
     """Where to write the backup. It gets its name only when it is whole."""
     stamp = now[:19].replace(":", "").replace("-", "")
-    path = backups / f"before-{migration.number:04}-{stamp}.{suffix}"
-    partial = path.with_name(path.name + ".partial")
     try:
         backups.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial.unlink(missing_ok=True)
-        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        yield partial
-        partial.rename(path)
+        with copies.written_whole(backups / f"before-{migration.number:04}-{stamp}.{suffix}") as path:
+            yield path
     except (OSError, sqlite3.Error) as error:
         raise CannotStart(f"Cannot write a backup to {backups}, so nothing was migrated: {error}.") from error
 
@@ -89,14 +103,14 @@ def _backup(backups: Path, migration: Migration, now: str, suffix: str) -> Itera
 # ── SQLite ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _migrate_sqlite(store: Any, backups: Path, migrations: Sequence[Migration]) -> list[Migration]:
+def _migrate_sqlite(store: Any, backups: Path | None, migrations: Sequence[Migration]) -> list[Migration]:
     with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
         applied = _applied_sqlite(connection)
         pending = _pending(applied, migrations)
-        if applied and pending:
-            _backup_sqlite(connection, backups, pending[0], store.clock.now())
+        if applied and pending and backups is not None:
+            _backup_sqlite(store.path, backups, pending[0], store.clock.now())
         for migration in pending:
-            _apply_sqlite(connection, migration, store.clock.now())
+            apply_sqlite(connection, migration, store.clock.now())
     return pending
 
 
@@ -106,11 +120,13 @@ def _applied_sqlite(connection: sqlite3.Connection) -> list[int]:
     return [row[0] for row in connection.execute("SELECT number FROM schema_migrations")]
 
 
-def _apply_sqlite(connection: sqlite3.Connection, migration: Migration, now: str) -> None:
+def apply_sqlite(connection: sqlite3.Connection, migration: Migration, now: str) -> None:
     try:
         connection.execute("BEGIN IMMEDIATE")
         for statement in _statements(migration.script("sqlite")):
             connection.execute(statement)
+        if (fill := filling.SQLITE.get(str(migration))) is not None:
+            fill(connection)
         row = (migration.number, migration.name, now)
         connection.execute("INSERT INTO schema_migrations (number, name, applied_at) VALUES (?, ?, ?)", row)
         connection.execute("COMMIT")
@@ -132,24 +148,24 @@ def _statements(script: str) -> Iterator[str]:
         yield statement
 
 
-def _backup_sqlite(connection: sqlite3.Connection, backups: Path, migration: Migration, now: str) -> None:
-    with _backup(backups, migration, now, "db") as path, contextlib.closing(sqlite3.connect(path)) as copy:
-        connection.backup(copy)
+def _backup_sqlite(database: Path, backups: Path, migration: Migration, now: str) -> None:
+    with _backup(backups, migration, now, "db") as path, copies.looking_at(database) as source:
+        copies.copy_sqlite(source, path)
 
 
 # ── PostgreSQL ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _migrate_postgres(store: Any, backups: Path, migrations: Sequence[Migration]) -> list[Migration]:
+async def _migrate_postgres(store: Any, backups: Path | None, migrations: Sequence[Migration]) -> list[Migration]:
     connection = await store.connect()
     try:
         await connection.execute("SELECT pg_advisory_lock($1)", POSTGRES_LOCK)
         applied = await _applied_postgres(connection)
         pending = _pending(applied, migrations)
-        if applied and pending:
+        if applied and pending and backups is not None:
             await _backup_postgres(connection, backups, pending[0], store.clock.now())
         for migration in pending:
-            await _apply_postgres(connection, migration, store.clock.now())
+            await apply_postgres(connection, migration, store.clock.now())
         await _install_queue(connection)
     finally:
         await connection.close()  # lets go of the advisory lock too
@@ -167,13 +183,15 @@ async def _applied_postgres(connection: Any) -> list[int]:
         raise CannotStart("The database belongs to another program. Give Bullpen a database of its own.") from error
 
 
-async def _apply_postgres(connection: Any, migration: Migration, now: str) -> None:
+async def apply_postgres(connection: Any, migration: Migration, now: str) -> None:
     import asyncpg
 
     insert = "INSERT INTO schema_migrations (number, name, applied_at) VALUES ($1, $2, $3)"
     try:
         async with connection.transaction():
             await connection.execute(migration.script("postgres"))
+            if (fill := filling.POSTGRES.get(str(migration))) is not None:
+                await fill(connection)
             await connection.execute(insert, migration.number, migration.name, now)
     except asyncpg.PostgresError as error:
         raise _failure(migration, error) from error
@@ -192,18 +210,5 @@ async def _install_queue(connection: Any) -> None:
 
 
 async def _backup_postgres(connection: Any, backups: Path, migration: Migration, now: str) -> None:
-    """Every row of every table as one JSON line, read in one snapshot. The queue is left out: it holds hints only."""
-    with _backup(backups, migration, now, "jsonl") as path, path.open("wb") as out:
-        async with connection.transaction(isolation="repeatable_read", readonly=True):
-            for (table,) in await connection.fetch(_TABLES):
-                line = "SELECT json_build_object('table', $1::text, 'row', row_to_json(t))::text"
-                async for row in connection.cursor(f'{line} FROM "{table}" t', table):
-                    out.write(row[0].encode() + b"\n")
-        out.flush()
-        os.fsync(out.fileno())
-
-
-_TABLES = """
-    SELECT tablename FROM pg_tables
-    WHERE schemaname = current_schema() AND tablename NOT LIKE 'pgqueuer%' ORDER BY tablename
-"""
+    with _backup(backups, migration, now, "jsonl") as path:
+        await copies.dump_postgres(connection, copies.LineWriter(path, packed=False), now)

@@ -15,7 +15,7 @@ from bullpen.tools import ToolContext, tool
 HISTORY = 20
 
 
-@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]})
+@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]}, grant="read_space")
 async def enter_space(
     context: ToolContext,
     space_id: Annotated[str, Field(description="The id of a space you are a member of.")],

@@ -12,7 +12,7 @@ from bullpen.spaces import rows
 from bullpen.tools import ToolContext, tool
 
 
-@tool(effect="tx", act="reacted", changes=("message_id",))
+@tool(effect="tx", act="reacted", changes=("message_id",), grant="post")
 async def react_to_message(
     context: ToolContext,
     message_id: Annotated[str, Field(description="The id of the message.")],

@@ -13,7 +13,7 @@ from bullpen.tools import ToolContext, tool
 from bullpen.wire import Message
 
 
-@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]})
+@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]}, grant="read_space")
 async def read_messages(
     context: ToolContext,
     space_id: Annotated[str | None, Field(description="Left out: the space you are in.")] = None,

@@ -15,7 +15,13 @@ from bullpen.tools.cards import author
 from bullpen.wire.requests import MAX_TEXT
 
 
-@tool(effect="tx", act="spoke", aliases={"spaceId": ["channelId"], "text": ["content"]}, changes=("space_id",))
+@tool(
+    effect="tx",
+    act="spoke",
+    aliases={"spaceId": ["channelId"], "text": ["content"]},
+    changes=("space_id",),
+    grant="post",
+)
 async def send_message(
     context: ToolContext,
     text: Annotated[str, Field(description="What to say. Everyone in the space sees it at once.")],
@@ -40,6 +46,7 @@ async def send_message(
         reply_to=reply_to,
         chain_limit=context.run.chain_limit,
         group_wait_ms=context.run.group_wait_ms,
+        agents_per_minute=context.run.agents_per_minute,
     )
     context.effects.message_id = draft.id
     return {"messageId": draft.id, "status": "sent", "spaceId": room.id}

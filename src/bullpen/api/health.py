@@ -1,0 +1,109 @@
+"""Is it alive, is it ready, and how is it doing: for whatever watches the process.
+
+`/healthz` asks nothing of the database, so that an outage there does not get this process restarted. `/readyz` says by
+name what is missing, to anybody, and no more than the name. `/metrics` is for an owner's token or for the one that the
+setting `metrics_token` names: where a request comes from gives no rights.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from secrets import compare_digest
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from bullpen.access import rows as access_rows
+from bullpen.api.door import Office, owner_of, principal_of
+from bullpen.api.pages import answer
+from bullpen.engine.backlog import select_backlog
+from bullpen.observe import counts, process
+from bullpen.observe.metrics import CONTENT_TYPE, Sample, exposition, sample
+from bullpen.storage import Transaction, migrations
+from bullpen.wire.nouns import Alive, Readiness
+
+router = APIRouter(tags=["health"])
+
+PATIENCE_SECONDS = 2.0
+OPEN: dict[str, Any] = {"security": []}  # in the description: needs no token
+
+
+@router.get("/healthz", response_model=Alive, openapi_extra=OPEN)
+async def alive() -> Response:
+    """The process answers. Says nothing of the database."""
+    return answer({"alive": True})
+
+
+@router.get("/readyz", response_model=Readiness, responses={503: {"model": Readiness}}, openapi_extra=OPEN)
+async def ready(office: Office) -> Response:
+    """200 when requests can be served and agents are driven; else 503, with the names of what is missing."""
+    failing = await missing(office)
+    return answer({"ready": not failing, "failing": failing}, 503 if failing else 200)
+
+
+async def missing(office: Any) -> list[str]:
+    failing = []
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            if not await office.store.read(migrations.is_current):
+                failing.append("schema")
+    except (TimeoutError, *office.store.connection_errors):
+        failing.append("database")
+    if office.store.broken:
+        failing.append("disk")
+    if not office.engine.running:
+        failing.append("engine")
+    return failing
+
+
+# ── metrics ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _may_scrape(request: Request, office: Office) -> None:
+    allowed = office.settings.metrics_token
+    given = request.headers.get("authorization", "").encode()
+    if not allowed or not compare_digest(given, f"Bearer {allowed}".encode()):
+        await owner_of(await principal_of(request))
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}}},
+    dependencies=[Depends(_may_scrape)],
+)
+async def metrics(office: Office) -> Response:
+    """Figures of this process and of the queue, in the text format of Prometheus."""
+    samples = [*_of_office(office), *await _of_database(office), *process.samples()]
+    return Response(exposition([*counts.COUNTED, *samples]), media_type=CONTENT_TYPE)
+
+
+def _of_office(office: Any) -> list[Sample]:
+    return [
+        sample("bullpen_commits_total", "Durable commits of this process.", office.store.commits, "counter"),
+        sample("bullpen_followers", "Open event streams of this process.", office.feed.follower_count),
+        sample("bullpen_drives", "Threads that this process drives just now.", len(office.engine.driving)),
+    ]
+
+
+async def _of_database(office: Any) -> list[Sample]:
+    """What has to be asked for. A database that does not answer is a figure, too."""
+
+    async def body(tx: Transaction) -> list[Sample]:
+        backlog = await select_backlog(tx)
+        sessions = await access_rows.count_sessions(tx)
+        return [
+            sample("bullpen_threads_queued", "Threads with work that nobody drives yet, anywhere.", backlog.queued),
+            sample("bullpen_threads_driven", "Threads that somebody drives, anywhere.", backlog.driven),
+            sample("bullpen_inbox_unclaimed", "Items that are due and that no run has taken.", backlog.items),
+            sample("bullpen_inbox_oldest_seconds", "How long the oldest of them has waited.", backlog.oldest_seconds),
+            sample("bullpen_sessions", "People's sessions that are open.", sessions),
+        ]
+
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            samples = await office.store.read(body)
+            samples.append(sample("bullpen_database_bytes", "Size of the database.", await office.store.size()))
+    except (TimeoutError, *office.store.connection_errors):
+        return [sample("bullpen_database_up", "Whether the database answered.", 0)]
+    return [sample("bullpen_database_up", "Whether the database answered.", 1), *samples]

@@ -1,0 +1,138 @@
+"""Why: who was woken by a message and who was not, and whom one would wake. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from bullpen.access import rules as access
+from bullpen.access.types import Principal
+from bullpen.api.body import CappedRoute
+from bullpen.api.door import Caller, Office
+from bullpen.api.messages import author_of
+from bullpen.api.pages import answer
+from bullpen.api.runs import thing
+from bullpen.errors import NotFound
+from bullpen.runs import rows as run_rows
+from bullpen.runs.types import Run
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import reasons, rows, rules
+from bullpen.spaces.reasons import Candidate, Delivery
+from bullpen.storage import Transaction
+from bullpen.wire import Message
+from bullpen.wire.nouns import Cause, Preview, Why, WhyAgent, WhyRun
+from bullpen.wire.requests import PreviewMessage
+
+router = APIRouter(route_class=CappedRoute, tags=["messages"])
+
+
+@router.get("/messages/{id}/why", response_model=Why)
+async def why(
+    id: str,
+    caller: Caller,
+    office: Office,
+    agent_id: Annotated[str | None, Query(alias="agentId", max_length=200)] = None,
+) -> Response:
+    """For each agent of the space, or for one: was it woken, the reason, and what came of it."""
+    limit: int = office.settings.limits.chain_depth
+    return answer(await office.store.read(lambda tx: _why(tx, caller, id, agent_id, limit)))
+
+
+async def _why(tx: Transaction, caller: Principal, id: str, agent_id: str | None, chain_limit: int) -> Why:
+    message = await spaces.get_message(tx, caller, id)
+    candidates = await reasons.select_candidates(tx, message, agent_id)
+    if agent_id is not None and not candidates:
+        raise NotFound(f"There is no agent {agent_id!r}.")
+    deliveries = await reasons.select_deliveries(tx, message, [candidate.id for candidate in candidates])
+    policy = await _policy(tx, message)
+    replied_to = await _replied_to(tx, message)
+    agents = []
+    for candidate in candidates:
+        delivery = deliveries.get(candidate.id)
+        if delivery is not None:
+            agents.append(await _delivered(tx, caller, message, candidate, delivery))
+            continue
+        verdict = reasons.not_delivered(
+            message, candidate, policy=policy, replied_to=replied_to, chain_limit=chain_limit
+        )
+        agents.append(
+            WhyAgent(agent_id=candidate.id, name=candidate.name, woken=False, code=verdict.code, reason=verdict.reason)
+        )
+    return Why(
+        message_id=message.id, space_id=message.space_id, author_id=message.author_id, policy=policy, agents=agents
+    )
+
+
+async def _policy(tx: Transaction, message: Message) -> str:
+    """The one it met; for a message from before that was kept, the one that holds now."""
+    met = await rows.select_wake(tx, message.id)
+    room = await rows.select_room(tx, message.space_id)
+    if met is not None or room is None:
+        return met or "none"
+    now = room.wake_agents if message.author_kind == "agent" else room.wake_people
+    return rules.written(now, room.trigger)
+
+
+async def _replied_to(tx: Transaction, message: Message) -> str | None:
+    replied = None if message.reply_to is None else await rows.select_message(tx, message.reply_to)
+    return None if replied is None else replied.author_id
+
+
+async def _delivered(
+    tx: Transaction, caller: Principal, message: Message, agent: Candidate, delivery: Delivery
+) -> WhyAgent:
+    verdict = reasons.delivered(agent, delivery)
+    run = None if delivery.run_id is None else await run_rows.select_run(tx, delivery.run_id)
+    return WhyAgent(
+        agent_id=agent.id,
+        name=agent.name,
+        woken=True,
+        code=verdict.code,
+        reason=verdict.reason,
+        rank=delivery.rank,
+        run=None if run is None else await _run(tx, caller, message, run),
+    )
+
+
+async def _run(tx: Transaction, caller: Principal, message: Message, run: Run) -> WhyRun | None:
+    """As much of a run as the caller may see. A mind that spans spaces may have worked elsewhere."""
+    asked = thing(run, await spaces.readable(tx, caller, [] if run.space_id is None else [run.space_id]))
+    if not access.allows(caller, "see_run", asked):
+        return None
+    posted = await rows.select_these(tx, list(run.message_ids))
+    readable = await spaces.readable(tx, caller, sorted({said.space_id for said in posted}))
+    shows_cause = access.allows(caller, "see_inside_run", asked) or await _is_known(tx, message, run)
+    return WhyRun(
+        run_id=run.id,
+        status=run.status,
+        outcome=run.outcome,
+        stop_reason=run.stop_reason,
+        silence_reason=run.silence_reason,
+        error=run.error,
+        depth=run.depth,
+        cause=Cause(kind=run.cause_kind, id=run.cause_id) if shows_cause else None,
+        message_ids=[said.id for said in posted if said.space_id in readable],
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )
+
+
+async def _is_known(tx: Transaction, message: Message, run: Run) -> bool:
+    """Is whoever caused it in the space anyway? A chain may have begun where the caller is not."""
+    return run.cause_id == message.author_id or await rows.is_member(tx, message.space_id, run.cause_id)
+
+
+@router.post("/spaces/{id}/preview", response_model=Preview)
+async def preview(id: str, request: PreviewMessage, caller: Caller, office: Office) -> Response:
+    """Whom this text would wake, if the caller posted it now."""
+
+    async def body(tx: Transaction) -> list[str]:
+        room = await spaces.writable_room(tx, caller, id)
+        if not request.text:
+            return []
+        limit = office.settings.limits.chain_depth
+        author = author_of(caller)
+        return await spaces.preview(tx, room, author, request.text, reply_to=request.reply_to, chain_limit=limit)
+
+    return answer(Preview(wakes=await office.store.read(body)))

@@ -1,0 +1,36 @@
+"""bullpen search: find messages by their words."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import Namespace
+
+from bullpen.cli import door, show
+from bullpen.client import Page
+from bullpen.settings import load_settings
+from bullpen.wire.nouns import FoundMessage
+
+
+def run(args: Namespace) -> int:
+    page = asyncio.run(_search(args))
+    if args.json:
+        items = [item.model_dump(by_alias=True, mode="json") for item in page]
+        print(show.as_json({"items": items} if page.next is None else {"items": items, "next": page.next}))
+        return 0
+    if page.items:
+        print(show.table(("MESSAGE", "SENT", "SPACE", "AUTHOR", "TEXT"), map(_row, page)))
+    else:
+        print("Nothing was found in the spaces that you may read.", file=sys.stderr)
+    if page.next is not None:
+        print(f"There may be more: add --cursor {page.next}", file=sys.stderr)
+    return 0
+
+
+async def _search(args: Namespace) -> Page[FoundMessage]:
+    async with door.to_server(load_settings(data=args.data)) as bp:
+        return await bp.search(args.text, space=args.space, author=args.author, limit=args.limit, cursor=args.cursor)
+
+
+def _row(found: FoundMessage) -> tuple[str, ...]:
+    return (found.id, show.date(found.created_at), found.space_id, found.author_id, found.snippet)

@@ -1,0 +1,203 @@
+"""The database: there, current, whole, on time; its owner, its queue and its audit log.
+
+Opened for reading, beside a running server. The first thing that fails makes the rest pointless, so it ends there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from bullpen.access import rows as access_rows
+from bullpen.audit import actions as audit
+from bullpen.audit.types import Break
+from bullpen.doctor.types import Finding, ok, problem, warning
+from bullpen.engine.backlog import count_stuck, select_backlog
+from bullpen.errors import BullpenError, CannotStart
+from bullpen.settings import Settings
+from bullpen.storage import Statement, Store, Transaction, migrations
+from bullpen.storage.statements import now_millis
+from bullpen.storage.tables import messages, runs, spaces, threads
+
+CONNECT_SECONDS = 10.0
+OLDEST_POSTGRES = 14
+LARGE_LOG_BYTES = 256 << 20
+SKEW_SECONDS, LARGE_SKEW_SECONDS = 1.0, 30.0
+LATE_SECONDS = 60.0
+
+_NOW = Statement(select(now_millis()))
+_MISCOUNTED = Statement(
+    select(func.count()).where(
+        spaces.c.last_seq
+        != select(func.coalesce(func.max(messages.c.seq), 0))
+        .where(messages.c.space_id == spaces.c.id)
+        .scalar_subquery()
+    )
+)
+_ASLEEP = Statement(
+    select(func.count())
+    .select_from(runs.join(threads, threads.c.id == runs.c.thread_id))
+    .where(runs.c.finished_at.is_(None), threads.c.state == "idle")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    settings: Settings
+    store: Store
+    running: bool  # does a server run on it?
+
+
+async def examine(settings: Settings, store: Store, *, running: bool) -> AsyncIterator[Finding]:
+    """`store` is not open yet: whether it opens is the first question."""
+    if not settings.on_postgres and not settings.sqlite_path.exists():
+        yield warning("database", f"There is no database at {settings.sqlite_path} yet.", "`bullpen serve` makes it.")
+        return
+    try:
+        await asyncio.wait_for(store.open(), CONNECT_SECONDS)
+    except (CannotStart, TimeoutError) as error:
+        said = str(error) or f"It has not answered in {CONNECT_SECONDS:.0f} s."
+        yield problem("database", said, "Start the database, or correct DATABASE_URL; then ask again.")
+        return
+    expected: tuple[type[Exception], ...] = (BullpenError, TimeoutError, *store.driver_errors)
+    try:
+        async for finding in _questions(Patient(settings, store, running)):
+            yield finding
+    except expected as error:
+        yield problem("database", f"It stopped answering: {error}", "Look at the database's own log; then ask again.")
+    finally:
+        await store.close()
+
+
+async def _questions(patient: Patient) -> AsyncIterator[Finding]:
+    yield await version(patient)
+    found = await schema(patient)
+    yield found
+    if found.level == "problem":
+        return
+    for question in QUESTIONS:
+        for finding in await question(patient):
+            yield finding
+
+
+async def version(patient: Patient) -> Finding:
+    number = await patient.store.version()
+    shown = ".".join(map(str, number))
+    if not patient.store.shared:
+        return ok("database", f"SQLite {shown}, {patient.store.location}.")
+    if number[0] < OLDEST_POSTGRES:
+        return problem("database", f"PostgreSQL {shown} is too old.", f"Upgrade it to {OLDEST_POSTGRES} or newer.")
+    return ok("database", f"PostgreSQL {shown}, {patient.store.location}.")
+
+
+async def schema(patient: Patient) -> Finding:
+    try:
+        applied = await patient.store.read(migrations.applied)
+    except BullpenError:
+        return problem("schema", "This is no database of Bullpen.", "Give Bullpen a database of its own.")
+    known = {migration.number for migration in migrations.known()}
+    if newer := applied - known:
+        return problem(
+            "schema",
+            f"The database is from a newer Bullpen (schema {max(newer)}).",
+            "Install that one, or restore a backup.",
+        )
+    if missing := known - applied:
+        return problem(
+            "schema", f"The schema lacks {len(missing)} changes.", "`bullpen migrate`, or start the server: both do it."
+        )
+    return ok("schema", f"Schema {max(known)} is current.")
+
+
+async def whole(patient: Patient) -> list[Finding]:
+    faults = await patient.store.faults()
+    if faults:
+        shown = "; ".join(faults[:3])
+        return [problem("integrity", f"The database is damaged: {shown}.", "Stop the server and restore a backup.")]
+
+    async def count(tx: Transaction) -> tuple[int, int]:
+        wrong = [row[0] for row in (await tx.one(_MISCOUNTED), await tx.one(_ASLEEP)) if row is not None]
+        return wrong[0], wrong[1]
+
+    miscounted, asleep = await patient.store.read(count)
+    if miscounted or asleep:
+        said = f"{miscounted} spaces are miscounted, {asleep} runs belong to threads that sleep."
+        return [problem("integrity", said, "This should never be: keep a copy of the database and report it.")]
+    size = await patient.store.size()
+    return [ok("integrity", f"The database is whole ({size / (1 << 20):.1f} MB).")]
+
+
+async def log_of_writes(patient: Patient) -> list[Finding]:
+    if patient.store.shared:
+        return []
+    path = patient.settings.sqlite_path
+    log = path.with_name(f"{path.name}-wal")
+    size = log.stat().st_size if log.exists() else 0
+    if size > LARGE_LOG_BYTES:
+        shown = f"The write-ahead log has {size >> 20} MB."
+        return [warning("wal", shown, "Something reads without end (a backup, the sqlite3 shell). End it.")]
+    return [ok("wal", f"The write-ahead log has {size / (1 << 20):.1f} MB.")]
+
+
+async def clock(patient: Patient) -> list[Finding]:
+    began = time.time()
+    row = await patient.store.read(lambda tx: tx.one(_NOW))
+    middle = (began + time.time()) / 2
+    skew = abs((row[0] if row is not None else 0) / 1000 - middle)
+    shown = f"Our clock and the database's differ by {skew:.1f} s."
+    if skew > LARGE_SKEW_SECONDS:
+        return [problem("clock", shown, "Set both by NTP.")]
+    if skew > SKEW_SECONDS:
+        return [warning("clock", shown, "Set both by NTP.")]
+    return [ok("clock", shown)]
+
+
+async def owner(patient: Patient) -> list[Finding]:
+    if not await patient.store.read(lambda tx: access_rows.select_owners(tx, 1)):
+        return [
+            warning(
+                "owner",
+                "Nobody owns this office yet.",
+                "Open the link that the server prints, or `bullpen token create --name NAME --owner`.",
+            )
+        ]
+    return [ok("owner", "The office has an owner.")]
+
+
+async def queue(patient: Patient) -> list[Finding]:
+    backlog = await patient.store.read(select_backlog)
+    lease_millis = int(patient.settings.engine.lease_seconds * 2000)
+    stuck = await patient.store.read(lambda tx: count_stuck(tx, lease_millis)) if patient.store.shared else 0
+    shown = (
+        f"{backlog.driven} threads are driven, {backlog.queued} wait; the oldest of {backlog.items} items has waited "
+        f"{backlog.oldest_seconds:.0f} s."
+    )
+    if not patient.running and not patient.store.shared:
+        return [ok("queue", shown + " A server that starts goes on with them.")]
+    if stuck:
+        return [problem("queue", f"{stuck} threads belong to workers that are silent.", "Start a server or a worker.")]
+    if backlog.oldest_seconds > LATE_SECONDS:
+        return [warning("queue", shown, "Start more workers, or look at what the agents wait for: `bullpen runs`.")]
+    return [ok("queue", shown)]
+
+
+async def audit_log(patient: Patient) -> list[Finding]:
+    found = await audit.verify(patient.store)
+    if isinstance(found, Break):
+        said = f"The audit log is broken at row {found.number}: {found.reason}."
+        return [problem("audit", said, "Compare with a backup, and ask who can write to the database.")]
+    return [ok("audit", f"The audit log holds: {found} rows.")]
+
+
+QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
+    whole,
+    log_of_writes,
+    clock,
+    owner,
+    queue,
+    audit_log,
+)

@@ -1,0 +1,151 @@
+"""Why a message woke an agent, or did not: SQL, and the judgement.
+
+Read from what was kept (the inbox item, the policy that the message met), and only for the rest judged again, by the
+rules that posting uses. What became of an agent that was woken is its run's to say: see api/why.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import and_, bindparam, or_, select
+
+from bullpen.inbox import rules as inbox_rules
+from bullpen.inbox.types import Recipient
+from bullpen.spaces import rules
+from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.paused import all_paused
+from bullpen.storage.tables import agents, inbox_items, members, threads
+from bullpen.wire import Message
+from bullpen.wire.nouns import WhyCode
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An agent that a message could have woken. `joined_at` is None for one that is not in the space now."""
+
+    id: str
+    name: str
+    chain_limit: int | None
+    joined_at: str | None
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What is left of handing the message to an agent."""
+
+    rank: int
+    run_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    code: WhyCode
+    reason: str
+
+
+_PAUSED = or_(agents.c.paused_at.is_not(None), all_paused)
+_CANDIDATE = (agents.c.id, agents.c.name, agents.c.max_chain_depth, members.c.joined_at, _PAUSED)
+_IN_SPACE = and_(members.c.member_id == agents.c.id, members.c.space_id == bindparam("space_id"))
+_SELECT_MEMBERS = Statement(
+    select(*_CANDIDATE).select_from(members.join(agents, _IN_SPACE)).order_by(members.c.position)
+)
+_SELECT_THESE = Statement(
+    select(*_CANDIDATE).select_from(agents.outerjoin(members, _IN_SPACE)).where(any_of(agents.c.id, "ids"))
+)
+_DELIVERY = (threads.c.agent_id, inbox_items.c.rank, inbox_items.c.claimed_by)
+_DELIVERED = inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id)
+_SELECT_DELIVERED = Statement(
+    select(*_DELIVERY)
+    .select_from(_DELIVERED)
+    .where(
+        any_of(threads.c.agent_id, "ids"),
+        or_(threads.c.anchor == bindparam("space_id"), threads.c.anchor == ""),
+        inbox_items.c.key == bindparam("key"),
+    )
+)
+# Several who were woken together; some may have left the space since.
+_SELECT_BATCH = Statement(
+    select(*_DELIVERY)
+    .select_from(_DELIVERED)
+    .where(inbox_items.c.batch == bindparam("message_id"))
+    .order_by(inbox_items.c.rank)
+)
+
+
+async def select_candidates(tx: Transaction, message: Message, agent_id: str | None) -> list[Candidate]:
+    """The agents of the space in join order, and those that were woken and have left; or the one asked for."""
+    if agent_id is not None:
+        return [_candidate(row) for row in await tx.all(_SELECT_THESE, space_id=message.space_id, ids=[agent_id])]
+    found = [_candidate(row) for row in await tx.all(_SELECT_MEMBERS, space_id=message.space_id)]
+    woken = [row[0] for row in await tx.all(_SELECT_BATCH, message_id=message.id)]
+    left = [id for id in woken if id not in {candidate.id for candidate in found}]
+    if left:
+        found += [_candidate(row) for row in await tx.all(_SELECT_THESE, space_id=message.space_id, ids=left)]
+    return found
+
+
+def _candidate(row: Row) -> Candidate:
+    return Candidate(row[0], row[1], row[2], row[3], bool(row[4]))
+
+
+async def select_deliveries(tx: Transaction, message: Message, agent_ids: list[str]) -> dict[str, Delivery]:
+    rows = await tx.all(_SELECT_DELIVERED, space_id=message.space_id, ids=agent_ids, key=f"message:{message.id}")
+    return {agent_id: Delivery(rank, run_id) for agent_id, rank, run_id in rows}
+
+
+# ── the judgement ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def delivered(agent: Candidate, delivery: Delivery) -> Verdict:
+    if delivery.run_id is not None:
+        return Verdict("woken", f"{agent.name} was woken by this message.")
+    if agent.paused:
+        return Verdict("paused", f"{agent.name} is paused. The message is in its inbox and waits there.")
+    if delivery.rank > 0:
+        return Verdict(
+            "waiting", f"{agent.name} waits for its turn: of the agents woken, {delivery.rank} come before it."
+        )
+    return Verdict("waiting", f"{agent.name} is queued and has not begun yet.")
+
+
+def not_delivered(
+    message: Message, agent: Candidate, *, policy: str, replied_to: str | None, chain_limit: int
+) -> Verdict:
+    if message.author_kind == "system":
+        return Verdict("system_message", "System messages wake nobody.")
+    if message.type == "tool":
+        return Verdict("tool_card", "A tool call that is shown wakes nobody.")
+    if agent.id == message.author_id:
+        return Verdict("author", f"{agent.name} wrote it, and nobody wakes themselves.")
+    if agent.joined_at is None or agent.joined_at > message.created_at:
+        return Verdict("not_a_member", f"{agent.name} was not in the space when this was posted.")
+    if policy == "none":
+        return Verdict("policy", f"The space's wake policy for {message.author_kind}s is none: nobody is woken.")
+    missing = _missing(message, agent, policy, replied_to)
+    if missing is not None:
+        return missing
+    recipient = Recipient(agent.id, agent.name, "", agent.chain_limit, None)
+    if not inbox_rules.chain_goes_on(message.author_kind, message.depth, recipient, chain_limit):
+        links = f"{message.depth + 1} links of agents waking each other"
+        return Verdict("chain_limit", f"The chain ended here, after {links}. A person's message begins a new one.")
+    if message.edited_at is not None:
+        return Verdict("not_kept", "It was edited since, and edits wake nobody; what it said before is not kept.")
+    return Verdict("not_kept", "It was handed over, but nothing about it is kept any more.")
+
+
+def _missing(message: Message, agent: Candidate, policy: str, replied_to: str | None) -> Verdict | None:
+    """What the policy asks for and the message does not have. None: it has what it takes."""
+    kind, _, trigger = policy.partition(":")
+    if kind == "all":
+        return None
+    if message.deleted_at is not None:
+        return Verdict("deleted", f"The message was deleted, so what it said is gone. The policy was {policy}.")
+    if kind == "trigger" and trigger:
+        if rules.says(message.text, trigger):
+            return None
+        return Verdict("no_trigger_word", f"The space wakes agents by the word {trigger!r}, which it does not hold.")
+    if rules.mentions(message.text, id=agent.id, name=agent.name) or replied_to == agent.id:
+        return None
+    return Verdict("not_mentioned", f"The space wakes only agents that are mentioned, and {agent.name} is not.")

@@ -1,0 +1,333 @@
+"""Erase a space, a person or an agent: afterwards nothing of what they said can be found in the database.
+
+It begins with one transaction that takes effect at once (nobody can enter, sign in or run any more) and leaves a mark.
+The rest is done in small transactions, each of which finds what is still there; if the process dies, the mark
+makes the next one go on. Followers hear of it by the events that they know: messages deleted, members gone.
+
+A space goes with all that is in it. Of a person or an agent the places stay (a message keeps its number, a run its
+row), and the words go. Backups, and what others repeated in their own words, are out of reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from bullpen import ids
+from bullpen.access import rows as access_rows
+from bullpen.access.types import Principal
+from bullpen.agents import actions as agents
+from bullpen.audit.actions import note
+from bullpen.engine import leases
+from bullpen.errors import Conflict, NotFound
+from bullpen.events.actions import access_changed, in_turn
+from bullpen.inbox import rows as inbox_rows
+from bullpen.runs import actions as runs
+from bullpen.runs import rows as run_rows
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
+from bullpen.storage import Store, Transaction
+from bullpen.upkeep import rows, rules
+from bullpen.upkeep.rules import Kind, Target
+
+# Rows that one transaction looks at, and how many it changes at most.
+WINDOW = 1000
+MERGE = 64  # pages of the index of words
+BATCH = 200
+PIECE = 40
+
+# Tell whoever drives a run that it is over; a hint.
+Interrupt: TypeAlias = Callable[[str], None]
+T = TypeVar("T")
+Step: TypeAlias = Callable[[Store, Target], Awaitable[None]]
+
+
+# ── the beginning ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Target:
+    """The part that takes effect at once. The caller has checked who may. Beginning twice is harmless."""
+    return await _BEGINNINGS[kind](tx, caller, id)
+
+
+async def _begin_space(tx: Transaction, caller: Principal, id: str) -> Target:
+    id = ids.canonical_space(id)
+    await in_turn(tx, id)
+    room = await space_rows.select_room(tx, id)
+    if room is None:
+        raise NotFound(f"There is no space {id!r}.")
+    target = Target("space", id, room.name)
+    await _close_space(tx, id)
+    if await rows.insert_begun(tx, target):
+        note(tx, caller, "space.erased", "space", id)
+    return target
+
+
+async def _close_space(tx: Transaction, id: str) -> None:
+    for member_id in await rows.select_members(tx, id):
+        await spaces.put_out(tx, id, member_id)
+    await rows.hide_space(tx, id)
+
+
+async def _begin_person(tx: Transaction, caller: Principal, id: str) -> Target:
+    await in_turn(tx, id)
+    person = await access_rows.select_person(tx, id)
+    if person is None:
+        raise NotFound(f"There is no person {id!r}.")
+    if person.role == "owner" and not [p for p in await access_rows.select_owners(tx, limit=2) if p.id != id]:
+        raise Conflict("This is the only owner. Make somebody else an owner first.")
+    target = Target("person", id, person.name)
+    if await rows.insert_begun(tx, target):
+        note(tx, caller, "person.erased", "person", id)
+    for space_id in await rows.select_dms_with_agents(tx, id):
+        await _begin_space(tx, caller, space_id)
+    for space_id, kind, _ in await space_rows.select_spaces_of(tx, id, limit=100_000):
+        if kind != "dm":
+            await spaces.put_out(tx, space_id, id)
+    await rows.erase_person(tx, id)
+    await rows.revoke_tokens(tx, id)
+    await spaces.renamed(tx, id)  # in DMs with other people, who keep them
+    access_changed(tx, id)
+    return target
+
+
+async def _begin_agent(tx: Transaction, caller: Principal, id: str) -> Target:
+    await in_turn(tx, id)
+    found = await rows.select_agent(tx, id)
+    if found is None:
+        raise NotFound(f"There is no agent {id!r}.")
+    name, deleted_at = found
+    target = Target("agent", id, name)
+    if await rows.insert_begun(tx, target):
+        note(tx, caller, "agent.erased", "agent", id)
+    if deleted_at is None:
+        await agents.delete(tx, id)
+    await inbox_rows.delete_unclaimed(tx, id)
+    await spaces.remove_everywhere(tx, id)
+    await rows.erase_agent(tx, id)
+    await rows.revoke_tokens(tx, id)
+    access_changed(tx, id)
+    return target
+
+
+_BEGINNINGS: Mapping[Kind, Callable[[Transaction, Principal, str], Awaitable[Target]]] = {
+    "space": _begin_space,
+    "person": _begin_person,
+    "agent": _begin_agent,
+}
+
+
+# ── the rest ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def finish(store: Store, target: Target, interrupt: Interrupt) -> None:
+    """Everything that is left to do. May be stopped anywhere, and begun again."""
+    await _stop_runs(store, target, interrupt)
+    for step in _STEPS[target.kind]:
+        await step(store, target)
+
+    async def done(tx: Transaction) -> None:
+        if target.kind == "space":
+            await in_turn(tx, target.id)
+            await _close_space(tx, target.id)  # somebody may have been added meanwhile
+            await rows.delete_space(tx, target.id)
+            spaces.tell_erased(tx, target.id)
+        await rows.delete_begun(tx, target)
+
+    await store.transact(done)
+    await _forget_words(store)
+    await store.shred()
+
+
+async def _forget_words(store: Store) -> None:
+    """On PostgreSQL the index forgets by itself, when the table is vacuumed."""
+    if store.shared:
+        return
+    await store.transact(lambda tx: rows.merge_words(tx, -MERGE))
+    await _until_none(store, lambda tx: rows.merge_words(tx, MERGE))
+
+
+async def finish_all(store: Store, interrupt: Interrupt) -> list[Target]:
+    """Whatever has begun, here or in a process that died. Spaces first: those of a person are a part of theirs."""
+    begun = sorted(await store.read(rows.select_begun), key=lambda target: target.kind != "space")
+    for target in begun:
+        await finish(store, target, interrupt)
+    return begun
+
+
+async def _stop_runs(store: Store, target: Target, interrupt: Interrupt) -> None:
+    for run_id in await store.read(lambda tx: rows.select_under_way(tx, target)):
+        await store.transact(lambda tx, id=run_id: _stop_run(tx, id))  # type: ignore[misc]
+        interrupt(run_id)
+
+
+async def _stop_run(tx: Transaction, id: str) -> None:
+    """End it here and now. Whoever drives it finds that the thread is not theirs any more."""
+    run = await run_rows.select_run(tx, id)
+    lease = None if run is None else await leases.seize(tx, run.thread_id)
+    run = await run_rows.select_run(tx, id)
+    if run is not None and lease is not None and run.finished_at is None:
+        await runs.stop(tx, lease, run, await run_rows.select_entries(tx, id), "cancelled")
+
+
+async def _in_windows(
+    store: Store, table: str, work: Callable[[Transaction, Any, Any], Awaitable[None]], size: int = WINDOW
+) -> None:
+    """Do this to all rows, some at a time, each time in a transaction of its own."""
+    after: Any = 0 if table == "events" else ""
+    while after is not None:
+        after = await store.transact(lambda tx, a=after: _window(tx, table, work, a, size))  # type: ignore[misc]
+        await asyncio.sleep(0)
+
+
+async def _window(
+    tx: Transaction, table: str, work: Callable[[Transaction, Any, Any], Awaitable[None]], after: Any, size: int
+) -> Any:
+    upto = await rows.select_window(tx, table, after, size)
+    if upto is not None:
+        await work(tx, after, upto)
+    return upto
+
+
+async def _until_none(store: Store, work: Callable[[Transaction], Awaitable[int]]) -> None:
+    while await store.transact(work):  # noqa: ASYNC110  nothing is waited for: others get their turn
+        await asyncio.sleep(0)
+
+
+# ── words ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _empty_messages(store: Store, target: Target) -> None:
+    async def empty(tx: Transaction, said: Sequence[str]) -> None:
+        await in_turn(tx, *said)
+        for id in said:
+            if not await space_rows.is_deleted(tx, id):
+                await spaces.empty(tx, id)
+
+    async def find(tx: Transaction, after: str, upto: str) -> list[str]:
+        await rows.forget_client_ids(tx, target.id, after, upto)
+        return await rows.select_said(tx, target.id, after, upto)
+
+    await _in_pieces(store, "messages", find, empty)
+
+
+async def _take_reactions(store: Store, target: Target) -> None:
+    async def take(tx: Transaction, reacted: Sequence[tuple[str, str]]) -> None:
+        await in_turn(tx, *(message_id for message_id, _ in reacted))
+        for message_id, emoji in reacted:
+            await spaces.take_reaction(tx, message_id, target.id, emoji)
+
+    async def find(tx: Transaction, after: str, upto: str) -> list[tuple[str, str]]:
+        return await rows.select_reacted(tx, target.id, after, upto)
+
+    await _in_pieces(store, "reactions", find, take)
+
+
+async def _in_pieces(
+    store: Store,
+    table: str,
+    find: Callable[[Transaction, Any, Any], Awaitable[Sequence[T]]],
+    change: Callable[[Transaction, Sequence[T]], Awaitable[None]],
+) -> None:
+    """Look through a table, and change what is found some at a time: each has an event, and followers to be told."""
+    found: list[T] = []
+
+    async def look(tx: Transaction, after: Any, upto: Any) -> None:
+        found[:] = await find(tx, after, upto)
+
+    after: Any = ""
+    while after is not None:
+        after = await store.transact(lambda tx, a=after: _window(tx, table, look, a, WINDOW))  # type: ignore[misc]
+        for start in range(0, len(found), PIECE):
+            piece = found[start : start + PIECE]
+            await store.transact(lambda tx, p=piece: change(tx, p))  # type: ignore[misc]
+            await asyncio.sleep(0)
+        found.clear()
+
+
+def _scrub(*tables: str) -> Step:
+    """Take their words out of the copies that stand in these tables."""
+
+    async def step(store: Store, target: Target) -> None:
+        for table in tables:
+            await _in_windows(store, table, lambda tx, a, u, t=table: _scrub_window(tx, t, target, a, u))  # type: ignore[misc]
+
+    return step
+
+
+async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any, upto: Any) -> None:
+    for id, *values in await rows.select_copies(tx, table, target, after, upto):
+        held = dict(zip(rows.COPIES[table], values, strict=True))
+        clean = {column: _clean(column, value, target) for column, value in held.items()}
+        if clean != held:
+            await rows.rewrite_copy(tx, table, id, clean)
+
+
+def _clean(column: str, value: str | None, target: Target) -> str | None:
+    if value is None:
+        return None
+    return rules.scrubbed_lines(value, target) if column == "content" else rules.scrubbed_json(value, target)
+
+
+# ── an agent ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _silence_runs(store: Store, target: Target) -> None:
+    after: str | None = ""
+    while after is not None:
+        after = await store.transact(lambda tx, a=after: rows.silence_runs_of(tx, target.id, a, BATCH // 4))  # type: ignore[misc]
+        await asyncio.sleep(0)
+
+
+async def _forget_passages(store: Store, target: Target) -> None:
+    await _until_none(store, lambda tx: rows.delete_passages(tx, target.id, BATCH))
+
+
+async def _delete_agent_events(store: Store, target: Target) -> None:
+    await _in_windows(store, "events", lambda tx, a, u: rows.delete_agent_events(tx, target.id, a, u))
+
+
+# ── a space ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _delete_threads(store: Store, target: Target) -> None:
+    for thread_id in await store.read(lambda tx: rows.select_threads(tx, target.id)):
+        await _until_none(store, lambda tx, id=thread_id: rows.delete_thread(tx, id, BATCH // 4))  # type: ignore[misc]
+
+
+async def _forget_items(store: Store, target: Target) -> None:
+    await _in_windows(store, "inbox_items", lambda tx, a, u: rows.forget_items_from(tx, target.id, a, u), BATCH)
+    await store.transact(lambda tx: rows.leave_space(tx, target.id))
+
+
+async def _delete_messages(store: Store, target: Target) -> None:
+    await _until_none(store, lambda tx: rows.delete_messages_in(tx, target.id, BATCH))
+
+
+async def _delete_space_events(store: Store, target: Target) -> None:
+    await _in_windows(store, "events", lambda tx, a, u: rows.delete_space_events(tx, target.id, a, u))
+
+
+_STEPS: Mapping[Kind, Sequence[Step]] = {
+    "space": (
+        _delete_threads,
+        _forget_items,
+        _delete_messages,
+        _delete_space_events,
+        _scrub("messages", "run_messages", "events"),
+    ),
+    "person": (
+        _empty_messages,
+        _take_reactions,
+        _scrub("messages", "inbox_items", "runs", "run_messages", "events"),
+    ),
+    "agent": (
+        _silence_runs,
+        _forget_passages,
+        _empty_messages,
+        _take_reactions,
+        _delete_agent_events,
+        _scrub("messages", "inbox_items", "runs", "run_messages", "events"),
+    ),
+}

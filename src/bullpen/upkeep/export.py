@@ -1,0 +1,184 @@
+"""Export a space, a person or an agent: everything kept of it, as lines of JSON in the shapes of the API.
+
+A line is `{"type": "message", "message": {…}}`: the noun under its own name, as in events. The first says what is
+exported, the last how many lines there are, so that a cut file is noticed. Read page by page, never held whole: what
+is written meanwhile may or may not be in it. `readable` are the spaces whose talk the reader may see; None: all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import orjson
+
+from bullpen.access import actions as access
+from bullpen.access import rows as access_rows
+from bullpen.agents import actions as agents
+from bullpen.agents import rows as agent_rows
+from bullpen.events.actions import encode
+from bullpen.memory import rows as memory_rows
+from bullpen.runs import rows as run_rows
+from bullpen.runs.types import Run
+from bullpen.spaces import rows as space_rows
+from bullpen.storage import Store, Transaction
+from bullpen.upkeep import rows
+from bullpen.upkeep.rules import Kind
+from bullpen.wire import Message
+
+FORMAT = 1
+PAGE = 200
+WINDOW = 1000
+# Sorts after every id.
+LAST = "\U0010ffff"
+
+T = TypeVar("T")
+Said = tuple[str, Any]
+
+
+async def exists(tx: Transaction, kind: Kind, id: str) -> bool:
+    found: Mapping[Kind, Callable[[], Awaitable[Any]]] = {
+        "space": lambda: space_rows.select_room(tx, id),
+        "person": lambda: access_rows.select_person(tx, id),
+        "agent": lambda: agent_rows.select_agent(tx, id),
+    }
+    return await found[kind]() is not None
+
+
+async def lines(
+    store: Store, kind: Kind, id: str, *, readable: set[str] | None, journals: bool
+) -> AsyncIterator[bytes]:
+    """The caller has checked that it is there, and who may. `journals`: also what agents thought and called."""
+    parts = {
+        "space": lambda: _space(store, id, journals),
+        "person": lambda: _person(store, id, readable),
+        "agent": lambda: _agent(store, id, readable),
+    }
+    yield _line({"type": "export", "export": {"format": FORMAT, "kind": kind, "id": id, "at": store.clock.now()}})
+    count = 2
+    async for type, noun in parts[kind]():
+        yield _line({"type": type, type: noun})
+        count += 1
+    yield _line({"type": "end", "end": {"lines": count}})
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return orjson.dumps(value, default=encode) + b"\n"
+
+
+async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
+    yield "space", await store.read(lambda tx: space_rows.select_space(tx, id, ""))
+    after = 0
+    while page := await store.read(
+        lambda tx, a=after: space_rows.select_messages(tx, id, after=a, limit=PAGE)  # type: ignore[misc]
+    ):
+        for message in page:
+            yield "message", message
+        after = page[-1].seq
+    async for said in _runs(store, journals, None, space_id=id):
+        yield said
+
+
+async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
+    yield "person", await store.read(lambda tx: access.get_person(tx, id))
+    for space_id, kind, name in await store.read(lambda tx: space_rows.select_spaces_of(tx, id, limit=100_000)):
+        yield "membership", {"spaceId": space_id, "kind": kind, "name": name}
+    after = LAST
+    while page := await store.read(
+        lambda tx, b=after: access_rows.select_tokens(tx, before=b, limit=PAGE, person_id=id)  # type: ignore[misc]
+    ):
+        for token in page:
+            yield "token", token
+        after = page[-1].id
+    for session in await store.read(lambda tx: rows.select_sessions(tx, id)):
+        yield "session", session
+    async for message in _written(store, id, readable):
+        yield "message", message
+    async for reaction in _reactions(store, id):
+        yield "reaction", reaction
+
+
+async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
+    yield "agent", await store.read(lambda tx: agents.get(tx, id))
+    for label, content, at in await store.read(lambda tx: memory_rows.select_blocks(tx, id)):
+        yield "block", {"label": label, "content": content, "updatedAt": at}
+    after = ""
+    while page := await store.read(lambda tx, a=after: rows.select_passages(tx, id, a, PAGE)):  # type: ignore[misc]
+        for passage in page:
+            yield "passage", passage
+        after = page[-1]["id"]
+    async for message in _written(store, id, readable):
+        yield "message", message
+    async for said in _runs(store, True, readable, agent_id=id):
+        yield said
+
+
+async def _windows(
+    store: Store, table: str, read: Callable[[Transaction, str, str], Awaitable[list[T]]]
+) -> AsyncIterator[list[T]]:
+    after: str | None = ""
+    while after is not None:
+
+        async def body(tx: Transaction, after: str = after) -> tuple[str | None, list[T]]:
+            upto = await rows.select_window(tx, table, after, WINDOW)
+            return upto, [] if upto is None else await read(tx, after, upto)
+
+        after, found = await store.read(body)
+        yield found
+
+
+async def _written(store: Store, author_id: str, readable: set[str] | None) -> AsyncIterator[Message]:
+    async def read(tx: Transaction, after: str, upto: str) -> list[str]:
+        return await rows.select_written(tx, author_id, after, upto)
+
+    async for found in _windows(store, "messages", read):
+        for id in found:
+            message = await store.read(lambda tx, id=id: space_rows.select_message(tx, id))  # type: ignore[misc]
+            if message is not None and (readable is None or message.space_id in readable):
+                yield message
+
+
+async def _reactions(store: Store, member_id: str) -> AsyncIterator[dict[str, str]]:
+    async def read(tx: Transaction, after: str, upto: str) -> list[tuple[str, str]]:
+        return await rows.select_reacted(tx, member_id, after, upto)
+
+    async for found in _windows(store, "reactions", read):
+        for message_id, emoji in found:
+            yield {"messageId": message_id, "emoji": emoji}
+
+
+async def _runs(
+    store: Store,
+    journals: bool,
+    readable: set[str] | None,
+    *,
+    agent_id: str | None = None,
+    space_id: str | None = None,
+) -> AsyncIterator[Said]:
+    """Newest first, as lists are."""
+
+    async def body(tx: Transaction, before: str) -> list[Run]:
+        return await run_rows.select_runs(
+            tx, agent_id=agent_id, space_id=space_id, status=None, before=before, limit=PAGE
+        )
+
+    before = LAST
+    while page := await store.read(lambda tx, b=before: body(tx, b)):  # type: ignore[misc]
+        for run in page:
+            if readable is not None and run.space_id is not None and run.space_id not in readable:
+                continue
+            yield "run", run_rows.on_the_wire(run)
+            if journals:
+                async for entry in _journal(store, run.id):
+                    yield "runMessage", entry
+        before = page[-1].id
+
+
+async def _journal(store: Store, run_id: str) -> AsyncIterator[Any]:
+    after = -1
+    while page := await store.read(
+        lambda tx, a=after: run_rows.select_entry_page(tx, run_id, after=a, limit=PAGE)  # type: ignore[misc]
+    ):
+        for entry in page:
+            yield run_rows.entry_on_the_wire(entry)
+        after = page[-1].position

@@ -1,0 +1,121 @@
+"""Forget what is old: events, journals, sessions that have ended. The audit log and what was said in spaces stay.
+
+A round looks through the office once an hour, in small transactions between which everybody else has their turn. One
+process at a time does it. A follower whose cursor is older than what is kept is told to load again; a run whose
+journal is gone keeps its row, its outcome and its cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bullpen import ids
+from bullpen.engine.worker import survive
+from bullpen.settings import RetentionSettings
+from bullpen.storage import Store, Transaction
+from bullpen.upkeep import rows
+
+ROUND_SECONDS = 3600.0
+DAY = 86_400_000
+EVENTS = 1000  # rows of one transaction
+RUNS = 50
+PROMPTS = 2000  # runs of one look at which prompts are still in use
+
+
+@dataclass(slots=True)
+class Forgotten:
+    events: int = 0
+    journals: int = 0
+    prompts: int = 0
+    sessions: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.journals or self.prompts or self.sessions)
+
+
+async def forget(store: Store, settings: RetentionSettings) -> Forgotten:
+    """One round. Safe at any time, and safe to stop anywhere: the next one goes on."""
+    done = Forgotten()
+    if settings.events_days:
+        done.events = await _until_none(store, lambda tx: _forget_events(tx, settings.events_days))
+    if settings.journals_days:
+        done.journals = await _until_none(store, lambda tx: _forget_journals(tx, settings.journals_days))
+        if done.journals:
+            done.prompts = await _forget_prompts(store)
+    if settings.sessions_days:
+        done.sessions = await _until_none(store, lambda tx: _forget_sessions(tx, settings.sessions_days))
+    return done
+
+
+async def _until_none(store: Store, batch: Callable[[Transaction], Awaitable[int]]) -> int:
+    total = 0
+    while count := await store.transact(batch):
+        total += count
+        await asyncio.sleep(0)
+    return total
+
+
+async def _forget_events(tx: Transaction, days: int) -> int:
+    if not await rows.try_turn(tx):
+        return 0
+    before = tx.clock.at(tx.clock.millis() - days * DAY)
+    oldest = await rows.select_oldest_events(tx, EVENTS)
+    # Their times rise almost, not quite: stop at the first that must stay, so that what is forgotten has no holes.
+    count = next((n for n, event in enumerate(oldest) if event.at >= before), len(oldest))
+    if count:
+        await rows.forget_events(tx, oldest[count - 1].place)
+    return count
+
+
+async def _forget_journals(tx: Transaction, days: int) -> int:
+    if not await rows.try_turn(tx):
+        return 0
+    before = ids.runs_since(tx.clock.millis() - days * DAY)
+    found = await rows.select_old_runs(tx, before, RUNS)
+    if found:
+        await rows.forget_journals(tx, found)
+    return len(found)
+
+
+async def _forget_prompts(store: Store) -> int:
+    """Prompts that no run shows any more. Looks page by page, then once more at what has begun meanwhile."""
+    unused = await store.read(rows.select_prompts)
+    after = ""
+    while unused and (page := await store.read(lambda tx, a=after: rows.select_prompts_in_use(tx, a, PROMPTS))):  # type: ignore[misc]
+        unused -= {hash for _, hash in page}
+        after = page[-1][0]
+    if not unused:
+        return 0
+    return await store.transact(lambda tx: rows.delete_prompts(tx, sorted(unused), after))
+
+
+async def _forget_sessions(tx: Transaction, days: int) -> int:
+    if not await rows.try_turn(tx):
+        return 0
+    return await rows.delete_ended(tx, tx.clock.millis() - days * DAY, EVENTS)
+
+
+class Rounds:
+    """The server's own timer: whatever goes wrong in a round, there is a next one."""
+
+    def __init__(self, store: Store, work: Callable[[], Awaitable[None]]) -> None:
+        self._store = store
+        self._work = work
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._go())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _go(self) -> None:
+        while True:
+            await survive(self._store, self._work())
+            # Processes that were started together must not come back together.
+            await asyncio.sleep(ROUND_SECONDS * random.uniform(0.9, 1.1))

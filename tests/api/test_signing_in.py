@@ -1,0 +1,488 @@
+"""The first owner, signing in and out, people, and the links that bring them in."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from bullpen.app import Office
+from bullpen.storage import Statement, Transaction, metadata
+from bullpen.storage.tables import people
+from bullpen.testing import FakeClock
+from tests.api.test_bad_input import refused
+from tests.driver import Api, Driver, Json, Offices
+from tests.feed.streams import following
+
+PASSWORD = "correct horse battery"
+OWNER = {"name": "Olga", "password": PASSWORD}
+
+
+def claim_code(opened: Office) -> str:
+    return opened.claim.code
+
+
+async def claim(opened: Office, **more: Any) -> Api:
+    """The owner's API, signed in by a cookie."""
+    api = Api(opened, None)
+    await api.create("/setup", {"code": claim_code(opened), **OWNER, **more}, status=201)
+    return api
+
+
+async def sign_in(opened: Office, name: str, password: str = PASSWORD) -> Api:
+    api = Api(opened, None)
+    await api.create("/session", {"name": name, "password": password}, status=201)
+    return api
+
+
+# ── the claim ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("A3")
+async def test_until_it_is_claimed_an_office_offers_only_what_claiming_needs(offices: Offices) -> None:
+    opened = await offices.raw()
+    stranger = Api(opened, None)
+    for route in opened.api.routes:
+        path = re.sub(r"\{[^}]*\}", "x", getattr(route, "path", ""))
+        for method in getattr(route, "methods", None) or ():
+            answer = await stranger.http.request(method, f"http://office{path}")
+            if path in {"/", "/healthz", "/readyz", "/openapi.json", "/docs", "/api/setup"} or "/assets/" in path:
+                assert answer.status_code != 503 or path == "/readyz", (method, path)
+            else:
+                assert answer.status_code == 503, (method, path)
+                assert answer.json()["error"]["code"] == "setup_required"
+    assert (await stranger.http.get("http://office/api/no/such/thing")).status_code == 503
+
+
+async def test_the_claim_code_makes_the_owner_who_is_signed_in_and_in_the_demos_spaces(offices: Offices) -> None:
+    opened = await offices.raw()
+    await opened.load_demo("office")
+    owner = await claim(opened)
+    me = await owner.get("/me")
+    assert (me["name"], me["role"], me["kind"]) == ("Olga", "owner", "person")
+    spaces = await owner.items("/spaces")
+    assert spaces
+    assert all(me["id"] in space["members"] for space in spaces if space["kind"] != "dm")
+    assert [person["role"] for person in await owner.items("/people")] == ["owner"]
+
+
+@pytest.mark.proves("A4")
+async def test_guessing_the_claim_code_is_slowed_and_voids_the_code(
+    offices: Offices, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = await offices.raw(clock=FakeClock())
+    first = claim_code(opened)
+    stranger = Api(opened, None)
+    for _ in range(5):
+        await refused(stranger, "POST", "/setup", 403, json={"code": "guess", **OWNER})
+    limited = await stranger.http.post("/setup", json={"code": first, **OWNER})
+    assert limited.status_code == 429
+    assert int(limited.headers["retry-after"]) > 0
+    assert claim_code(opened) != first
+    assert f"#claim={claim_code(opened)}" in capsys.readouterr().out
+    assert await _people(opened) == []
+    opened.store.clock.advance(61)  # type: ignore[attr-defined]
+    await refused(stranger, "POST", "/setup", 403, json={"code": first, **OWNER})
+    await claim(opened)
+
+
+async def _people(opened: Office) -> list[Any]:
+    async def body(tx: Transaction) -> list[Any]:
+        return list(await tx.all(Statement(select(people.c.name, people.c.role))))
+
+    return await opened.store.read(body)
+
+
+@pytest.mark.proves("A5")
+async def test_two_claims_at_once_make_one_owner(offices: Offices) -> None:
+    opened = await offices.raw()
+    code = claim_code(opened)
+    answers = await asyncio.gather(
+        *(
+            Api(opened, None).http.post("/setup", json={"code": code, "name": name, "password": PASSWORD})
+            for name in ("Olga", "Otto")
+        )
+    )
+    assert sorted(answer.status_code for answer in answers) == [201, 409]
+    assert len(await _people(opened)) == 1
+    await refused(Api(opened, None), "POST", "/setup", 409, json={"code": code, **OWNER})
+
+
+async def test_who_looked_around_from_the_command_line_first_becomes_the_owner_by_the_link(offices: Offices) -> None:
+    opened = await offices.raw()
+    local = Api(opened, None)
+    local.http = httpx.AsyncClient(transport=httpx.ASGITransport(opened.local_api), base_url="http://office/api")
+    await local.create("/spaces", {"id": "den"})
+    before = await local.get("/me")
+    owner = await claim(opened, name="Olga the First")
+    assert (await owner.get("/me"))["id"] == before["id"]
+    assert (await local.get("/me"))["name"] == "Olga the First"
+    assert len(await _people(opened)) == 1
+
+
+async def test_an_owner_token_from_the_command_line_is_the_claim(offices: Offices) -> None:
+    opened = await offices.raw()
+    local = httpx.AsyncClient(transport=httpx.ASGITransport(opened.local_api), base_url="http://office/api")
+    made = (await local.post("/tokens", json={"name": "Olga", "owner": True})).json()
+    assert (await Api(opened, made["token"]).get("/me"))["role"] == "owner"
+    await refused(Api(opened, None), "POST", "/setup", 409, json={"code": claim_code(opened), **OWNER})
+
+
+# ── sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_cookie_is_kept_from_scripts_and_from_other_sites(offices: Offices) -> None:
+    opened = await offices.raw()
+    await claim(opened)
+    answer = await Api(opened, None).http.post("/session", json=OWNER)
+    attributes = {part.strip().lower() for part in answer.headers["set-cookie"].split(";")[1:]}
+    assert {"httponly", "samesite=strict", "path=/"} <= attributes
+    assert "secure" not in attributes
+    assert not any(part.startswith("domain") for part in attributes)
+
+
+async def test_behind_https_the_cookie_is_for_that_host_alone(offices: Offices) -> None:
+    opened = await offices.raw(public_url="https://office.example")
+    opened.url = "https://office.example"
+    await claim(opened)
+    answer = await Api(opened, None).http.post("/session", json=OWNER)
+    assert answer.headers["set-cookie"].startswith("__Host-bullpen=")
+    assert "secure" in answer.headers["set-cookie"].lower()
+
+
+async def test_signing_out_ends_the_session_and_its_stream(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    again = await sign_in(opened, " olga ")
+    async with following(again) as stream:
+        kept = dict(again.http.cookies)
+        answer = await again.http.delete("/session")
+        assert answer.status_code == 204
+        assert "max-age=0" in answer.headers["set-cookie"].lower()
+        await stream.until_ended()
+    again.http.cookies.update(kept)
+    await refused(again, "GET", "/me", 401)
+    await owner.get("/me")
+
+
+async def test_a_session_ends_when_its_time_is_over(offices: Offices) -> None:
+    clock = FakeClock()
+    opened = await offices.raw(clock=clock)
+    owner = await claim(opened)
+    clock.advance(29 * 86_400)
+    await owner.get("/me")
+    clock.advance(2 * 86_400)
+    await refused(owner, "GET", "/me", 401)
+
+
+async def test_a_cookie_is_no_token_and_a_token_is_no_cookie(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    cookie = dict(owner.http.cookies)["bullpen"]
+    await refused(Api(opened, cookie), "GET", "/me", 401)
+    token = (await owner.create("/tokens", {"name": "mine"}))["token"]
+    stranger = Api(opened, None)
+    stranger.http.cookies.set("bullpen", token)
+    await refused(stranger, "GET", "/me", 401)
+
+
+@pytest.mark.proves("A6")
+@pytest.mark.proves("A7")
+@pytest.mark.parametrize("extra", [{}, {"token": "bp_bogus", "otp": "000000"}])
+async def test_after_a_few_wrong_passwords_the_right_one_must_wait_too(offices: Offices, extra: Json) -> None:
+    clock = FakeClock()
+    opened = await offices.raw(clock=clock)
+    await claim(opened)
+    stranger = Api(opened, None)
+    wrong = [
+        (await stranger.http.post("/session", json={**OWNER, "password": f"wrong {n}", **extra})).status_code
+        for n in range(6)
+    ]
+    assert wrong == [401] * 5 + [429]
+    right = await stranger.http.post("/session", json=OWNER)
+    assert right.status_code == 429
+    assert int(right.headers["retry-after"]) > 0
+    clock.advance(61)
+    await sign_in(opened, "Olga")
+
+
+async def test_nobody_learns_who_is_there(offices: Offices) -> None:
+    opened = await offices.raw()
+    await claim(opened)
+    unknown = await Api(opened, None).http.post("/session", json={"name": "Nemo", "password": "whatever it is"})
+    wrong = await Api(opened, None).http.post("/session", json={"name": "Olga", "password": "whatever it is"})
+    assert (unknown.status_code, unknown.content) == (wrong.status_code, wrong.content) == (401, wrong.content)
+
+
+@pytest.mark.proves("L16")
+async def test_a_crowd_of_logins_makes_two_hashes_at_a_time_and_the_rest_come_back_later(offices: Offices) -> None:
+    opened = await offices.raw()
+    await claim(opened)
+    busy = most = 0
+    apart = asyncio.to_thread
+
+    async def counted(work: Any) -> Any:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        try:
+            return await apart(work)
+        finally:
+            busy -= 1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bullpen.access.passwords.asyncio.to_thread", counted)
+        answers = await asyncio.gather(
+            *(
+                Api(opened, None).http.post("/session", json={"name": f"guest {n}", "password": "no"})
+                for n in range(200)
+            )
+        )
+    statuses = [answer.status_code for answer in answers]
+    assert most == 2
+    assert set(statuses) == {401, 429}
+    assert statuses.count(401) < 50
+    assert all(answer.headers["retry-after"] for answer in answers if answer.status_code == 429)
+
+
+@pytest.mark.proves("L15")
+async def test_while_a_password_is_hashed_the_server_does_other_things(offices: Offices) -> None:
+    """Each turn of the loop is a chance for somebody else; a hash made in the loop would leave one or two."""
+    opened = await offices.raw()
+    hashing = asyncio.create_task(opened.passwords.hash(PASSWORD))
+    turns = 0
+    while not hashing.done():
+        turns += 1
+        await asyncio.sleep(0.001)
+    assert turns > 5
+
+
+async def test_a_new_password_signs_everybody_else_out(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    other = await sign_in(opened, "Olga")
+    body = {"current": "not this", "password": "another good one"}
+    await refused(owner, "POST", "/me/password", 403, json=body)
+    await owner.create("/me/password", {**body, "current": PASSWORD}, status=204)
+    await owner.get("/me")
+    await refused(other, "GET", "/me", 401)
+    await refused(Api(opened, None), "POST", "/session", 401, json=OWNER)
+    await sign_in(opened, "Olga", "another good one")
+
+
+@pytest.mark.proves("A14")
+async def test_no_row_of_any_table_holds_a_password_a_cookie_or_a_code(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    invite = await owner.create("/invites", {})
+    secrets = [PASSWORD, dict(owner.http.cookies)["bullpen"], invite["code"], claim_code(opened)]
+
+    async def everything(tx: Transaction) -> str:
+        return repr([list(map(tuple, await tx.all(Statement(select(table))))) for table in metadata.sorted_tables])
+
+    dump = await opened.store.read(everything)
+    assert "$argon2id$" in dump
+    assert not [secret for secret in secrets if secret in dump]
+
+
+# ── people ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_invite_brings_in_one_person_once(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    invite = await owner.create("/invites", {"role": "admin"}, status=201)
+    assert invite["link"].endswith(f"/#invite={invite['code']}")
+    assert [(i["id"], i.get("code")) for i in await owner.items("/invites")] == [(invite["id"], None)]
+    guests = [Api(opened, None) for _ in range(3)]
+    answers = await asyncio.gather(
+        *(
+            guest.http.post("/invites/accept", json={"code": invite["code"], "name": f"Anna {n}", "password": PASSWORD})
+            for n, guest in enumerate(guests)
+        )
+    )
+    assert sorted(answer.status_code for answer in answers) == [201, 410, 410]
+    winner = guests[[answer.status_code for answer in answers].index(201)]
+    assert (await winner.get("/me"))["role"] == "admin"
+    assert await owner.items("/invites") == []
+    assert len(await owner.items("/people")) == 2
+
+
+async def test_an_invite_can_be_taken_back_and_runs_out(offices: Offices) -> None:
+    clock = FakeClock()
+    opened = await offices.raw(clock=clock)
+    owner = await claim(opened)
+    first, second = [await owner.create("/invites", {"hours": 2}) for _ in range(2)]
+    await owner.ask("DELETE", f"/invites/{first['id']}", status=204)
+    clock.advance(2 * 3600 + 1)
+    for invite in (first, second):
+        body = {"code": invite["code"], "name": "Anna", "password": PASSWORD}
+        await refused(Api(opened, None), "POST", "/invites/accept", 410, json=body)
+    body = {"code": "no such code", "name": "Anna", "password": PASSWORD}
+    await refused(Api(opened, None), "POST", "/invites/accept", 404, json=body)
+
+
+@pytest.mark.proves("A8")
+async def test_guessing_codes_and_tokens_is_limited_before_they_are_compared(offices: Offices) -> None:
+    from bullpen.settings import LimitSettings
+
+    opened = await offices.raw(limits=LimitSettings())
+    owner = await claim(opened)
+    body = {"code": "guess", "name": "Anna", "password": PASSWORD}
+    guesses = [(await Api(opened, None).http.post("/invites/accept", json=body)).status_code for _ in range(12)]
+    assert guesses == [404] * 5 + [429] * 7
+    good = (await owner.create("/tokens", {"name": "mine"}))["token"]
+    used = Api(opened, (await owner.create("/tokens", {"name": "used"}))["token"])
+    await used.get("/me")
+    statuses = [(await Api(opened, f"bp_guess{n}").http.get("/me")).status_code for n in range(30)]
+    assert statuses == [401] * 10 + [429] * 20
+    assert (await Api(opened, good).http.get("/me")).status_code == 429, "a new token is looked up only later"
+    await used.get("/me")
+
+
+async def test_roles_say_who_may_bring_in_whom(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    await owner.create("/people", {"name": "Anna", "role": "admin", "password": PASSWORD}, status=201)
+    await owner.create("/people", {"name": "Mia", "password": PASSWORD}, status=201)
+    admin, member = await sign_in(opened, "Anna"), await sign_in(opened, "Mia")
+    await admin.create("/people", {"name": "Max"}, status=201)
+    for role in ("admin", "owner"):
+        await refused(admin, "POST", "/people", 403, json={"name": "New", "role": role})
+        await refused(admin, "POST", "/invites", 403, json={"role": role})
+    await refused(member, "POST", "/people", 403, json={"name": "New"})
+    await refused(member, "POST", "/invites", 403, json={})
+    await refused(owner, "POST", "/people", 409, json={"name": "ＡＮＮＡ"})
+    await refused(owner, "POST", "/people", 422, json={"name": "Neo", "password": "short"})
+
+
+async def test_a_changed_role_holds_at_once_and_ends_open_streams(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    mia = await owner.create("/people", {"name": "Mia", "password": PASSWORD})
+    member = await sign_in(opened, "Mia")
+    await refused(member, "POST", "/agents", 403, json={"name": "Ada", "model": "script:echo"})
+    async with following(member) as stream:
+        await owner.ask("PATCH", f"/people/{mia['id']}", json={"role": "admin"})
+        await stream.until_ended()
+    await member.create("/agents", {"name": "Ada", "model": "script:echo"})
+
+
+async def test_a_disabled_person_is_out_until_they_are_let_in_again(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    mia = await owner.create("/people", {"name": "Mia", "password": PASSWORD})
+    member = await sign_in(opened, "Mia")
+    token = Api(opened, (await member.create("/tokens", {"name": "mine"}))["token"])
+    async with following(token) as stream:
+        await owner.ask("PATCH", f"/people/{mia['id']}", json={"disabled": True})
+        await stream.until_ended()
+    for api in (member, token):
+        await refused(api, "GET", "/me", 401)
+    await refused(Api(opened, None), "POST", "/session", 401, json={"name": "Mia", "password": PASSWORD})
+    await owner.ask("PATCH", f"/people/{mia['id']}", json={"disabled": False})
+    await token.get("/me")
+    await refused(member, "GET", "/me", 401)
+    await sign_in(opened, "Mia")
+
+
+async def test_an_office_keeps_an_owner(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    me = (await owner.get("/me"))["id"]
+    for change in ({"role": "member"}, {"disabled": True}):
+        await refused(owner, "PATCH", f"/people/{me}", 409, json=change)
+    other = await owner.create("/people", {"name": "Otto", "role": "owner"})
+    await owner.ask("PATCH", f"/people/{me}", json={"role": "member"})
+    await refused(owner, "PATCH", f"/people/{other['id']}", 403, json={"role": "member"})
+
+
+async def test_everybody_may_change_their_own_name_and_their_spaces_show_it(offices: Offices) -> None:
+    opened = await offices.raw()
+    owner = await claim(opened)
+    mia = await owner.create("/people", {"name": "Mia", "password": PASSWORD})
+    await owner.create("/spaces", {"id": "den", "members": [mia["id"]]})
+    member = await sign_in(opened, "Mia")
+    await member.ask("PATCH", f"/people/{mia['id']}", json={"name": "Maria"})
+    details = (await owner.get("/spaces/den"))["memberDetails"]
+    assert "Maria" in [detail["name"] for detail in details]
+    await refused(member, "PATCH", f"/people/{mia['id']}", 403, json={"role": "owner"})
+    owner_id = (await owner.get("/me"))["id"]
+    await refused(member, "PATCH", f"/people/{owner_id}", 403, json={"name": "Nobody"})
+
+
+# ── tokens ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_people_make_tokens_for_themselves_and_see_only_their_own(office: Driver) -> None:
+    pia_id, pia = await office.person("Pia")
+    made = await pia.create("/tokens", {"name": "script"}, status=201)
+    assert (await Api(office.office, made["token"]).get("/me"))["id"] == pia_id
+    assert {token["personId"] for token in await pia.items("/tokens")} == {pia_id}
+    await office.agent("ada")
+    await refused(pia, "POST", "/tokens", 403, json={"name": "x", "agentId": "ada"})
+    await refused(pia, "POST", "/tokens", 403, json={"name": "x", "personId": office.owner_id})
+    owners = next(t["id"] for t in await office.items("/tokens") if t["personId"] == office.owner_id)
+    await refused(pia, "DELETE", f"/tokens/{owners}", 404)
+    await pia.ask("DELETE", f"/tokens/{made['id']}", status=204)
+
+
+@pytest.mark.proves("A15")
+async def test_a_token_that_may_only_read_changes_nothing_and_makes_no_stronger_token(office: Driver) -> None:
+    await office.space("den")
+    made = await office.create("/tokens", {"name": "reader", "scopes": ["read"]})
+    reader = Api(office.office, made["token"])
+    assert (await reader.get("/me"))["grants"] == ["read_space"]
+    await reader.items("/spaces/den/messages")
+    await refused(reader, "POST", "/spaces/den/messages", 403, json={"text": "hi"})
+    await refused(reader, "POST", "/spaces", 403, json={"id": "new"})
+    await refused(reader, "POST", "/tokens", 403, json={"name": "more"})
+    await refused(reader, "PATCH", "/spaces/den", 403, json={"name": "x"})
+    await refused(reader, "POST", "/agents", 403, json={"name": "Ada", "model": "script:echo"})
+    some = await office.create("/tokens", {"name": "some", "scopes": ["read", "post"]})
+    poster = Api(office.office, some["token"])
+    again = await poster.create("/tokens", {"name": "again"})
+    assert (await Api(office.office, again["token"]).get("/me"))["grants"] == ["post", "read_space"]
+    await refused(office, "POST", "/tokens", 422, json={"name": "x", "scopes": ["everything"]})
+
+
+async def test_a_token_may_be_for_some_days_only(offices: Offices) -> None:
+    clock = FakeClock()
+    office = await offices.open(drive=False, watch=False, clock=clock)
+    made = await office.create("/tokens", {"name": "short", "days": 1})
+    api = Api(office.office, made["token"])
+    await api.get("/me")
+    clock.advance(86_401)
+    await refused(api, "GET", "/me", 401)
+
+
+@pytest.mark.proves("A10")
+async def test_a_revoked_token_stops_working_at_once_on_open_streams_too(office: Driver) -> None:
+    made = await office.create("/tokens", {"name": "short"})
+    api = Api(office.office, made["token"])
+    async with following(api) as stream, following(office) as other:
+        await office.ask("DELETE", f"/tokens/{made['id']}", status=204)
+        await refused(api, "GET", "/me", 401)
+        await stream.until_ended()
+        await office.space("den")
+        await other.until_type("space_created")
+        assert "space_created" not in [event["type"] for event in stream.events]
+
+
+@pytest.mark.proves("G18")
+async def test_a_removed_members_stream_of_that_space_ends(office: Driver) -> None:
+    pia_id, pia = await office.person("Pia")
+    await office.space("den", [pia_id], private=True)
+    async with following(pia, space_id="den") as inside, following(pia) as everywhere:
+        await office.ask("DELETE", f"/spaces/den/members/{pia_id}", status=204)
+        await inside.until_ended()
+        await everywhere.until_type("member_left")
+        await office.post("den", "now that she is gone")
+        await office.ask("POST", "/spaces", json={"id": "lounge", "members": [pia_id]})
+        await everywhere.until_type("member_joined")
+        for stream in (inside, everywhere):
+            assert not [event for event in stream.events if event["type"] == "message_created"]

@@ -1,0 +1,217 @@
+"""bullpen doctor and bullpen audit: what an operator types when something is wrong, or to see that nothing is."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.processes import bullpen, free_port, output, serving
+from tests.databases import Database, sqlite_database
+from tests.postgres import PostgresServer
+
+
+@pytest.fixture
+def data(tmp_path: Path, sqlite_template: Path) -> Path:
+    """The data folder of a claimed office that nobody serves."""
+    made = sqlite_database(tmp_path / "data", sqlite_template).data
+    made.chmod(0o700)
+    output(made, "token", "create", "--name", "Ruth", "--owner")
+    return made
+
+
+def found(data: Path, **more: str) -> tuple[int, dict[str, list[dict[str, Any]]]]:
+    """The exit code, and what was found of each part."""
+    done = bullpen(data, "doctor", "--json", **{"BULLPEN_PORT": str(free_port()), **more})
+    assert "Traceback" not in done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["ok"] == (done.returncode == 0)
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for finding in answer["findings"]:
+        assert finding["level"] in ("ok", "warning", "problem")
+        assert finding["message"].endswith(".")
+        assert bool(finding["advice"]) == (finding["level"] != "ok"), finding
+        parts.setdefault(finding["part"], []).append(finding)
+    return done.returncode, parts
+
+
+def level(parts: dict[str, list[dict[str, Any]]], part: str) -> str:
+    levels = [finding["level"] for finding in parts[part]]
+    return next((worst for worst in ("problem", "warning") if worst in levels), "ok")
+
+
+@contextlib.contextmanager
+def changed(data: Path, *statements: str) -> Iterator[None]:
+    with contextlib.closing(sqlite3.connect(data / "bullpen.db")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    yield
+
+
+EVERY_PART = {
+    "settings",
+    "keys",
+    "python",
+    "packages",
+    "files",
+    "folder",
+    "disk",
+    "fsync",
+    "backups",
+    "port",
+    "server",
+    "database",
+    "schema",
+    "integrity",
+    "wal",
+    "clock",
+    "owner",
+    "queue",
+    "audit",
+}
+
+
+def test_a_healthy_office_has_no_problem_whether_it_is_served_or_not(data: Path) -> None:
+    code, parts = found(data)
+    assert code == 0
+    assert set(parts) == EVERY_PART
+    assert "No server" in parts["server"][0]["message"]
+    with serving(data) as server:
+        code, parts = found(data)
+        assert code == 0
+        assert set(parts) == EVERY_PART
+        assert f"pid {server.process.pid}" in parts["server"][0]["message"]
+        assert "ready" in parts["server"][0]["message"]
+    text = output(data, "doctor")
+    assert "0 problems" in text
+    assert "→" in text, "warnings say what to do"
+
+
+def test_a_folder_that_is_not_there_yet_is_no_problem(tmp_path: Path) -> None:
+    code, parts = found(tmp_path / "none")
+    assert code == 0
+    assert level(parts, "folder") == level(parts, "database") == "warning"
+
+
+@pytest.mark.parametrize(
+    "part, statement",
+    [
+        ("audit", "UPDATE audit SET actor_id = 'somebody' WHERE number = 1"),
+        ("schema", "INSERT INTO schema_migrations VALUES (9999, 'from_the_future', '2030')"),
+        ("schema", "DELETE FROM schema_migrations WHERE number = 2"),
+        ("integrity", "INSERT INTO spaces SELECT 's', 'channel', 'S' WHERE 0"),
+    ],
+)
+def test_what_was_done_to_the_database_is_found(data: Path, part: str, statement: str) -> None:
+    if part == "integrity":
+        statement = "UPDATE spaces SET last_seq = 7"
+        output(data, "apply", str(_project(data)))
+    with changed(data, statement):
+        code, parts = found(data)
+    assert code == 1
+    assert level(parts, part) == "problem"
+
+
+def _project(data: Path) -> Path:
+    path = data.parent / "project.yaml"
+    path.write_text("spaces:\n  - id: hall\n")
+    return path
+
+
+def test_a_damaged_file_is_a_sentence(data: Path) -> None:
+    path = data / "bullpen.db"
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(os.urandom(size // 4))
+    code, parts = found(data)
+    assert code == 1
+    assert any(finding["level"] == "problem" for findings in parts.values() for finding in findings)
+
+
+def test_a_folder_open_to_others_is_a_problem(data: Path) -> None:
+    data.chmod(0o755)
+    code, parts = found(data)
+    assert code == 1
+    assert level(parts, "folder") == "problem"
+    assert "chmod 700" in parts["folder"][0]["advice"]
+
+
+def test_a_port_that_another_program_has_is_a_problem(data: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / "data"
+    other.parent.mkdir()
+    port = str(free_port())
+    with serving(other, "--port", port):
+        code, parts = found(data, BULLPEN_PORT=port)
+    assert code == 1
+    assert level(parts, "port") == "problem"
+
+
+def test_settings_are_judged_and_secrets_are_named_and_not_shown(data: Path) -> None:
+    env = {
+        "BULLPEN_LIMTS__BODY_BYTES": "1",
+        "BULLPEN_LIMITS__REQUESTS_PER_MINUTE": "0",
+        "ANTHROPIC_API_KEY": "sk-very-secret",
+        "BULLPEN_PUBLIC_URL": "http://office.example.com",
+    }
+    done = bullpen(data, "doctor", **env)
+    assert "sk-very-secret" not in done.stdout + done.stderr
+    _, parts = found(data, **env)
+    said = " ".join(finding["message"] for finding in parts["settings"])
+    for words in ("BULLPEN_LIMTS", "requests_per_minute", "not https"):
+        assert words in said
+    assert "ANTHROPIC_API_KEY" in parts["keys"][0]["message"]
+    code, parts = found(data, BULLPEN_ENGINE__LEASE_SECONDS="soon")
+    assert code == 1
+    assert set(parts) == {"settings"}
+
+
+def test_a_database_that_is_down_is_said_so(data: Path) -> None:
+    code, parts = found(data, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert code == 1
+    assert level(parts, "database") == "problem"
+    assert "Cannot reach PostgreSQL" in parts["database"][0]["message"]
+
+
+def test_on_postgresql_all_parts_are_looked_at(postgres_server: PostgresServer, tmp_path: Path) -> None:
+    from tests.databases import drop, postgres_database
+
+    database: Database = postgres_database(postgres_server, tmp_path / "data")
+    database.data.chmod(0o700)
+    try:
+        code, parts = found(database.data, DATABASE_URL=database.url)
+        assert code == 0
+        assert set(parts) == EVERY_PART - {"wal"}
+        assert level(parts, "owner") == "warning"
+        assert "PostgreSQL 1" in parts["database"][0]["message"]
+    finally:
+        drop(postgres_server, database)
+
+
+# ── the audit log ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("N6")
+def test_audit_verify_names_the_first_broken_link_and_fails(data: Path) -> None:
+    output(data, "apply", str(_project(data)))
+    assert "rows, each linked" in output(data, "audit", "verify")
+    listed = json.loads(output(data, "audit", "--json", "--action", "space.created"))["items"]
+    assert [row["objectId"] for row in listed] == ["hall"]
+    assert "space.created" in output(data, "audit")
+    with serving(data):
+        assert "rows, each linked" in output(data, "audit", "verify")
+    with changed(data, f"DELETE FROM audit WHERE number = {listed[0]['number']}"):
+        done = bullpen(data, "audit", "verify")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"broken at row {listed[0]['number']}" in done.stderr
+    done = bullpen(data, "audit", "verify", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["brokenAt"] == listed[0]["number"]

@@ -1,0 +1,69 @@
+"""People, passwords, invites and tokens from the command line, on a server that was never claimed by a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cli.processes import Process, bullpen, output, serving
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def server(data: Path) -> Iterator[Process]:
+    with serving(data, "--port", "0") as process:
+        yield process
+
+
+def test_the_printed_link_claims_the_office_and_the_command_line_brings_in_the_rest(
+    data: Path, server: Process
+) -> None:
+    url, _, code = server.wait_for("#claim=").split()[-1].partition("/#claim=")
+    with httpx.Client(base_url=url) as olga:
+        assert olga.get("/api/spaces").status_code == 503
+        assert olga.post("/api/setup", json={"code": code, "name": "Olga", "password": PASSWORD}).status_code == 201
+        assert olga.get("/api/me").json()["role"] == "owner"
+        link = output(data, "invite", "--role", "admin").strip()
+        assert link.startswith(f"{url}/#invite=")
+        with httpx.Client(base_url=url) as anna:
+            body = {"code": link.split("=")[-1], "name": "Anna", "password": PASSWORD}
+            assert anna.post("/api/invites/accept", json=body).status_code == 201
+        people = json.loads(output(data, "people", "--json"))["items"]
+        assert {(person["name"], person["role"]) for person in people} == {("Olga", "owner"), ("Anna", "admin")}
+
+        done = bullpen(data, "password", "anna", stdin="a brand new one\n")
+        assert done.returncode == 0, done.stderr
+        assert "a brand new one" not in done.stdout + done.stderr
+        for password, status in ((PASSWORD, 401), ("a brand new one", 201)):
+            assert olga.post("/api/session", json={"name": "anna", "password": password}).status_code == status
+
+
+def test_a_token_is_listed_and_ended(data: Path) -> None:
+    value = output(data, "token", "create", "--name", "Olga", "--owner")
+    output(data, "token", "create", "--name", "ci", "--scopes", "read", "--days", "3")
+    tokens = {token["name"]: token for token in json.loads(output(data, "token", "list", "--json"))["items"]}
+    assert tokens["ci"]["scopes"] == ["read"]
+    assert tokens["ci"]["expiresAt"]
+    assert value.strip() not in output(data, "token", "list")
+    output(data, "token", "revoke", tokens["ci"]["id"])
+    assert "ci" not in output(data, "token", "list")
+    again = bullpen(data, "token", "revoke", tokens["ci"]["id"])
+    assert again.returncode == 1
+    assert "There is no token" in again.stderr
+
+
+def test_a_password_for_nobody_says_who_there_is(data: Path) -> None:
+    output(data, "token", "create", "--name", "Olga", "--owner")
+    done = bullpen(data, "password", "nemo", stdin="whatever it is\n")
+    assert done.returncode == 1
+    assert "Nobody here is called 'nemo'. `bullpen people` lists who there is." in done.stderr

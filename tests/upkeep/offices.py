@@ -1,0 +1,92 @@
+"""A lived-in office: people, agents of both scopes, journals that quote what was said, DMs, edits and reactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bullpen.testing import snapshot
+from tests.databases import Database
+from tests.driver import Api, Driver
+from tests.path.scripts import call, say, step
+from tests.path.talk import talk
+
+Json = dict[str, Any]
+
+WORD = "xylophagous"  # what Erin says, and nobody else
+NAME = "Wilhelmina"  # what Erin is called
+MEMORY = "quinquagenarian"  # what Mona remembers
+
+
+class Lived:
+    """`general` with Erin, Mona (one thread per space) and Lea (one mind), their DMs, and `attic` for comparison."""
+
+    def __init__(self, office: Driver, erin_id: str, erin: Api) -> None:
+        self.office = office
+        self.erin_id = erin_id
+        self.erin = erin
+
+
+async def live(office: Driver, *, long: int = 0) -> Lived:
+    made = await office.create("/people", {"name": f"{NAME} Zwart"})
+    token = await office.create("/tokens", {"name": f"token of {NAME}", "personId": made["id"]})
+    erin = Api(office.office, token["token"])
+    await office.agent(
+        "mona",
+        steps=[
+            step(call("read_messages", limit=5)),
+            step(call("react_to_message", messageId="{{trigger.messageId}}", emoji="👀")),
+        ],
+        instructions=f"You remember {MEMORY}.",
+        blocks={"notes": f"the {MEMORY} note"},
+        tools=["messaging", "memory"],
+    )
+    await office.agent("lea", steps=[say("heard")], scope="agent")
+    await office.agent("echo", steps=[say("you said: {{trigger.text}}")])
+    await office.create("/agents/mona/passages", {"content": f"a {MEMORY} passage"})
+    await office.space("general", [made["id"], "mona", "lea"], wake={"people": "all", "agents": "none"})
+    await office.space("attic", ["lea"], wake={"people": "all", "agents": "none"})
+    lived = Lived(office, made["id"], erin)
+    await _talk(lived, long)
+    return lived
+
+
+async def _talk(lived: Lived, long: int) -> None:
+    office, erin = lived.office, lived.erin
+    first = await office.post("general", "Good morning")
+    await office.idle()
+    said = await erin.create("/spaces/general/messages", {"text": f"{WORD} one", "clientMessageId": f"{WORD}-1"})
+    await office.idle()
+    await erin.create("/spaces/general/messages", {"text": f"two\n    {WORD}"})
+    await office.idle()
+    await erin.create(f"/messages/{first['id']}/reactions", {"emoji": "🦫"})
+    await erin.ask("PATCH", f"/messages/{said['id']}", json={"text": f"{WORD} edited"})
+    gone = await erin.create("/spaces/general/messages", {"text": f"{WORD} gone"})
+    await office.idle()
+    await erin.ask("DELETE", f"/messages/{gone['id']}")
+    for other, text in (("echo", "between us: "), ("lea", "also "), (office.owner_id, "dear owner, ")):
+        dm = await erin.create("/spaces", {"kind": "dm", "members": [lived.erin_id, other]})
+        await erin.create(f"/spaces/{dm['id']}/messages", {"text": text + WORD})
+    with_owner = "dm-" + "-".join(sorted([lived.erin_id, office.owner_id]))
+    await office.post(with_owner, "Noted.")
+    if long:
+        await talk(office, "attic", [f"line {n} of a long story" for n in range(long)])
+    await office.post("attic", "Anybody here?")
+    await office.idle()
+
+
+async def hits(database: Database, word: str) -> list[str]:
+    """Where a word stands: tables of the database, and on SQLite the files themselves."""
+    seen = await snapshot.read(database.url)
+    found = [
+        f"{table}.{column}"
+        for table, rows in seen.tables.items()
+        for row in rows
+        for column, value in row.items()
+        if isinstance(value, str) and word.lower() in value.lower()
+    ]
+    if database.kind == "sqlite":
+        for suffix in ("", "-wal"):
+            path = database.path.with_name(database.path.name + suffix)
+            if path.exists() and word.lower().encode() in path.read_bytes().lower():
+                found.append(f"bytes of {path.name}")
+    return sorted(set(found))
