@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from typing import Any
 
 import httpx
 import orjson
 import pytest
+from fastapi import FastAPI
+from starlette.datastructures import State
 
+from bullpen import app
 from bullpen.access import actions as access
 from bullpen.access import rows as access_rows
 from bullpen.access.types import Principal
+from bullpen.api import server
 from bullpen.app import Office, office
 from bullpen.clock import Clock
 from bullpen.settings import EngineSettings, LimitSettings, load_settings
@@ -26,11 +32,33 @@ from bullpen.storage import Transaction
 from bullpen.testing import UNLIMITED
 from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
+from bullpen.web import pages
 from tests.databases import Database
 
 BOUND = 20.0
 
 Json = dict[str, Any]
+
+
+# ── one set of routes for all offices ───────────────────────────────────────────────────────────────────────────────
+# Making FastAPI's routes anew for each office would take most of the time of most tests.
+
+
+@cache
+def _routes() -> FastAPI:
+    return server.build(None, pages.router)
+
+
+def _build(office: Any, *more: Any) -> FastAPI:
+    """The same application for another office: shared routes, a state of its own."""
+    made = copy.copy(_routes())
+    made.state = State({"office": office})
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _routes_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "build", _build)
 
 
 class Api:

@@ -105,8 +105,7 @@ class Office:
         self.url = settings.public_url or f"http://{settings.host}:{settings.port}"
         self.claim = Claim(store.clock, self._print_claim)
         self.upkeep = retention.Rounds(store, self._keep_up)
-        self.api = build(self)
-        self.api.include_router(pages.router)
+        self.api = build(self, pages.router)
         self._local_owner: Principal | None = None
 
     def _signals(self) -> Signals:

@@ -33,6 +33,14 @@ COMMANDS = (
     "spaces",
     "agents",
     "why",
+    "doctor",
+    "audit",
+    "invite",
+    "password",
+    "pause",
+    "resume",
+    "stop",
+    "people",
 )
 HEAVY = ("fastapi", "uvicorn", "sqlalchemy", "pydantic", "httpx", "yaml", "asyncio")
 

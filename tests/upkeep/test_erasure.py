@@ -121,7 +121,7 @@ async def test_an_erased_space_is_gone_with_all_that_was_in_it(office: Driver, d
     assert told_of_it == {"lea"}, "a mind that spans spaces keeps that it did something, not what"
     for table in ("messages", "members", "threads", "inbox_items", "message_words"):
         assert all(row["space_id"] != "general" for row in seen[table]), table
-    assert {e["type"] for e in seen.events if e["space_id"] == "general"} == {"member_left"}
+    assert {e["type"] for e in seen.events if e["space_id"] == "general"} == {"member_left", "space_erased"}
     assert await hits(database, "Good morning") == []
     assert "Anybody here?" in await office.texts("attic")
     assert await whole(database) == ""

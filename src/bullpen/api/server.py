@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.types import Receive, Scope, Send
 
@@ -67,7 +67,8 @@ class Application(FastAPI):
         return self.openapi_schema
 
 
-def build(office: Any) -> FastAPI:
+def build(office: Any, *more: APIRouter) -> FastAPI:
+    """The API, and what else is served beside it."""
     app = Application(
         title="Bullpen",
         version=__version__,
@@ -80,7 +81,8 @@ def build(office: Any) -> FastAPI:
     app.state.office = office
     for router in ROUTERS:
         app.include_router(router, prefix="/api")
-    app.include_router(health.router)
+    for router in (health.router, *more):
+        app.include_router(router)
     errors.install(app)
     app.add_middleware(Gate)
     return app

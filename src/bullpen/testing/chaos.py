@@ -123,7 +123,7 @@ class Storm:
         """An owner, a token and a cast, made before anything is killed."""
         settings = settings_for(self.url, str(self.folder))
         async with app.office(settings, drive=False) as opened, owner_of(opened) as bp:
-            owner = await opened.local_owner("Olga")
+            owner = await opened.store.transact(lambda tx: access.claim(tx, "Olga", None))
             _, token = await opened.store.transact(lambda tx: access.create_token(tx, "chaos", person_id=owner.id))
             await bp.apply(agents=AGENTS, spaces=SPACES)
         urls = [f"http://127.0.0.1:{slot.arguments['port']}" for slot in self.slots if slot.target == "serve"]

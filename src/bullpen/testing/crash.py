@@ -121,9 +121,9 @@ def prepare() -> None:
     shared: list[Any] = []
     build = server.build
 
-    def build_once(opened: Any) -> Any:
+    def build_once(opened: Any, *more: Any) -> Any:
         if not shared:
-            shared.append(build(opened))
+            shared.append(build(opened, *more))
         shared[0].state.office = opened
         return shared[0]
 
