@@ -22,8 +22,8 @@ from bullpen.observe.redact import REDACTOR, Redactor
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _about: ContextVar[Mapping[str, str]] = ContextVar("bullpen_about", default=_NOTHING)
-# What every record has; the rest was given as `extra`.
-_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# What every record has, and what uvicorn adds for terminals; the rest was given as `extra`.
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 QUIET = ("pgqueuer", "httpx", "httpcore", "asyncio")
 
 
