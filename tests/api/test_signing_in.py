@@ -358,6 +358,10 @@ async def test_roles_say_who_may_bring_in_whom(offices: Offices) -> None:
     await refused(member, "POST", "/invites", 403, json={})
     await refused(owner, "POST", "/people", 409, json={"name": "ＡＮＮＡ"})
     await refused(owner, "POST", "/people", 422, json={"name": "Neo", "password": "short"})
+    mia = (await member.get("/me"))["id"]
+    await refused(admin, "PATCH", f"/people/{mia}", 403, json={"password": "now I am you"})
+    await owner.ask("PATCH", f"/people/{mia}", json={"password": "a second one"})
+    await sign_in(opened, "Mia", "a second one")
 
 
 async def test_a_changed_role_holds_at_once_and_ends_open_streams(offices: Offices) -> None:

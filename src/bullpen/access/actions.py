@@ -126,6 +126,8 @@ async def update_person(
         rules.authorize(actor, "change_person", Thing("person", id, holder=id))
     if role is not None:
         _may_give(actor, role)
+    if password is not None:  # whoever sets it can sign in as them, and read what they may
+        rules.authorize(actor, "manage_owners")
     changed = person.model_copy(
         update={
             "name": name or person.name,

@@ -2,7 +2,8 @@
 
 A nudge is a job, enqueued on our own connection in our own transaction, so it exists if and only if the change does.
 Its key is thread and epoch: the same nudge twice is one job. A killed worker's jobs are claimed again when its
-heartbeat has been silent for a lease. Exclusivity is not the queue's business: the lease and its token are ours.
+heartbeat has been silent for a lease. Exclusivity is not the queue's business: the lease and its token are ours, and
+are kept alive here while drives run.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import logging
 from datetime import timedelta
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
@@ -74,7 +76,7 @@ class PgQueuerEngine(Worker):
         await asyncio.gather(*self._tasks, return_exceptions=True)
         # Nothing of ours is driven any more, so nobody need wait until our leases have run out.
         release = self.store.transact(partial(leases.release_all, owner=self.owner))
-        await self._survive(asyncio.wait_for(release, RELEASE_SECONDS))
+        await self.survive(asyncio.wait_for(release, RELEASE_SECONDS))
 
     async def _serve_forever(self) -> None:
         """Serve jobs; when the database goes away, begin again."""
@@ -115,6 +117,23 @@ class PgQueuerEngine(Worker):
             if not self._stopping and task is not None and task.cancelling():
                 raise
 
-    def lose(self) -> None:
+    async def renew_forever(self) -> None:
+        """Keep what is driven here ours. What could not be kept for a whole lease is somebody else's by now."""
+        renewed = monotonic()
+        while True:
+            await asyncio.sleep(self.settings.lease_seconds / 4)
+            held = sorted(self.driving)
+            renew = partial(leases.renew, thread_ids=held, owner=self.owner, millis=self.lease_millis)
+            # Not longer than what is left of the lease: a connection that says nothing must not hide that it ran out.
+            left = max(0.1, renewed + self.settings.lease_seconds - monotonic())
+            if not held or await self.survive(asyncio.wait_for(self.store.transact(renew), left)):
+                renewed = monotonic()
+            elif monotonic() - renewed >= self.settings.lease_seconds:
+                logger.warning("the database cannot be reached for a whole lease; others may drive our threads now")
+                self._lose()
+                renewed = monotonic()
+
+    def _lose(self) -> None:
+        """Stop every drive: its lease has run out. Nothing that it would write would be kept."""
         for drive in self._drives:
             drive.cancel()

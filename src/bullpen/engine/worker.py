@@ -1,22 +1,20 @@
 """Driving threads: what both engines share.
 
 A worker is given `drive`, which does everything for one thread, and `give_up`, which ends a run that cannot go on.
-It keeps leases alive while drives run (on a shared database), and sweeps: threads that are queued but that nobody
-drives, and idle ones with an item that is due, are nudged again. Exceptions of a drive end here.
+It sweeps: threads that are queued but that nobody drives, and idle ones with an item that is due, are nudged again.
+Exceptions of a drive end here.
 """
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from functools import partial
-from time import monotonic
 
 from sqlalchemy import bindparam, literal_column, select
 
-from bullpen.engine import leases
 from bullpen.errors import Fenced
 from bullpen.observe import counts, logs
 from bullpen.settings import EngineSettings
@@ -59,7 +57,7 @@ _SELECT_DUE = Statement(
 )
 
 
-class Worker:
+class Worker(abc.ABC):
     def __init__(self, store: Store, settings: EngineSettings, owner: str) -> None:
         self.store = store
         self.settings = settings
@@ -72,9 +70,9 @@ class Worker:
         self._sweep_now = asyncio.Event()
 
     @property
+    @abc.abstractmethod
     def running(self) -> bool:
         """Is it doing its work? False before it has started, after it has stopped, and when it has died."""
-        raise NotImplementedError
 
     @property
     def lease_millis(self) -> int:
@@ -106,7 +104,7 @@ class Worker:
             else:
                 logger.exception("a thread cannot go on")
                 assert self.give_up is not None
-                await self._survive(self.give_up(thread_id, error))
+                await self.survive(self.give_up(thread_id, error))
 
     async def let_go(self, drives: Collection[asyncio.Task[None]]) -> None:
         """End drives where they stand, each at a commit: a run goes on from there, here or elsewhere.
@@ -123,30 +121,11 @@ class Worker:
             if late:
                 await asyncio.wait(late, timeout=1)
 
-    # ── leases and the sweep ────────────────────────────────────────────────────────────────────────────
-
-    async def renew_forever(self) -> None:
-        """Keep what is driven here ours. What could not be kept for a whole lease is somebody else's by now."""
-        renewed = monotonic()
-        while True:
-            await asyncio.sleep(self.settings.lease_seconds / 4)
-            held = sorted(self.driving)
-            renew = partial(leases.renew, thread_ids=held, owner=self.owner, millis=self.lease_millis)
-            # Not longer than what is left of the lease: a connection that says nothing must not hide that it ran out.
-            left = max(0.1, renewed + self.settings.lease_seconds - monotonic())
-            if not held or await self._survive(asyncio.wait_for(self.store.transact(renew), left)):
-                renewed = monotonic()
-            elif monotonic() - renewed >= self.settings.lease_seconds:
-                logger.warning("the database cannot be reached for a whole lease; others may drive our threads now")
-                self.lose()
-                renewed = monotonic()
-
-    def lose(self) -> None:
-        """Stop every drive: its lease has run out. Nothing that it would write would be kept."""
+    # ── the sweep ────────────────────────────────────────────────────────────────────────────
 
     async def sweep_forever(self, nudge: Nudge) -> None:
         while True:
-            await self._survive(self.sweep(nudge))
+            await self.survive(self.sweep(nudge))
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._sweep_now.wait(), self.settings.lease_seconds / 2)
             self._sweep_now.clear()
@@ -178,7 +157,7 @@ class Worker:
         delay = max(0.0, (due_at - self.store.clock.millis()) / 1000)
         asyncio.get_running_loop().call_later(delay, self._sweep_now.set)
 
-    async def _survive(self, work: Awaitable[None]) -> bool:
+    async def survive(self, work: Awaitable[None]) -> bool:
         return await survive(self.store, work)
 
 

@@ -71,7 +71,7 @@ async def _close_space(tx: Transaction, id: str) -> None:
 
 
 async def _begin_person(tx: Transaction, caller: Principal, id: str) -> Target:
-    await in_turn(tx, id)
+    await in_turn(tx, "owners", id)  # two owners erased at once must not both find the other
     person = await access_rows.select_person(tx, id)
     if person is None:
         raise NotFound(f"There is no person {id!r}.")
