@@ -10,7 +10,7 @@ from typing import Protocol
 
 import uvloop
 
-from bench import idle, measure, post, report, run, sse
+from bench import egress, idle, measure, post, report, run, sse
 from bench.budgets import Figures
 
 
@@ -18,7 +18,13 @@ class Part(Protocol):
     def __call__(self, *, quick: bool) -> Awaitable[Figures]: ...
 
 
-PARTS: Mapping[str, Part] = {"run": run.measure, "post": post.measure, "sse": sse.measure, "idle": idle.measure}
+PARTS: Mapping[str, Part] = {
+    "run": run.measure,
+    "post": post.measure,
+    "sse": sse.measure,
+    "egress": egress.measure,
+    "idle": idle.measure,
+}
 
 
 async def main(parts: list[str], *, quick: bool, keep: bool) -> None:

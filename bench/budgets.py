@@ -37,6 +37,10 @@ BUDGETS: Mapping[str, Budget] = {
     "post.waking_to_bare": Budget("wakes an agent, to the bare insert", "×", 2.0),
     "post.crowd_to_bare": Budget("wakes nobody, 16 clients at once, to the bare insert", "×", 2.0),
     "sse.delivery": Budget("an event to one of 200 followers", "µs CPU", 30.0),
+    "egress.call": Budget("a small POST to the outside", "ms CPU"),
+    "egress.bare": Budget("the same by bare aiohttp, which judges nothing", "ms CPU"),
+    "egress.httpx": Budget("the same by bare httpx", "ms CPU"),
+    "egress.call_to_bare": Budget("to the outside, to bare aiohttp", "×", 2.5),
     "idle.cpu": Budget("a server that does nothing", "% of a core", 0.5),
     "idle.memory": Budget("memory of a server that does nothing", "MB", 120.0),
     # Looking at many rows fills SQLite's page caches: 2 MB for each of two connections, however many rows there are.

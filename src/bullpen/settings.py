@@ -39,6 +39,11 @@ class LimitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EgressSettings:
+    listed: str = ""  # use=URL, separated by spaces; read by net/allowance.py
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
@@ -50,6 +55,7 @@ class Settings:
     log_level: str = "info"
     engine: EngineSettings = field(default_factory=EngineSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    egress: EgressSettings = field(default_factory=EgressSettings)
 
     @property
     def socket_path(self) -> Path:
@@ -75,7 +81,11 @@ class Settings:
         return self.database_url.startswith(("postgresql://", "postgres://"))
 
 
-_GROUPS: Mapping[str, type[EngineSettings] | type[LimitSettings]] = {"engine": EngineSettings, "limits": LimitSettings}
+_GROUPS: Mapping[str, type[EngineSettings] | type[LimitSettings] | type[EgressSettings]] = {
+    "engine": EngineSettings,
+    "limits": LimitSettings,
+    "egress": EgressSettings,
+}
 # Names that are promised and have no effect yet: not misspelt, so not worth a word.
 _PROMISED = frozenset(
     {
