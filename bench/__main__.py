@@ -10,7 +10,7 @@ from typing import Protocol
 
 import uvloop
 
-from bench import abuse, idle, measure, post, report, run, search, sse
+from bench import abuse, egress, idle, measure, post, report, run, search, sse
 from bench.budgets import Figures
 
 
@@ -24,6 +24,7 @@ PARTS: Mapping[str, Part] = {
     "search": search.measure,
     "sse": sse.measure,
     "abuse": abuse.measure,
+    "egress": egress.measure,
     "idle": idle.measure,
 }
 

@@ -54,6 +54,10 @@ BUDGETS: Mapping[str, Budget] = {
     "abuse.layers_share": Budget("the same, to the cheapest request without it", "%", 15.0),
     "abuse.json_lag": Budget("the longest wait of others while odd JSON of up to 1 MB is refused", "ms", 50.0),
     "abuse.password_lag": Budget("the longest wait of others while passwords are checked", "ms", 50.0),
+    "egress.call": Budget("a small POST to the outside", "ms CPU"),
+    "egress.bare": Budget("the same by bare aiohttp, which judges nothing", "ms CPU"),
+    "egress.httpx": Budget("the same by bare httpx", "ms CPU"),
+    "egress.call_to_bare": Budget("to the outside, to bare aiohttp", "×", 2.5),
     "idle.cpu": Budget("a server that does nothing", "% of a core", 0.5),
     "idle.memory": Budget("memory of a server that does nothing", "MB", 120.0),
     # Looking at many rows fills SQLite's page caches: 2 MB for each of two connections, however many rows there are.

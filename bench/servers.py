@@ -79,6 +79,12 @@ def bare(path: Path) -> Iterator[Server]:
     yield from _until_done(Server(["bench.bare_server", str(path)]))
 
 
+@contextlib.contextmanager
+def answering() -> Iterator[Server]:
+    """The same answer to everything, at once."""
+    yield from _until_done(Server(["bench.answering_server"]))
+
+
 def _until_done(server: Server) -> Iterator[Server]:
     try:
         yield server

@@ -79,6 +79,7 @@ SETTINGS = {
     "retention.events_days": "How long events are kept for followers who were away; 0 keeps them for ever.",
     "retention.journals_days": "How long what happened inside runs is kept; the runs themselves stay. 0 keeps it for ever.",
     "retention.sessions_days": "How long sessions and invites that are over are kept.",
+    "egress.listed": "Private hosts and odd ports that may be asked, each by one use alone: `gateway:lights=http://10.0.0.5:8123 web=http://wiki.corp.example:8080`.",
 }
 
 
@@ -131,6 +132,11 @@ ERRORS = {
     "ModelError": "The model's provider failed.",
     "ModelUnavailable": "It did not answer; it is asked again a few times, then the run fails with this as its reason.",
     "ModelRefused": "It will not answer this; the run fails.",
+    "EgressError": "A request to the outside came to nothing.",
+    "EgressDenied": "Bullpen's own rules forbid the request; `rule` says which. The owner may list a private host for one use.",
+    "EgressTimeout": "The other side took too long to be reached or to answer.",
+    "EgressTooLarge": "The other side's answer is over the limit; what came of it was thrown away.",
+    "EgressFailed": "The other side could not be found, reached or trusted, or it did not answer in full.",
     "Fenced": "Another worker drives this thread by now, so this one stopped writing. Nothing to do.",
     "CannotStart": "The command or server cannot go on until its operator changes something; exit code 1.",
     "Unavailable": "The database cannot be used just now; the sentence says whether anything was changed. Try again (`Retry-After`).",

@@ -18,6 +18,11 @@ BullpenError
 ├── ModelError              the provider failed
 │   ├── ModelUnavailable    asked again, a few times
 │   └── ModelRefused        the run ends
+├── EgressError             a request to the outside came to nothing   → whoever asked decides; `sent` helps
+│   ├── EgressDenied        our own rules forbid it; `rule` says which
+│   ├── EgressTimeout       it took too long
+│   ├── EgressTooLarge      the answer is larger than whoever asked would take
+│   └── EgressFailed        no connection, no trust, no HTTP, or half an answer
 ├── Unavailable             we cannot do this just now                 → HTTP 503, try again
 │   ├── SetupRequired       nobody owns this office yet
 │   └── DiskFull                                                       → HTTP 507
@@ -116,6 +121,36 @@ class ModelUnavailable(ModelError):
 
 class ModelRefused(ModelError):
     code = "model_refused"
+
+
+class EgressError(BullpenError):
+    """`sent` is False if the other side has surely not seen the request; only then is repeating it surely harmless."""
+
+    code = "egress_error"
+
+    def __init__(self, message: str, *, sent: bool = False, fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, fields=fields)
+        self.sent = sent
+
+
+class EgressDenied(EgressError):
+    code = "egress_denied"
+
+    def __init__(self, rule: str, message: str, *, sent: bool = False) -> None:
+        super().__init__(message, sent=sent, fields={"rule": rule})
+        self.rule = rule
+
+
+class EgressTimeout(EgressError):
+    code = "egress_timeout"
+
+
+class EgressTooLarge(EgressError):
+    code = "egress_too_large"
+
+
+class EgressFailed(EgressError):
+    code = "egress_failed"
 
 
 class Unavailable(BullpenError):

@@ -63,6 +63,11 @@ class RetentionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EgressSettings:
+    listed: str = ""  # use=URL, separated by spaces; read by net/allowance.py
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
@@ -82,6 +87,7 @@ class Settings:
     engine: EngineSettings = field(default_factory=EngineSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    egress: EgressSettings = field(default_factory=EgressSettings)
 
     @property
     def socket_path(self) -> Path:
@@ -107,10 +113,11 @@ class Settings:
         return self.database_url.startswith(("postgresql://", "postgres://"))
 
 
-_GROUPS: Mapping[str, type[EngineSettings] | type[LimitSettings] | type[RetentionSettings]] = {
+_GROUPS: Mapping[str, type[EngineSettings | LimitSettings | RetentionSettings | EgressSettings]] = {
     "engine": EngineSettings,
     "limits": LimitSettings,
     "retention": RetentionSettings,
+    "egress": EgressSettings,
 }
 # Names that are promised and have no effect yet: not misspelt, so not worth a word.
 _PROMISED = frozenset(

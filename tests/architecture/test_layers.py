@@ -15,8 +15,8 @@ TABLE = """
     upkeep · doctor
     runs · toolbox
     tools
-    spaces · tasks · skills · memory · files
-    inbox
+    spaces · tasks · skills · memory
+    files · inbox
     threads
     agents · variables · engine · llm · net
     events

@@ -217,6 +217,8 @@ threads = Table(
     _text("cause_kind", null=True),  # a thread made for one piece of work has that work's cause and grants
     _text("cause_id", null=True),
     _text("grants", null=True),
+    _text("parent_id", null=True),  # the thread that made it, for a child
+    _text("scoped_names", null=True),  # JSON: variables that it does not take from the threads above it
     UniqueConstraint("agent_id", "scope", "anchor", name="threads_anchor"),
     Index("threads_queued", "state", sqlite_where=text("state <> 'idle'"), postgresql_where=text("state <> 'idle'")),
 )
@@ -382,6 +384,79 @@ passages = Table(
     _text("hash"),
     _text("created_at"),
     UniqueConstraint("agent_id", "hash", name="passages_hash"),
+)
+
+variables = Table(
+    "variables",
+    metadata,
+    _text("scope_kind", primary_key=True),  # workspace | person | space | agent | thread
+    _text("scope_id", primary_key=True),  # '' for the workspace
+    _text("name", primary_key=True),
+    _text("type"),  # text | secret
+    _text("value"),  # the text, or the sealed secret
+    _text("key_id", null=True),  # what a secret is sealed with
+    _number("scoped", default=0),
+    _text("description"),
+    _text("created_by"),
+    _text("created_at"),
+    _text("updated_at"),
+    Index(
+        "variables_key",
+        "key_id",
+        sqlite_where=text("key_id IS NOT NULL"),
+        postgresql_where=text("key_id IS NOT NULL"),
+    ),
+)
+
+files = Table(
+    "files",
+    metadata,
+    _text("id", primary_key=True),  # also where its bytes are: random, never a name somebody chose
+    _text("name"),  # cleaned, for people
+    _number("size"),
+    _text("type"),  # what the bytes look like, not what somebody said
+    _text("sha256"),
+    _text("space_id", null=True),  # None: nobody but its owner has it yet
+    _text("owner_kind"),
+    _text("owner_id"),
+    _number("attached", default=0),  # messages that show it; one that none shows is swept away after a while
+    _text("thumbnail", null=True),  # JSON: width, height and type of the small picture
+    _text("created_at"),
+    Index("files_space", "space_id"),
+    Index("files_owner", "owner_id"),
+    Index(
+        "files_unattached",
+        "created_at",
+        sqlite_where=text("attached = 0"),
+        postgresql_where=text("attached = 0"),
+    ),
+)
+
+message_files = Table(
+    "message_files",
+    metadata,
+    _text("message_id", primary_key=True),
+    _number("position"),
+    _text("file_id", primary_key=True),
+    Index("message_files_file", "file_id"),
+)
+
+# How much is kept for whom: bumped in the transaction that keeps or drops a file, so a quota is one row to read.
+file_usage = Table(
+    "file_usage",
+    metadata,
+    _text("kind", primary_key=True),  # space | person | agent
+    _text("id", primary_key=True),
+    _number("bytes", default=0),
+    _number("files", default=0),
+)
+
+# Bytes that nobody needs any more: removed from the disk after the commit that dropped their row.
+dropped_files = Table(
+    "dropped_files",
+    metadata,
+    _text("id", primary_key=True),
+    _text("dropped_at"),
 )
 
 chain_stops = Table("chain_stops", metadata, _text("chain_id", primary_key=True), _text("at"))

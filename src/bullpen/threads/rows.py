@@ -55,6 +55,8 @@ async def insert_thread(
     cause_kind: str | None = None,
     cause_id: str | None = None,
     grants: str | None = None,
+    parent_id: str | None = None,
+    scoped_names: str | None = None,
 ) -> bool:
     touched = await tx.run(
         _INSERT,
@@ -71,6 +73,8 @@ async def insert_thread(
         cause_kind=cause_kind,
         cause_id=cause_id,
         grants=grants,
+        parent_id=parent_id,
+        scoped_names=scoped_names,
     )
     return touched > 0
 

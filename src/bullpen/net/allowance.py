@@ -1,0 +1,47 @@
+"""Which private hosts and odd ports may be reached, and by whom.
+
+A use names who asks: `model`, `web`, `webhook`, `gateway:TOOL`, `mcp:SERVER`. What the owner lists for one use is open
+to that use alone; a base URL in the settings is listed for the use it belongs to. Nothing is ever listed for everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bullpen.errors import CannotStart, EgressDenied
+from bullpen.net import urls
+from bullpen.net.types import Origin
+
+
+class Allowance:
+    def __init__(self, listed: Mapping[str, Iterable[str]] | None = None) -> None:
+        self._listed: dict[str, frozenset[Origin]] = {}
+        for use, origins in (listed or {}).items():
+            self.set(use, origins)
+
+    @classmethod
+    def from_text(cls, text: str) -> Allowance:
+        """As `egress.listed` has it: `gateway:lights=http://10.0.0.5:8123 model=http://127.0.0.1:11434/v1`."""
+        listed: dict[str, list[str]] = {}
+        for entry in text.replace(",", " ").split():
+            use, sign, url = entry.partition("=")
+            try:
+                if not use or not sign:
+                    raise EgressDenied("url", "It has no use, or no URL.")
+                urls.parse(url)
+            except EgressDenied as error:
+                raise CannotStart(
+                    f"The setting 'egress.listed' holds {entry!r}, which is no use=URL. {error.message}"
+                ) from None
+            listed.setdefault(use, []).append(url)
+        return cls(listed)
+
+    def set(self, use: str, origins: Iterable[str]) -> None:
+        """From now on exactly these origins are listed for the use. Raises EgressDenied for what is no URL."""
+        self._listed[use] = frozenset(urls.origin_of(url) for url in origins)
+
+    def add(self, use: str, url: str) -> None:
+        self._listed[use] = self._listed.get(use, frozenset()) | {urls.origin_of(url)}
+
+    def lists(self, use: str, origin: Origin) -> bool:
+        return origin in self._listed.get(use, ())
