@@ -52,7 +52,7 @@ from bullpen.storage.sqlite import SqliteStore
 from bullpen.threads import actions as threads
 from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools.registry import Registry
-from bullpen.tools.types import Tool
+from bullpen.tools.types import Means, Tool
 from bullpen.upkeep import erasure, retention
 from bullpen.web import pages
 from bullpen.wire.requests import ApplyProject, CreateAgent
@@ -87,7 +87,7 @@ class Office:
         self.registry = Registry(families)
         self.models = Models(settings.data / "scripts")
         self.world = loop.World(
-            store, self.feed, self.models, self.registry, settings, self.owner, teaching=self._teaching()
+            store, self.feed, self.models, self.registry, Means(), settings, self.owner, teaching=self._teaching()
         )
         self.engine.drive = partial(loop.drive, self.world)
         self.engine.give_up = partial(loop.give_up, self.world)

@@ -32,7 +32,7 @@ from bullpen.storage import Store, Transaction
 from bullpen.threads import rows as thread_rows
 from bullpen.tools.registry import Registry
 from bullpen.tools.toolkit import Toolkit, get_toolkit
-from bullpen.tools.types import RunView
+from bullpen.tools.types import Means, RunView
 from bullpen.wire import Agent
 from bullpen.wire.nouns import RunStatus, StopReason
 
@@ -52,6 +52,7 @@ class World:
     feed: Feed
     models: Models
     registry: Registry
+    means: Means
     settings: Settings
     owner: str
     teaching: dict[str, str]
@@ -336,7 +337,8 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
         group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
         agents_per_minute=settings.limits.agent_messages_per_minute,
     )
-    return get_toolkit(agent, view, registry=drive.world.registry, store=drive.world.store, journal=journal)
+    world = drive.world
+    return get_toolkit(agent, view, registry=world.registry, store=world.store, journal=journal, means=world.means)
 
 
 PASSES: Mapping[RunStatus, Pass] = {"thinking": think, "acting": act}

@@ -34,6 +34,7 @@ from bullpen.tools.types import (
     Effects,
     Failed,
     Journal,
+    Means,
     Outcome,
     OutcomeUnknown,
     RunView,
@@ -64,13 +65,21 @@ class Door:
     space_id: str | None
     store: Store
     journal: Journal
+    means: Means
 
 
 async def execute(
-    call: ToolCall, space_id: str | None, *, tool: Tool | None, run: RunView, store: Store, journal: Journal
+    call: ToolCall,
+    space_id: str | None,
+    *,
+    tool: Tool | None,
+    run: RunView,
+    store: Store,
+    journal: Journal,
+    means: Means,
 ) -> ToolResult:
     """Carry out one call and keep what came of it."""
-    door = Door(run, space_id, store, journal)
+    door = Door(run, space_id, store, journal, means)
     if tool is None:
         return await _settle(door, None, call, Denied(f"There is no tool named {call.tool!r} among yours."))
     if call.started and not rules.may_run_again(tool):
@@ -91,7 +100,7 @@ async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Base
     async def body(tx: Transaction) -> ToolResult:
         await in_turn(tx, *_changed(door, tool, args))
         await door.journal.check(tx)
-        context = ToolContext(tx, door.run, call.id, door.space_id)
+        context = ToolContext(tx, door.run, call.id, door.space_id, door.means)
         value = await _call(door, tool, context, args)
         result = ToolResult(call, Done(value, tool.act), call.shown, context.effects)
         await _record(tx, door, tool, result)
@@ -128,7 +137,7 @@ async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: BaseModel) 
             await cards.show_started(tx, door.run, door.space_id, call, call.shown)
 
     await door.store.transact(begin)
-    context = ToolContext(None, door.run, call.id, door.space_id)
+    context = ToolContext(None, door.run, call.id, door.space_id, door.means)
     try:
         outcome: Outcome = Done(await _call(door, tool, context, args), tool.act)
     except _ToolRaised as raised:

@@ -14,7 +14,7 @@ from bullpen.llm.types import ToolSpec
 from bullpen.storage import Store
 from bullpen.tools.execute import execute
 from bullpen.tools.registry import Registry
-from bullpen.tools.types import Journal, RunView, Tool, ToolCall, ToolResult, rendered
+from bullpen.tools.types import Journal, Means, RunView, Tool, ToolCall, ToolResult, rendered
 from bullpen.wire import Agent
 
 Handler: TypeAlias = Callable[[ToolCall, str | None], Awaitable[ToolResult]]
@@ -26,6 +26,7 @@ class Toolkit:
     run: RunView
     store: Store
     journal: Journal
+    means: Means
 
     @property
     def definitions(self) -> list[ToolSpec]:
@@ -36,14 +37,16 @@ class Toolkit:
         return {name: self._handler(tool) for name, tool in self.tools.items()}
 
     def _handler(self, tool: Tool | None) -> Handler:
-        return partial(execute, tool=tool, run=self.run, store=self.store, journal=self.journal)
+        return partial(execute, tool=tool, run=self.run, store=self.store, journal=self.journal, means=self.means)
 
     async def dispatch(self, call: ToolCall, space_id: str | None) -> ToolResult:
         return await self._handler(self.tools.get(call.tool))(call, space_id)
 
 
-def get_toolkit(agent: Agent, run: RunView, *, registry: Registry, store: Store, journal: Journal) -> Toolkit:
-    return Toolkit({tool.name: tool for tool in registry.listed(agent.tools)}, run, store, journal)
+def get_toolkit(
+    agent: Agent, run: RunView, *, registry: Registry, store: Store, journal: Journal, means: Means
+) -> Toolkit:
+    return Toolkit({tool.name: tool for tool in registry.listed(agent.tools)}, run, store, journal, means)
 
 
 def content(result: ToolResult) -> dict[str, Any]:

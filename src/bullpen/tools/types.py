@@ -76,6 +76,11 @@ class Effects:
     silence_reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What the office lends to its tools, besides the transaction."""
+
+
 @dataclass(slots=True)
 class ToolContext:
     """Handed to a tool's function. A `tx` tool changes the world through `tx`, and through nothing else."""
@@ -84,6 +89,7 @@ class ToolContext:
     run: RunView
     call_id: str
     space_id: str | None
+    means: Means
     effects: Effects = field(default_factory=Effects)
 
     @property
