@@ -10,7 +10,7 @@ from typing import Protocol
 
 import uvloop
 
-from bench import abuse, egress, idle, measure, post, report, run, search, sse
+from bench import abuse, egress, files, idle, measure, post, redact, report, run, search, sse, variables
 from bench.budgets import Figures
 
 
@@ -25,6 +25,9 @@ PARTS: Mapping[str, Part] = {
     "sse": sse.measure,
     "abuse": abuse.measure,
     "egress": egress.measure,
+    "variables": variables.measure,
+    "redact": redact.measure,
+    "files": files.measure,
     "idle": idle.measure,
 }
 

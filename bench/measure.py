@@ -43,10 +43,15 @@ def cpu_of(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def memory_of(pid: int) -> float:
-    """Resident megabytes of another process."""
+def forget_peak_of(pid: int) -> None:
+    """Let the kernel begin anew to note the most memory that a process has had (proc(5), clear_refs)."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def memory_of(pid: int, which: str = "VmRSS") -> float:
+    """Resident megabytes of another process: now, or at the most (VmHWM)."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{which}:"):
             return int(line.split()[1]) / 1024
     raise LookupError(f"process {pid} has no memory")
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
-from bench.measure import cpu_of, memory_of
+from bench.measure import cpu_of, forget_peak_of, memory_of
 from bullpen.testing import NO_LIMITS
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +48,13 @@ class Server:
 
     def memory(self) -> float:
         return memory_of(self._process.pid)
+
+    def forget_peak(self) -> None:
+        forget_peak_of(self._process.pid)
+
+    def peak(self) -> float:
+        """The most memory since the peak was forgotten."""
+        return memory_of(self._process.pid, "VmHWM")
 
     def stop(self) -> None:
         self._process.terminate()

@@ -74,11 +74,29 @@ SETTINGS = {
     "database_seconds": "How long a statement, a connection or a wait for one may take before the database counts as unreachable (PostgreSQL).",
     "session_days": "How long somebody who signed in stays signed in.",
     "log_format": "`text` or `json`: one line for each thing worth knowing, with the ids it is about.",
+    "key_file": "The file with the keys that secrets are sealed with. Left out: `keys.json` in the data folder. All processes of one database need the same.",
+    "variables": "Values that tools may ask for by name when nobody has set them elsewhere: a table in a file, `BULLPEN_VARIABLES__NAME` in the environment. Well-known names such as `OPENAI_API_KEY` are read as they are.",
+    "folders.bytes": "How much the folder of one thread may hold; 0: no limit.",
+    "folders.files": "How many files it may hold; 0: no limit.",
+    "s3.endpoint": "Where storage for files is that speaks S3, as in `https://storage.example.com`. Counts as listed for egress.",
+    "s3.bucket": "The bucket. Left out: files lie in the data folder.",
+    "s3.region": "The region that requests are signed for.",
+    "s3.access_key": "Who we are there.",
+    "s3.secret_key": "What requests are signed with. Give it in the environment rather than in a file.",
+    "s3.prefix": "What every key begins with, so that several offices can share a bucket.",
+    "s3.addressing": "`path`: the bucket stands in the path; `host`: it stands before the host.",
     "metrics_token": "A bearer token that may read `/metrics`, besides owners' tokens. Empty: none.",
     "limits.guesses_per_minute": "How many unknown tokens may come from one address in a minute before it has to wait.",
     "retention.events_days": "How long events are kept for followers who were away; 0 keeps them for ever.",
     "retention.journals_days": "How long what happened inside runs is kept; the runs themselves stay. 0 keeps it for ever.",
     "retention.sessions_days": "How long sessions and invites that are over are kept.",
+    "files.file_bytes": "The most bytes that one file may have.",
+    "files.space_bytes": "The most bytes that all files of one space may have.",
+    "files.person_bytes": "The most bytes that one person or agent may have in no space.",
+    "files.space_files": "How many files one space may hold.",
+    "files.person_files": "How many files one person or agent may have in no space.",
+    "files.unattached_hours": "After how many hours a file that no message shows is forgotten.",
+    "files.uploads_at_once": "How many uploads of one caller may go on at once.",
     "egress.listed": "Private hosts and odd ports that may be asked, each by one use alone: `gateway:lights=http://10.0.0.5:8123 web=http://wiki.corp.example:8080`.",
 }
 
@@ -97,7 +115,7 @@ def settings_page() -> str:
                 (
                     f"`{name}`",
                     f"`BULLPEN_{name.upper().replace('.', '__')}`",
-                    f"`{value}`" if value != "" else "",
+                    f"`{value}`" if value not in ("", None) else "",
                     SETTINGS[name],
                 )
                 for name, value in rows
@@ -108,7 +126,9 @@ def settings_page() -> str:
 
 def _settings(group: type[Any], prefix: str) -> Iterator[tuple[str, object]]:
     for field in dataclasses.fields(group):
-        if field.default is dataclasses.MISSING:
+        if field.name == "variables":
+            yield prefix + field.name, ""
+        elif field.default is dataclasses.MISSING:
             yield from _settings(type(getattr(Settings(), field.name)), f"{field.name}.")
         else:
             yield prefix + field.name, field.default
@@ -122,7 +142,8 @@ ERRORS = {
     "Unauthenticated": "No token came with the request, or one that the server does not know. Make one with `bullpen token create`.",
     "Forbidden": "You may see the thing, and not do this to it. Ask the owner for the grant that the sentence names.",
     "Invalid": "The content is wrong; `fields` says what about which field.",
-    "TooLarge": "The body is over `limits.body_bytes`.",
+    "TooLarge": "The body is over `limits.body_bytes`, or the file over `files.file_bytes`.",
+    "QuotaExceeded": "No more files fit into the space, or into what you have in none. Delete some; the owner can raise the limits of `files`.",
     "Conflict": "It contradicts what is there already. Load again, then decide.",
     "AlreadyExists": "The id is taken; choose another, or change what is there.",
     "RunAlreadyFinished": "The run is over and cannot be cancelled. Post a message to start another.",
@@ -133,6 +154,10 @@ ERRORS = {
     "ModelUnavailable": "It did not answer; it is asked again a few times, then the run fails with this as its reason.",
     "ModelRefused": "It will not answer this; the run fails.",
     "EgressError": "A request to the outside came to nothing.",
+    "VariablesRequired": "Values that a tool needs have not been set; `missing` says which. Set them with `bullpen variables set`.",
+    "PathOutside": "The path does not lie in the thread's folder. Write it relative to the folder, or beginning with /workspace.",
+    "KeyMissing": "A secret is sealed with a key that is not in this server's key file. Put the file back, or copy it here.",
+    "SecretInvalid": "A sealed secret was changed, or moved to where it does not belong. Set it again; the audit log says when it was noticed.",
     "EgressDenied": "Bullpen's own rules forbid the request; `rule` says which. The owner may list a private host for one use.",
     "EgressTimeout": "The other side took too long to be reached or to answer.",
     "EgressTooLarge": "The other side's answer is over the limit; what came of it was thrown away.",
@@ -268,8 +293,11 @@ def _takes(operation: Mapping[str, Any], described: Mapping[str, Any]) -> str:
     if query:
         parts.append("`?" + "&".join(query) + "`")
     if "requestBody" in operation:
-        reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
-        body = described["components"]["schemas"][reference.rpartition("/")[2]]
+        (kind, content), *_ = operation["requestBody"]["content"].items()
+        if kind != "application/json":
+            parts.append("a form: `" + "`, `".join(content["schema"]["properties"]) + "`")
+            return " ".join(parts)
+        body = described["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
         needed = set(body.get("required", []))
         parts.append("`{" + ", ".join(name if name in needed else f"{name}?" for name in body["properties"]) + "}`")
     return " ".join(parts)
@@ -331,6 +359,9 @@ ACTIONS_MEAN = {
     "erase_space": "erase it with everything said in it",
     "read_message": "read a message, ask why it woke whom",
     "change_message": "edit or delete a message",
+    "upload_file": "upload a file into no space; into a space it takes what posting takes",
+    "read_file": "read a file, list the files of a space",
+    "delete_file": "delete a file that no message shows",
     "manage_agents": "make, change, pause, trigger and delete agents",
     "see_inside_agent": "see an agent's instructions, model, memory and inbox",
     "change_inside_agent": "change an agent's memory",

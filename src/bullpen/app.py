@@ -15,10 +15,10 @@ import resource
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uvicorn
 
@@ -41,6 +41,10 @@ from bullpen.errors import CannotStart
 from bullpen.events import rows as event_rows
 from bullpen.events.feed import Feed
 from bullpen.events.signals import LocalSignals, Signals
+from bullpen.files.blobs import DiskBlobs
+from bullpen.files.folders import Folders
+from bullpen.files.thumbnails import Thumbnails
+from bullpen.files.types import Blobs
 from bullpen.llm.models import Models
 from bullpen.observe import logs, process
 from bullpen.observe.redact import REDACTOR
@@ -50,12 +54,19 @@ from bullpen.spaces import actions as spaces
 from bullpen.storage import Store, Transaction, migrations
 from bullpen.storage.sqlite import SqliteStore
 from bullpen.threads import actions as threads
+from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import Means, Tool
 from bullpen.upkeep import erasure, retention
+from bullpen.upkeep.sweep import Sweeper
+from bullpen.variables.actions import Vault
+from bullpen.variables.keys import Keys
 from bullpen.web import pages
 from bullpen.wire.requests import ApplyProject, CreateAgent
+
+if TYPE_CHECKING:
+    from bullpen.net.client import Egress
 
 logger = logging.getLogger("bullpen")
 
@@ -76,6 +87,45 @@ def open_store(settings: Settings) -> Store:
     return SqliteStore(path)
 
 
+def open_blobs(settings: Settings, egress: Callable[[], Egress]) -> Blobs:
+    """Where the bytes of files are kept."""
+    if not settings.s3.bucket:
+        return DiskBlobs(settings.blobs)
+    from bullpen.files.s3 import S3Blobs
+
+    return S3Blobs(settings.s3, egress, settings.blobs)
+
+
+def open_egress(settings: Settings) -> Egress:
+    """The way out, with what the settings list. Imported here: it takes as long as the rest of a start."""
+    from bullpen.net.allowance import Allowance
+    from bullpen.net.client import Egress
+
+    allowance = Allowance.from_text(settings.egress.listed)
+    if settings.s3.bucket:
+        from bullpen.files import s3
+
+        allowance.add(s3.USE, s3.url_of(settings.s3))
+    return Egress(allowance)
+
+
+@contextlib.asynccontextmanager
+async def blobs_of(settings: Settings) -> AsyncIterator[Blobs]:
+    """Where the bytes of files are, for commands that open no office."""
+    made: list[Egress] = []
+
+    def egress() -> Egress:
+        if not made:
+            made.append(open_egress(settings))
+        return made[0]
+
+    try:
+        yield open_blobs(settings, egress)
+    finally:
+        for each in made:
+            await each.aclose()
+
+
 class Office:
     def __init__(self, settings: Settings, store: Store, families: Families = FAMILIES) -> None:
         self.settings = settings
@@ -85,9 +135,23 @@ class Office:
         self.feed = Feed(store, self.signals, spaces.readable)
         self.engine = self._engine()
         self.registry = Registry(families)
+        self.vault = Vault(Keys(settings.keys_path), settings.variables)
+        self._egress: Egress | None = None
+        self.blobs = open_blobs(settings, self.egress)
+        self.folders = Folders(settings.data / "folders", settings.folders)
+        self.thumbnails = Thumbnails(self.blobs)
+        self.sweeper = Sweeper(store, self.blobs, settings.files)
+        store.on_dropped = self.sweeper.hurry
         self.models = Models(settings.data / "scripts")
         self.world = loop.World(
-            store, self.feed, self.models, self.registry, Means(), settings, self.owner, teaching=self._teaching()
+            store,
+            self.feed,
+            self.models,
+            self.registry,
+            self._means(),
+            settings,
+            self.owner,
+            teaching=self._teaching(),
         )
         self.engine.drive = partial(loop.drive, self.world)
         self.engine.give_up = partial(loop.give_up, self.world)
@@ -95,7 +159,7 @@ class Office:
         self.engine.hurry = self.world.stop
         self.signals.on_cancel = self.world.interrupt
         store.nudge_port = self.engine
-        self.limits = Limits(settings.limits)
+        self.limits = Limits(settings.limits, uploads_at_once=settings.files.uploads_at_once)
         self.edge = Edge(settings, self.limits)
         self.passwords = Passwords()
         self.sign_ins = Attempts(store.clock, allowed=5, seconds=60)
@@ -122,6 +186,16 @@ class Office:
 
         return PgQueuerEngine(self.store, self.settings.engine, self.owner)
 
+    def _means(self) -> Means:
+        return Means(
+            vault=self.vault,
+            egress=self.egress,
+            blobs=self.blobs,
+            thumbnails=self.thumbnails,
+            folders=self.folders,
+            file_limits=self.settings.files,
+        )
+
     def _teaching(self) -> dict[str, str]:
         """The teaching text of each family, under the family's name and under each of its tools' names."""
         return {
@@ -133,6 +207,27 @@ class Office:
         await erasure.finish_all(self.store, self.signals.cancel)
         if forgotten := await retention.forget(self.store, self.settings.retention):
             logger.info("forgot what is old: %s", forgotten)
+        if swept := await self.sweeper.round():
+            logger.info("removed files that nobody needs: %s", swept)
+        await self.sweep_folders()
+
+    async def sweep_folders(self) -> None:
+        """Remove what tools left behind in folders of threads that are gone."""
+        if gone := await self.folders.sweep(self._living):
+            logger.info("removed %d folders of threads that are gone, or files half written", gone)
+
+    async def _living(self, thread_ids: Sequence[str]) -> set[str]:
+        return await self.store.read(lambda tx: thread_rows.select_living(tx, thread_ids))
+
+    def egress(self) -> Egress:
+        """The one way out, made when it is first needed."""
+        if self._egress is None:
+            self._egress = open_egress(self.settings)
+        return self._egress
+
+    async def close_egress(self) -> None:
+        if self._egress is not None:
+            await self._egress.aclose()
 
     # ── what the API asks of the whole ──────────────────────────────────────────────────────────────────
 
@@ -172,12 +267,12 @@ class Office:
 
     async def load_demo(self, name: str) -> None:
         project = read_project(demo_path(name), model=self.settings.model or None)
-        request = ApplyProject(agents=project.agents, spaces=project.spaces)
+        request = ApplyProject(agents=project.agents, spaces=project.spaces, variables=project.variables)
         for agent in request.agents:
             self.check_agent(agent.model, agent.tools)
 
         async def body(tx: Transaction) -> None:
-            await apply.apply_project(tx, request, access_rules.SYSTEM)
+            await apply.apply_project(tx, request, access_rules.SYSTEM, self.vault)
             owner = await access.find_owner(tx)
             if owner is not None:
                 await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
@@ -214,6 +309,7 @@ async def office(
     try:
         await migrations.migrate(store, settings.backups)
         opened = Office(settings, store, families)
+        await opened.vault.check(store)
         await opened.signals.start()
         await opened.feed.start(await store.transact(event_rows.ensure_incarnation))
         if drive:
@@ -225,9 +321,11 @@ async def office(
         finally:
             lag.cancel()
             await opened.upkeep.stop()
+            await opened.sweeper.stop()
             await opened.engine.stop()
             await opened.feed.stop()
             await opened.signals.stop()
+            await opened.close_egress()
     finally:
         await store.close()
 

@@ -7,6 +7,7 @@ BullpenError
 │   ├── Forbidden           you see it, but may not do this
 │   ├── Invalid             fields: what is wrong with which
 │   ├── TooLarge            the body is over the limit
+│   ├── QuotaExceeded       no more files fit into the space, or whoever has them has too many
 │   ├── TooManyRequests     slow down; retry_after says for how long
 │   ├── Gone                it was there; its time is over
 │   └── Conflict            it contradicts what is there already
@@ -14,7 +15,9 @@ BullpenError
 │       └── RunAlreadyFinished
 ├── ToolError               the agent will be told, and may adapt      → a tool result
 │   ├── ToolFailed          it is over
-│   └── BadArguments        try again, differently
+│   ├── BadArguments        try again, differently
+│   ├── VariablesRequired   values that somebody must set first; `missing` says which
+│   └── PathOutside         a path that is not one inside the thread's folder
 ├── ModelError              the provider failed
 │   ├── ModelUnavailable    asked again, a few times
 │   └── ModelRefused        the run ends
@@ -25,18 +28,20 @@ BullpenError
 │   └── EgressFailed        no connection, no trust, no HTTP, or half an answer
 ├── Unavailable             we cannot do this just now                 → HTTP 503, try again
 │   ├── SetupRequired       nobody owns this office yet
-│   └── DiskFull                                                       → HTTP 507
+│   ├── DiskFull                                                       → HTTP 507
+│   └── KeyMissing          a secret is sealed with a key that this server does not have
 ├── Fenced                  another worker drives this thread now; stop writing
 ├── CannotStart             the operator must change something         → exit code 1
 └── Broken                  our bug: an invariant does not hold        → HTTP 500, loud
+    └── SecretInvalid       a sealed secret was changed, or moved to where it does not belong
 
 A code for machines, a sentence for people, fields for both. The sentence says what to do next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 
 class BullpenError(Exception):
@@ -70,6 +75,10 @@ class Invalid(RequestError):
 
 class TooLarge(RequestError):
     code = "too_large"
+
+
+class QuotaExceeded(RequestError):
+    code = "quota_exceeded"
 
 
 class TooManyRequests(RequestError):
@@ -109,6 +118,21 @@ class ToolFailed(ToolError):
 
 class BadArguments(ToolError):
     code = "bad_arguments"
+
+
+class VariablesRequired(ToolError):
+    """Nothing can go on before these have values."""
+
+    code = "variables_required"
+
+    def __init__(self, missing: Sequence[Mapping[str, Any]]) -> None:
+        names = ", ".join(str(each["name"]) for each in missing)
+        super().__init__(f"This needs a value for {names}. Ask a person who manages this office to set it.")
+        self.missing = list(missing)
+
+
+class PathOutside(ToolError):
+    code = "path_outside_workspace"
 
 
 class ModelError(BullpenError):
@@ -167,6 +191,10 @@ class DiskFull(Unavailable):
     code = "disk_full"
 
 
+class KeyMissing(Unavailable):
+    code = "key_missing"
+
+
 class Fenced(BullpenError):
     code = "fenced"
 
@@ -177,3 +205,7 @@ class CannotStart(BullpenError):
 
 class Broken(BullpenError):
     code = "broken"
+
+
+class SecretInvalid(Broken):
+    code = "secret_invalid"

@@ -98,6 +98,15 @@ def invite() -> str:
     return "inv_" + _stem()
 
 
+def file() -> str:
+    return "fil_" + _stem()
+
+
+def file_for(call_id: str) -> str:
+    """The file a tool call makes: tried again after a crash, it keeps its bytes in the same place."""
+    return "fil_" + call_id.removeprefix("call_")
+
+
 def chain() -> str:
     return "chn_" + _stem()
 

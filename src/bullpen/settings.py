@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -16,7 +17,7 @@ from hashlib import sha256
 from ipaddress import ip_network
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from bullpen.errors import CannotStart
@@ -68,6 +69,40 @@ class EgressSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSettings:
+    """How much may be kept. 0 limits nothing. What a file counts for is its space, or whoever has it while in none."""
+
+    file_bytes: int = 100 << 20
+    space_bytes: int = 10 << 30
+    person_bytes: int = 5 << 30
+    space_files: int = 100_000
+    person_files: int = 10_000
+    unattached_hours: int = 24  # after which a file that no message shows is forgotten
+    uploads_at_once: int = 5  # of one caller
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSettings:
+    """How much the folder of one thread may hold; 0 is no limit."""
+
+    bytes: int = 1 << 30
+    files: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class S3Settings:
+    """Storage that speaks S3, for the bytes of files; without a bucket they lie in the data folder."""
+
+    endpoint: str = ""  # https://storage.example.com
+    bucket: str = ""
+    region: str = "us-east-1"
+    access_key: str = ""
+    secret_key: str = field(default="", repr=False)
+    prefix: str = ""  # before every key: several offices may share a bucket
+    addressing: str = "path"  # the bucket stands in the path, or in the `host`
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
@@ -80,6 +115,9 @@ class Settings:
     log_level: str = "info"
     session_days: int = 30
     log_format: str = "text"  # or json: one object on each line
+    key_file: Path | None = None  # what secrets are sealed with; None: keys.json in the data folder
+    # Values that tools may ask for by these names, when nobody has set them anywhere else.
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     metrics_token: str = ""  # whoever holds it may read /metrics, and nothing else
     public_url: str = ""  # how people reach us, when that is not where we listen
     trusted_proxies: tuple[str, ...] = ()  # addresses or networks whose X-Forwarded-… headers are believed
@@ -88,6 +126,9 @@ class Settings:
     limits: LimitSettings = field(default_factory=LimitSettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     egress: EgressSettings = field(default_factory=EgressSettings)
+    files: FileSettings = field(default_factory=FileSettings)
+    folders: FolderSettings = field(default_factory=FolderSettings)
+    s3: S3Settings = field(default_factory=S3Settings)
 
     @property
     def socket_path(self) -> Path:
@@ -99,8 +140,17 @@ class Settings:
         return Path(gettempdir()) / f"bullpen-{os.getuid()}" / f"{name}.sock"
 
     @property
+    def keys_path(self) -> Path:
+        return self.key_file or self.data / "keys.json"
+
+    @property
     def backups(self) -> Path:
         return self.data / "backups"
+
+    @property
+    def blobs(self) -> Path:
+        """Where the bytes of files are, unless they are kept elsewhere."""
+        return self.data / "files"
 
     @property
     def sqlite_path(self) -> Path:
@@ -113,20 +163,33 @@ class Settings:
         return self.database_url.startswith(("postgresql://", "postgres://"))
 
 
-_GROUPS: Mapping[str, type[EngineSettings | LimitSettings | RetentionSettings | EgressSettings]] = {
+Group: TypeAlias = (
+    EngineSettings | LimitSettings | RetentionSettings | EgressSettings | FileSettings | FolderSettings | S3Settings
+)
+_GROUPS: Mapping[str, type[Group]] = {
     "engine": EngineSettings,
     "limits": LimitSettings,
     "retention": RetentionSettings,
     "egress": EgressSettings,
+    "files": FileSettings,
+    "folders": FolderSettings,
+    "s3": S3Settings,
 }
-# Names that are promised and have no effect yet: not misspelt, so not worth a word.
-_PROMISED = frozenset(
-    {
-        "BULLPEN_KEY_FILE",
-    }
-)
 # The same thing under the name people already have in their environment.
 _PLAIN_NAMES = {"DATABASE_URL": "database_url"}
+# Variables that keep the names they have everywhere.
+_KNOWN_VARIABLES = frozenset(
+    {
+        "ANTHROPIC_API_KEY",
+        "FIRECRAWL_API_KEY",
+        "FREYA_API_KEY",
+        "OPENAI_API_KEY",
+        "SUPERMEMORY_API_KEY",
+        "SUPERMEMORY_CC_API_KEY",
+        "SUPERMEMORY_OPENCLAW_API_KEY",
+        "TELEGRAM_BOT_TOKEN",
+    }
+)
 
 
 def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
@@ -158,7 +221,9 @@ def strangers(environ: Mapping[str, str]) -> list[str]:
 def _build(merged: Mapping[str, Any]) -> Settings:
     values: dict[str, Any] = {}
     for name, value in merged.items():
-        if name in _GROUPS:
+        if name == "variables":
+            values[name] = _variables(value)
+        elif name in _GROUPS:
             values[name] = _GROUPS[name](**{k: _convert(_GROUPS[name], k, v) for k, v in value.items()})
         else:
             values[name] = _convert(Settings, name, value)
@@ -171,7 +236,29 @@ def _build(merged: Mapping[str, Any]) -> Settings:
         if not 0 <= getattr(settings.retention, days.name) <= 36_500:
             raise CannotStart(f"The setting {days.name!r} is a number of days, at most 36500. 0 keeps things for ever.")
     _check_logs(settings)
+    _check_s3(settings.s3)
     return settings
+
+
+def _variables(value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(inner, str) for inner in value.values()):
+        raise CannotStart("The setting 'variables' holds names and texts: under [variables], NAME = \"value\".")
+    return dict(value)
+
+
+def _check_s3(s3: S3Settings) -> None:
+    given = [name for name in ("endpoint", "bucket", "access_key", "secret_key") if getattr(s3, name)]
+    if given and len(given) < 4:
+        raise CannotStart("S3 storage needs s3.endpoint, s3.bucket, s3.access_key and s3.secret_key. Set all, or none.")
+    if s3.addressing not in ("path", "host"):
+        raise CannotStart(f"The setting 's3.addressing' is path or host, not {s3.addressing!r}.")
+    place = urlsplit(s3.endpoint)
+    if given and not (place.scheme in ("http", "https") and place.hostname and not place.path.strip("/")):
+        raise CannotStart("The setting 's3.endpoint' must look like https://storage.example.com, without a path.")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}|", s3.bucket):
+        raise CannotStart(f"The setting 's3.bucket' holds {s3.bucket!r}, which is no name of a bucket.")
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?|", s3.prefix):
+        raise CannotStart(f"The setting 's3.prefix' holds {s3.prefix!r}; write letters, digits and slashes between.")
 
 
 def _check_logs(settings: Settings) -> None:
@@ -197,15 +284,20 @@ def _check_edge(settings: Settings) -> None:
     for host in settings.hosts:
         if "/" in host or "*" in host:
             raise CannotStart(f"BULLPEN_HOSTS holds {host!r}; write names as in bullpen.lan or bullpen.lan:8420.")
-    for limit in fields(settings.limits):
-        if getattr(settings.limits, limit.name) < 0:
-            raise CannotStart(f"The limit {limit.name!r} must not be negative. 0 switches a limit off.")
+    for group in (settings.limits, settings.files, settings.folders):
+        for limit in fields(group):
+            if _is_negative(getattr(group, limit.name)):
+                raise CannotStart(f"The limit {limit.name!r} must not be negative. 0 switches a limit off.")
+
+
+def _is_negative(value: object) -> bool:
+    return isinstance(value, int | float) and value < 0
 
 
 def _convert(group: Any, name: str, value: Any) -> Any:
     kinds: dict[str, Any] = {f.name: type(f.default) for f in fields(group)}
     if group is Settings:
-        kinds["data"] = Path
+        kinds["data"] = kinds["key_file"] = Path
     if name not in kinds:
         known = ", ".join(sorted(kinds))
         raise CannotStart(f"There is no setting named {name!r}. Known here: {known}.")
@@ -234,9 +326,12 @@ def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     for name, value in env.items():
         if name in _PLAIN_NAMES and value:
             found.setdefault(_PLAIN_NAMES[name], value)
+        elif name in _KNOWN_VARIABLES and value:
+            found.setdefault("variables", {})[name] = value
         elif name.startswith("BULLPEN_") and value:
             head, _, tail = name.removeprefix("BULLPEN_").lower().partition("__")
             if tail:
+                tail = name.partition("__")[2] if head == "variables" else tail  # a variable is spelt as it is spelt
                 inside = found.setdefault(head, {})
                 if isinstance(inside, dict):
                     inside[tail] = value
@@ -257,12 +352,14 @@ def _strangers(found: dict[str, Any]) -> list[str]:
             unknown = set(inside) - {f.name for f in fields(kind)}
             strange += [f"{group}__{name}" for name in sorted(unknown)]
             found[group] = {name: value for name, value in inside.items() if name not in unknown}
-    return [name for name in (f"BULLPEN_{name.upper()}" for name in strange) if name not in _PROMISED]
+    return [f"BULLPEN_{name.upper()}" for name in strange]
 
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
     for name, value in more.items():
-        if name not in _GROUPS:
+        if name == "variables" and isinstance(value, Mapping):
+            into[name] = {**into.get(name, {}), **value}
+        elif name not in _GROUPS:
             into[name] = value
         elif isinstance(value, Mapping):
             into[name] = {**into.get(name, {}), **value}

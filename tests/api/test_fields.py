@@ -38,6 +38,7 @@ GOOD: dict[str, Json] = {
     "POST /api/me/password": {"current": "x", "password": "correct horse"},
     "POST /api/people": {"name": "Nemo"},
     "PATCH /api/people/{id}": {},
+    "PUT /api/variables/{name}": {"value": "Rome"},
     "POST /api/invites": {},
     "POST /api/invites/accept": {"code": "x", "name": "Nemo", "password": "correct horse"},
 }
@@ -51,7 +52,7 @@ REFUSED = {
 }
 # Whatever else is sent is ignored: see wire/requests.py.
 LENIENT = {"POST /api/session"}
-PLACES = {"{label}": "mood", "{space_id}": "team", "{member_id}": "psn_otto"}
+PLACES = {"{label}": "mood", "{name}": "CITY", "{space_id}": "team", "{member_id}": "psn_otto"}
 IDS = {"agents": "ada", "spaces": "team", "people": "psn_otto", "messages": "the owner's message"}
 
 
@@ -73,8 +74,11 @@ def resolved(schema: Json) -> Json:
 def bodies() -> Iterator[tuple[str, Json]]:
     for path, methods in api()["paths"].items():
         for method, operation in methods.items():
-            if "requestBody" in operation:
-                schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            content = operation.get("requestBody", {}).get("content", {})
+            if (
+                "application/json" in content
+            ):  # the form of an upload has its own tests: tests/files/test_hostile_forms.py
+                schema = content["application/json"]["schema"]
                 yield f"{method.upper()} {path}", resolved(schema)
 
 

@@ -32,12 +32,15 @@ CASES = 44  # for each route and each of two modes
 SHARDS = 4
 AT_ONCE = 16
 ENDLESS = {"GET /api/events"}
+# A form, which cannot be sent as the JSON that everything is sent as here; tests/files/test_hostile_forms.py sends it.
+FORMS = {"POST /api/files"}
 REAL = {
     "agents": "ping",
     "spaces": "team",
     "people": "psn_otto",
     "messages": "",
     "runs": "",
+    "files": "fil_none",
     "invites": "inv_none",
     "tokens": "tok_none",
 }
@@ -47,7 +50,7 @@ REAL = {
 def operations() -> list[Any]:
     schema = schemathesis.openapi.from_dict(build(None).openapi())
     found: list[Any] = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
-    return [operation for operation in found if operation.label not in ENDLESS]
+    return [operation for operation in found if operation.label not in ENDLESS | FORMS]
 
 
 def made(operation: Any) -> Iterator[Any]:

@@ -22,6 +22,7 @@ from bullpen.api.server import ROUTERS, build
 from tests.driver import Api, Json
 from tests.feed.streams import following
 from tests.feed.worlds import World
+from tests.files.offering import give, picture
 
 # No token, a wrong one, a token for tools, another agent, an outsider, an admin who is an outsider too, a member, the
 # agent, the owner with a token that may only read, the owner.
@@ -136,6 +137,11 @@ async def new_token(world: World, caller: str) -> tuple[str, Json | None]:
     return "/tokens", {"name": "one more", "agentId": "ada"}
 
 
+async def set_variable(world: World, caller: str) -> tuple[str, Json | None]:
+    await world.office.ask("PUT", "/variables/CITY", json={"value": "Rome"})
+    return "/variables/CITY", None
+
+
 async def old_token(world: World, caller: str) -> tuple[str, Json | None]:
     made = await world.office.create("/tokens", {"name": "short", "agentId": "ada"})
     return f"/tokens/{made['id']}", None
@@ -185,6 +191,24 @@ async def agent_to_erase(world: World, caller: str) -> tuple[str, Json | None]:
     return f"{(await agent_to_delete(world, caller))[0]}/erase", None
 
 
+async def pias_file(world: World, caller: str) -> tuple[str, Json | None]:
+    made = await give(world["pia"], space="team")
+    return f"/files/{made['id']}", None
+
+
+async def pias_picture(world: World, caller: str) -> tuple[str, Json | None]:
+    made = await give(world["pia"], picture(size=(8, 8)), space="team")
+    return f"/files/{made['id']}/thumbnail", None
+
+
+async def pias_content(world: World, caller: str) -> tuple[str, Json | None]:
+    return f"{(await pias_file(world, caller))[0]}/content", None
+
+
+async def pias_own_file(world: World, caller: str) -> tuple[str, Json | None]:
+    return f"/files/{(await give(world['pia']))['id']}", None
+
+
 async def paused(world: World, caller: str) -> tuple[str, Json | None]:
     await world.office.create("/agents/ping/pause", {})
     return "/agents/ping/resume", None
@@ -224,6 +248,12 @@ TABLE: dict[str, Row] = {
     "DELETE /api/messages/{id}": Row(AUTHOR, deletable),
     "POST /api/messages/{id}/reactions": Row(answers(SPEAK, 201), reaction),
     "DELETE /api/messages/{id}/reactions/{emoji}": Row(SPEAK, own_reaction),
+    "POST /api/files": Row(answers(SPEAK, 201), on("/files?spaceId=team")),
+    "GET /api/files": Row(INSIDE, on("/files?spaceId=team")),
+    "GET /api/files/{id}": Row(INSIDE, pias_file),
+    "DELETE /api/files/{id}": Row(statuses("401 401 404 404 404 404 204 403 403 204"), pias_file),
+    "GET /api/files/{id}/content": Row(INSIDE, pias_content),
+    "GET /api/files/{id}/thumbnail": Row(INSIDE, pias_picture),
     "GET /api/search": Row(EVERYBODY, on("/search?q=hello")),
     "GET /api/events": Row(EVERYBODY, on("/events")),
     "GET /api/runs": Row(EVERYBODY, on("/runs")),
@@ -266,6 +296,11 @@ TABLE: dict[str, Row] = {
     "GET /api/usage": Row(MANAGERS, on("/usage")),
     "GET /api/audit": Row(OWNERS, on("/audit")),
     "GET /api/audit/check": Row(OWNERS, on("/audit/check")),
+    "GET /api/variables": Row(PEOPLE, on("/variables")),
+    "PUT /api/variables/{name}": Row(MANAGERS, on("/variables/CITY", {"value": "Rome"})),
+    "DELETE /api/variables/{name}": Row(answers(MANAGERS, 204), set_variable),
+    "GET /api/keys": Row(OWNERS, on("/keys")),
+    "POST /api/keys/rotate": Row(OWNERS, on("/keys/rotate")),
     "POST /api/apply": Row(OWNERS, on("/apply", {"agents": [], "spaces": []})),
 }
 
@@ -290,6 +325,22 @@ MORE: list[tuple[str, Statuses, Prepare]] = [
     ("GET", statuses("   401 401 404 404 404 404 403 200 404 404"), on("/runs/{den_run}/messages")),
     ("GET", statuses("   401 401 404 404 404 404 404 200 404 200"), on("/runs/{nowhere_run}")),
     ("GET", statuses("   401 401 404 404 404 404 404 200 404 200"), on("/runs/{nowhere_run}/trace")),
+    (
+        "PUT",
+        statuses("   401 401 404 404 404 404 200 403 403 200"),
+        on("/variables/CITY", {"value": "Rome", "scope": {"kind": "space", "id": "team"}}),
+    ),
+    (
+        "PUT",
+        statuses("   401 401 403 403 200 403 403 403 403 403"),
+        on("/variables/CITY", {"value": "Rome", "scope": {"kind": "person", "id": "psn_otto"}}),
+    ),
+    ("POST", statuses("  401 401 403 201 201 201 201 201 403 201"), on("/files")),
+    ("POST", statuses("  401 401 404 201 403 403 201 404 403 201"), on("/files?spaceId=ring")),
+    ("GET", EVERYBODY, on("/files")),
+    ("GET", statuses("   401 401 404 404 404 404 200 404 404 404"), pias_own_file),
+    ("DELETE", statuses("401 401 404 404 404 404 204 404 404 404"), pias_own_file),
+    ("GET", statuses("   401 401 404 404 404 404 404 404 404 404"), on("/files/fil_nothing")),
     ("GET", statuses("   401 401 404 404 404 404 404 404 404 404"), on("/spaces/nowhere")),
     ("GET", statuses("   401 401 404 404 404 404 404 404 404 404"), on("/messages/msg_nothing")),
     ("GET", statuses("   401 401 404 404 404 404 404 404 404 404"), on("/runs/run_nothing")),
@@ -323,7 +374,8 @@ async def attempt(world: World, caller: Api, method: str, path: str, body: Json 
                 return 200, None
             await stream.until_ended()
             return stream.status, orjson.loads(stream.body)
-    response = await caller.http.request(method, path, json=body)
+    form = {"file": ("note.txt", b"hello")} if (method, path.partition("?")[0]) == ("POST", "/files") else None
+    response = await caller.http.request(method, path, json=body, files=form)
     caller.http.cookies.clear()  # who was let in now is still the same caller next time
     is_json = response.headers.get("content-type") == "application/json"
     return response.status_code, response.json() if is_json else None

@@ -41,6 +41,11 @@ COMMANDS = (
     "resume",
     "stop",
     "people",
+    "variables",
+    "keys",
+    "upload",
+    "download",
+    "files",
 )
 HEAVY = ("fastapi", "uvicorn", "sqlalchemy", "pydantic", "httpx", "yaml", "asyncio")
 
@@ -69,7 +74,8 @@ def test_the_version_is_told(tmp_path: Path) -> None:
     [
         "",
         "dance",
-        "send general",
+        "send",
+        "upload",
         "serve --port 70000",
         "serve --port x",
         "token create",
@@ -149,6 +155,8 @@ def test_every_command_leads_to_a_module_that_runs_it() -> None:
         "export": "export space x x.jsonl",
         "erase": "erase space x --yes",
         "run": "run x",
+        "upload": "upload x",
+        "download": "download fil_x",
         "search": "search x",
         "why": "why x",
         "token": "token create --name x",

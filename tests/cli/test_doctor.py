@@ -58,6 +58,7 @@ def changed(data: Path, *statements: str) -> Iterator[None]:
 EVERY_PART = {
     "settings",
     "keys",
+    "secrets",
     "python",
     "packages",
     "files",
@@ -66,6 +67,7 @@ EVERY_PART = {
     "fsync",
     "backups",
     "port",
+    "storage",
     "server",
     "database",
     "schema",
@@ -75,6 +77,7 @@ EVERY_PART = {
     "owner",
     "queue",
     "audit",
+    "attachments",
 }
 
 

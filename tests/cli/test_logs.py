@@ -114,7 +114,7 @@ def log() -> tuple[logging.Logger, io.StringIO, Redactor]:
     ],
 )
 def test_what_has_the_shape_of_a_secret_is_masked_and_the_rest_is_kept(text: str, kept: str) -> None:
-    clean = Redactor().clean(text)
+    clean = Redactor().clean_line(text)
     assert MASK in clean
     assert "abcdef" not in clean
     assert SECRET not in clean
@@ -125,7 +125,7 @@ def test_what_has_the_shape_of_a_secret_is_masked_and_the_rest_is_kept(text: str
     "text", ["GET /api/spaces 200", "the token was revoked", "key: 5, code 404", "12:30 a@b.c", "bearer of bad news"]
 )
 def test_innocent_lines_are_left_alone(text: str) -> None:
-    assert Redactor().clean(text) == text
+    assert Redactor().clean_line(text) == text
 
 
 def test_values_that_were_added_are_masked_wherever_they_stand(

@@ -115,6 +115,16 @@ CASES = {
         [f"UPDATE threads SET cause_kind = 'person', cause_id = 'x', grants = 'read_space' WHERE id = {ITS_THREAD}"],
     ),
     "a chain that begins anew": ("V12", [f"UPDATE inbox_items SET depth = 0 WHERE id = {ANY_ITEM}"]),
+    "a file that is not counted": (
+        "V13",
+        ["INSERT INTO files VALUES ('fil_x', 'x', 5, 'text/plain', '', 'general', 'person', 'bo', 0, NULL, '')"],
+    ),
+    "a count of what is not there": ("V13", ["INSERT INTO file_usage VALUES ('space', 'general', 5, 1)"]),
+    "a file that is shown and not there": (
+        "V13",
+        ["INSERT INTO message_files SELECT id, 0, 'fil_x' FROM messages WHERE seq = 1 LIMIT 1"],
+    ),
+    "a message that counts files it does not show": ("V13", ["UPDATE messages SET files = 1 WHERE seq = 1"]),
     "an audit row that was changed": ("V14", ["UPDATE audit SET actor_id = 'nobody' WHERE number = 2"]),
     "an audit row that was removed": ("V14", ["DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)"]),
     "a thread that is never driven": ("V15", ["UPDATE threads SET state = 'queued' WHERE agent_id = 'tess'"]),

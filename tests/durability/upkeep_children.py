@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import bullpen.engine.pgqueuer  # noqa: F401  before the first fork, so that no child pays for it
-from bullpen.app import open_store
+from bullpen.app import blobs_of, open_store
 from bullpen.cli.loop import run_on_fast_loop
-from bullpen.settings import load_settings
+from bullpen.settings import Settings, load_settings
 from bullpen.storage.postgres import PostgresStore
 from bullpen.testing import forks
 from bullpen.testing.crash import mortal_office, settings_for
@@ -65,8 +65,13 @@ def write_backup(report: Report, *, url: str, data: str, path: str, die_at: int 
 def read_backup(report: Report, *, url: str, data: str, path: str, die_at: int | None = None) -> None:
     settings = load_settings({}, data=Path(data), database_url=url)
     points = Points(die_at)
-    asyncio.run(restore.read(settings, open_store(settings), Path(path), force=True, progress=points.reached))
+    asyncio.run(_restore(settings, path, points))
     report({"points": points.count})
+
+
+async def _restore(settings: Settings, path: str, points: Points) -> None:
+    async with blobs_of(settings) as blobs:
+        await restore.read(settings, open_store(settings), Path(path), blobs=blobs, force=True, progress=points.reached)
 
 
 def erase(report: Report, *, url: str, data: str, kind: str, id: str, die_after: int | None = None) -> None:

@@ -24,6 +24,7 @@ from tests.driver import Api, Json
 from tests.feed.snapshots import Known, apply, fetch, followed, load, seen
 from tests.feed.streams import Stream, following
 from tests.feed.worlds import World
+from tests.files.offering import give, picture
 
 MARK = "that was all"
 
@@ -75,6 +76,15 @@ async def reply_and_repeat(world: World) -> None:
     body = {"text": "an answer", "replyTo": world.messages["owner"]["id"], "clientMessageId": "c-1"}
     first = await world["pia"].create("/spaces/team/messages", body)
     assert first == await world["pia"].create("/spaces/team/messages", body)
+
+
+@action("message_created", "message_deleted")
+async def show_files_and_take_one_message_back(world: World) -> None:
+    mine = await give(world.office, picture(), "p.png")
+    shared = await give(world["pia"], space="team")
+    await world.office.post("team", "look", attachments=[mine["id"], shared["id"]])
+    gone = await world["pia"].create("/spaces/team/messages", {"attachments": [shared["id"]]})
+    await world["pia"].ask("DELETE", f"/messages/{gone['id']}")
 
 
 @action("message_updated", routes="PATCH /api/messages/{id}")
@@ -288,6 +298,16 @@ async def erase_a_person(world: World) -> None:
     await world.office.create(f"/people/{id}/erase", {})
 
 
+@action("message_updated", "message_deleted")
+async def erase_a_person_whose_file_others_show(world: World) -> None:
+    id, zoe = await world.office.person("Zoe")
+    await world.office.create("/spaces/lobby/members", {"memberId": id})
+    file = await give(zoe, space="lobby")
+    await zoe.create("/spaces/lobby/messages", {"text": "mine", "attachments": [file["id"]]})
+    await world.office.post("lobby", "hers", attachments=[file["id"]])
+    await world.office.create(f"/people/{id}/erase", {})
+
+
 @action(*ERASED, "agent_created", "agent_deleted", routes="POST /api/agents/{id}/erase")
 async def erase_an_agent(world: World) -> None:
     await world.office.agent("late", steps=[])
@@ -312,6 +332,11 @@ NOT_FOLLOWED = {
     "POST /api/invites": "as above",
     "DELETE /api/invites/{id}": "as above",
     "POST /api/invites/accept": "as above",
+    "PUT /api/variables/{name}": "an event would tell everybody what is set where; runs read it when they need it",
+    "DELETE /api/variables/{name}": "as above",
+    "POST /api/keys/rotate": "nobody sees a difference",
+    "POST /api/files": "a file is seen where a message shows it; whoever uploads it is told",
+    "DELETE /api/files/{id}": "only what no message shows can be deleted",
     "POST /api/spaces/{id}/preview": "changes nothing",
     "POST /api/spaces/{id}/read": "how far somebody has read is theirs alone: an event would tell it to the others",
     "PUT /api/agents/{id}/blocks/{label}": "memory is looked at when it is opened; runs snapshot it, nobody follows it",

@@ -52,8 +52,8 @@ SPACE = (
     "readSeq unread mentions createdAt"
 )
 AGENT = (
-    "id name description instructions model tools scope autoEnter limits onUnsentText avatar state pausedAt waitingFor "
-    "costToday createdAt updatedAt"
+    "id name description instructions model tools scope autoEnter limits onUnsentText variables avatar state pausedAt "
+    "waitingFor costToday createdAt updatedAt"
 )
 RUN = (
     "id agentId threadId spaceId trigger depth status outcome stopReason silenceReason messageIds usage error "

@@ -79,3 +79,24 @@ async def test_no_redirect_to_a_hostile_url_opens_a_second_socket() -> None:
 def _fits_a_header(url: str) -> bool:
     """Others are cut short or refused by any HTTP parser, and so lead somewhere else."""
     return url.isprintable() and url.isascii() and url == url.strip()
+
+
+@pytest.mark.proves("D17")
+@pytest.mark.parametrize(
+    "named",
+    ["http://169.254.169.254/", "http://127.0.0.1:8420/api/keys", "javascript:alert(1)", "file:///etc/passwd"],
+)
+async def test_an_address_that_an_answer_names_is_judged_like_any_other(named: str) -> None:
+    """As in signing in to a tool server: its 401 says where to ask next, and that may be anywhere."""
+
+    async def refuse(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(answer(b"", "401 Unauthorized", WWW_Authenticate=f'Bearer resource_metadata="{named}"'))
+
+    async with world() as made:
+        await made.server(refuse, name="tools.example.com")
+        first = await made.egress.request("mcp:tools", "POST", "http://tools.example.com/mcp")
+        told = first.headers["www-authenticate"].partition('"')[2].rstrip('"')
+        opened = list(made.sockets.opened)
+        with pytest.raises(EgressDenied):
+            await made.egress.request("mcp:tools", "GET", told)
+        assert made.sockets.opened == opened

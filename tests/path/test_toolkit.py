@@ -51,7 +51,14 @@ async def toolkit_of(office: Driver, agent_id: str) -> Toolkit:
         chain_limit=3,
         group_wait_ms=1000,
     )
-    return get_toolkit(agent, view, registry=office.office.registry, store=office.office.store, journal=Kept())
+    return get_toolkit(
+        agent,
+        view,
+        registry=office.office.registry,
+        store=office.office.store,
+        journal=Kept(),
+        means=office.office.world.means,
+    )
 
 
 def asks(tool: str, **args: Any) -> ToolCall:

@@ -30,6 +30,7 @@ CHOSEN = st.text("ab_-", min_size=1, max_size=4).filter(ids.choosable)
         (ids.passage, "psg_"),
         (ids.token, "tok_"),
         (ids.chain, "chn_"),
+        (ids.file, "fil_"),
     ],
 )
 def test_an_id_names_its_noun_and_rises(make: object, prefix: str) -> None:

@@ -88,6 +88,7 @@ def test_every_reason_to_stop_has_a_status_that_is_an_end() -> None:
         "model_unavailable": "failed",
         "model_refused": "failed",
         "agent_deleted": "cancelled",
+        "variables_required": "failed",
         "no_rights": "cancelled",
         "broken": "failed",
     }

@@ -108,11 +108,10 @@ def test_a_mistake_stops_the_server_with_a_sentence(env: dict[str, str], file: s
     assert why in caught.value.message
 
 
-def test_a_stranger_in_the_environment_is_reported_and_a_promised_name_is_not(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_stranger_in_the_environment_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     env = {
         "BULLPEN_PROT": "1",
         "BULLPEN_LIMITS__CHAIN_DEEP": "2",
-        "BULLPEN_KEY_FILE": "/srv/key",
         "BULLPEN_PORT": "",
     }
     assert load_settings(env) == Settings()
@@ -121,6 +120,20 @@ def test_a_stranger_in_the_environment_is_reported_and_a_promised_name_is_not(ca
         "the environment sets BULLPEN_PROT, which this Bullpen does not know",
         "the environment sets BULLPEN_LIMITS__CHAIN_DEEP, which this Bullpen does not know",
     ]
+
+
+def test_variables_come_from_a_file_from_the_environment_and_under_well_known_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bullpen.toml").write_text('[variables]\nCITY = "Rome"\nMixed_Case = "kept"\n')
+    env = {"BULLPEN_VARIABLES__CITY": "Oslo", "OPENAI_API_KEY": "sk-of-the-tests", "PATH_OF_OTHERS": "x"}
+    found = load_settings(env)
+    assert found.variables == {"CITY": "Oslo", "Mixed_Case": "kept", "OPENAI_API_KEY": "sk-of-the-tests"}
+    assert "sk-of-the-tests" not in repr(found)
+    (tmp_path / "bullpen.toml").write_text("[variables]\nCITY = 5\n")
+    with pytest.raises(CannotStart, match=r"\[variables\]"):
+        load_settings({})
 
 
 def test_the_local_socket_has_a_path_that_is_short_enough(tmp_path: Path) -> None:

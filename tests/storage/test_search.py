@@ -23,6 +23,10 @@ from tests.databases import Database
 # Few rows are read without the index, so that a small history needs it; SQLite's index may lag by 255 rows.
 WINDOW = 256
 _INSERT = Statement(insert(messages))
+# As messages were before the migration that is tested.
+_INSERT_BEFORE = Statement(
+    insert(messages).values({c.name: bindparam(c.name) for c in messages.columns if c.name != "files"})
+)
 _DELETE = Statement(delete(messages).where(messages.c.id == bindparam("id_")))
 _EMPTY = Statement(update(messages).where(messages.c.id == bindparam("id_")).values(text=""))
 _SELECT_INDEXED = Statement(select(message_words.c.message_id).order_by(message_words.c.number))
@@ -46,7 +50,7 @@ def said(text: str, number: int = 1, **more: Any) -> Message:
 
 async def keep(tx: Transaction, message: Message) -> None:
     row = message.model_dump(exclude={"attachments", "reactions", "metadata"})
-    await tx.run(_INSERT, **row, metadata="{}", folded=None, chain_id=message.id, wake=None)
+    await tx.run(_INSERT, **row, metadata="{}", folded=None, chain_id=message.id, wake=None, files=0)
     await finding.add(tx, message)
 
 
@@ -226,7 +230,7 @@ async def test_messages_from_before_are_indexed_by_the_migration(empty_database:
     async def fill(tx: Transaction) -> None:
         for message in history:
             row = message.model_dump(exclude={"attachments", "reactions", "metadata"})
-            await tx.run(_INSERT, **row, metadata="{}", folded=None, chain_id=message.id, wake=None)
+            await tx.run(_INSERT_BEFORE, **row, metadata="{}", folded=None, chain_id=message.id, wake=None)
 
     await store.transact(fill)
     await migrate(store, tmp_path / "backups")

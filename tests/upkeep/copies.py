@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bullpen.app import open_store
+from bullpen.app import blobs_of, open_store
 from bullpen.settings import Settings, load_settings
 from bullpen.storage.copies import Progress
 from bullpen.testing import snapshot
@@ -25,12 +25,16 @@ async def back_up(
     database: Database, path: Path, *, overwrite: bool = False, progress: Progress | None = None
 ) -> backup.Backup:
     settings = settings_of(database)
-    return await backup.write(settings, open_store(settings), path, overwrite=overwrite, progress=progress)
+    async with blobs_of(settings) as blobs:
+        return await backup.write(
+            settings, open_store(settings), path, blobs=blobs, overwrite=overwrite, progress=progress
+        )
 
 
 async def bring_back(database: Database, path: Path, *, force: bool = False) -> restore.Restored:
     settings = settings_of(database)
-    return await restore.read(settings, open_store(settings), path, force=force)
+    async with blobs_of(settings) as blobs:
+        return await restore.read(settings, open_store(settings), path, blobs=blobs, force=force)
 
 
 async def rows_of(database: Database) -> dict[str, list[Row]]:

@@ -66,7 +66,7 @@ async def test_a_sqlite_office_is_backed_up_as_a_file_that_any_sqlite_opens(
     await lived_in(database)
     made = await back_up(database, tmp_path / "office.db")
     assert made.path.stat().st_mode & 0o777 == 0o600
-    assert (made.format, made.holds_key, made.size) == ("sqlite", False, made.path.stat().st_size)
+    assert (made.format, made.holds["key"], made.size) == ("sqlite", False, made.path.stat().st_size)
     with closing(sqlite3.connect(f"file:{made.path}?mode=ro&immutable=1", uri=True)) as copy:
         assert copy.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     other = sqlite_database(tmp_path / "other", None)

@@ -119,6 +119,9 @@ Action = Literal[
     "erase_space",
     "read_message",
     "change_message",
+    "upload_file",
+    "read_file",
+    "delete_file",
     "manage_agents",
     "see_inside_agent",
     "change_inside_agent",
@@ -156,6 +159,10 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "erase_space": Rule("owner", (people,)),  # private ones too: somebody must be able to
     "read_message": Rule("read_space", (members, owners_where_open), seen_by="read_message"),
     "change_message": Rule("post", (holder,), seen_by="read_message"),
+    "upload_file": Rule("post", (anybody,)),  # into no space; into one it is `post`
+    # Its holder is whoever gave it, while it is in no space; then it belongs to the space.
+    "read_file": Rule("read_space", (holder, members, owners_where_open), seen_by="read_file"),
+    "delete_file": Rule("post", (holder, owners)),
     "manage_agents": Rule("manage_agents", (anybody,)),
     "see_inside_agent": Rule("read_space", (holder, agent_managers)),
     "change_inside_agent": Rule("post", (holder, agent_managers)),
@@ -202,6 +209,7 @@ _REFUSALS: Final[Mapping[Action, str]] = {
     "post": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
     "manage_space": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
     "change_message": "Only its author may change a message.",
+    "delete_file": "Only whoever gave it, or an owner, may delete a file.",
     "see_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",
     "change_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",
     "see_inside_run": "The journal of a run is for owners and for the agent itself.",

@@ -1,9 +1,9 @@
-"""Agents and spaces from files: what `bullpen apply` and `serve --demo` read.
+"""Agents, spaces and variables from files: what `bullpen apply` and `serve --demo` read.
 
-A project is one YAML or JSON file (`agents:` and `spaces:`, or a single agent), or a folder with
-`agents/*.yaml|yml|json|md` and `spaces.yaml`. Markdown is front matter, then the instructions. Everything is checked
-here against the shapes of `bullpen.wire`, and every complaint names the file and the field. Knows nothing of the
-database: what becomes of a project is decided by whoever asked for it.
+A project is one YAML or JSON file (`agents:`, `spaces:`, `variables:`, or a single agent), or a folder with
+`agents/*.yaml|yml|json|md`, `spaces.yaml` and `variables.yaml`. Markdown is front matter, then the instructions.
+Everything is checked here against the shapes of `bullpen.wire`, and every complaint names the file and the field. Knows
+nothing of the database: what becomes of a project is decided by whoever asked for it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import yaml
 from pydantic import ValidationError
 
 from bullpen import ids
 from bullpen.errors import Invalid, NotFound
-from bullpen.wire.requests import CreateAgent, CreateSpace, Request
+from bullpen.wire.requests import ApplyVariable, CreateAgent, CreateSpace, Request
 
 T = TypeVar("T", bound=Request)
 
@@ -29,13 +29,17 @@ MAX_DEPTH = 64
 # A few lines of YAML aliases can stand for more values than memory holds.
 MAX_VALUES = 200_000
 
-SPACE_FILES = ("spaces.yaml", "spaces.yml", "spaces.json")
+ENDINGS = ("yaml", "yml", "json")
+KINDS = ("agents", "spaces", "variables")
+
+Entries: TypeAlias = "tuple[list[Entry], list[Entry], list[Entry]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     agents: list[CreateAgent]
     spaces: list[CreateSpace]
+    variables: list[ApplyVariable] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,19 @@ class Entry:
     written: Any
 
 
-def read_project(path: Path, *, model: str | None = None) -> Project:
-    """The project at `path`. With `model`, every agent runs on that one instead of its own."""
+def read_project(path: Path, *, model: str | None = None, environ: Mapping[str, str] | None = None) -> Project:
+    """The project at `path`. With `model`, every agent runs on that one instead of its own.
+
+    `environ` is where variables that say `env: NAME` get their values from.
+    """
     if not path.exists():
         raise NotFound(f"There is no file or folder {str(path)!r}.")
-    agents, spaces = _read_folder(path) if path.is_dir() else _read_single(path)
-    project = Project([_agent(entry, model) for entry in agents], [_space(entry) for entry in spaces])
+    agents, spaces, variables = _read_folder(path) if path.is_dir() else _read_single(path)
+    project = Project(
+        [_agent(entry, model) for entry in agents],
+        [_space(entry) for entry in spaces],
+        [_variable(entry, environ or {}) for entry in variables],
+    )
     _refuse_twins([(entry.where, agent.id) for entry, agent in zip(agents, project.agents, strict=True)])
     _refuse_twins([(entry.where, space.id) for entry, space in zip(spaces, project.spaces, strict=True)])
     return project
@@ -60,15 +71,21 @@ def read_project(path: Path, *, model: str | None = None) -> Project:
 # ── finding entries ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_folder(folder: Path) -> tuple[list[Entry], list[Entry]]:
+def _read_folder(folder: Path) -> Entries:
     agents = [_named_by_file(file, _read_one(file, folder)) for file in _agent_files(folder)]
-    found = [folder / name for name in SPACE_FILES if (folder / name).is_file()]
+    spaces, variables = list(_listed(folder, "spaces")), list(_listed(folder, "variables"))
+    if not agents and not spaces and not variables:
+        raise Invalid(f"{folder} holds no project: put agents into {folder / 'agents'} and spaces into spaces.yaml.")
+    return agents, spaces, variables
+
+
+def _listed(folder: Path, kind: str) -> Iterator[Entry]:
+    """What spaces.yaml, or variables.yaml, lists."""
+    found = [file for ending in ENDINGS if (file := folder / f"{kind}.{ending}").is_file()]
     if len(found) > 1:
         raise Invalid(f"{folder} has both {found[0].name} and {found[1].name}; keep one.")
-    spaces = [entry for file in found for entry in _entries(file.name, _parse(file), "spaces", bare=True)]
-    if not agents and not spaces:
-        raise Invalid(f"{folder} holds no project: put agents into {folder / 'agents'} and spaces into spaces.yaml.")
-    return agents, spaces
+    for file in found:
+        yield from _entries(file.name, _parse(file), kind, bare=True)
 
 
 def _agent_files(folder: Path) -> Iterator[Path]:
@@ -85,15 +102,19 @@ def _read_one(file: Path, folder: Path) -> Entry:
     return Entry(str(file.relative_to(folder)), _parse(file))
 
 
-def _read_single(file: Path) -> tuple[list[Entry], list[Entry]]:
+def _read_single(file: Path) -> Entries:
     written = _parse(file)
-    if isinstance(written, Mapping) and ("agents" in written or "spaces" in written):
-        if unknown := sorted(set(written) - {"agents", "spaces"}):
-            raise Invalid(f"{file} may have agents and spaces, and nothing else.", fields={unknown[0]: "is not known"})
-        return list(_entries(file.name, written, "agents")), list(_entries(file.name, written, "spaces"))
+    if isinstance(written, Mapping) and any(kind in written for kind in KINDS):
+        if unknown := sorted(set(written) - set(KINDS)):
+            raise Invalid(
+                f"{file} may have agents, spaces and variables, and nothing else.",
+                fields={unknown[0]: "is not known"},
+            )
+        agents, spaces, variables = (list(_entries(file.name, written, kind)) for kind in KINDS)
+        return agents, spaces, variables
     if isinstance(written, Mapping) and "name" in written:
-        return [_named_by_file(file, Entry(file.name, written))], []
-    raise Invalid(f"{file} holds no project: it should have a list named agents, a list named spaces, or both.")
+        return [_named_by_file(file, Entry(file.name, written))], [], []
+    raise Invalid(f"{file} holds no project: it should have a list named agents, spaces or variables.")
 
 
 def _entries(name: str, written: Any, kind: str, *, bare: bool = False) -> Iterator[Entry]:
@@ -142,6 +163,22 @@ def _dm(entry: Entry, space: CreateSpace) -> CreateSpace:
     if space.id is not None and space.id != ids.dm(first, second):
         raise _complaint(entry.where, {"id": f"the dm of these two is {ids.dm(first, second)!r}; leave the id out"})
     return CreateSpace.model_validate({**space.model_dump(exclude_unset=True), "id": ids.dm(first, second)})
+
+
+def _variable(entry: Entry, environ: Mapping[str, str]) -> ApplyVariable:
+    """A value stands in the file; a secret's never does, but the name it has in the environment."""
+    written = dict(entry.written) if isinstance(entry.written, Mapping) else entry.written
+    if isinstance(written, dict):
+        source = written.pop("env", None)
+        if source is not None and "value" in written:
+            raise _complaint(entry.where, {"env": "give either this or a value"})
+        if source is None and written.get("type") == "secret":
+            raise _complaint(entry.where, {"env": "the name that this secret has in your environment; files are read"})
+        if source is not None:
+            if source not in environ:
+                raise _complaint(entry.where, {"env": f"{source} is not set. Set it, and apply again"})
+            written["value"] = environ[source]
+    return _check(ApplyVariable, entry.where, written)
 
 
 def _check(kind: type[T], where: str, written: Any) -> T:

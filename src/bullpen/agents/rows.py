@@ -96,6 +96,7 @@ _DEFINED = (
     "auto_enter",
     "limits",
     "on_unsent_text",
+    "variables",
     "avatar",
 )
 

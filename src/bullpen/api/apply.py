@@ -17,6 +17,7 @@ from bullpen.agents import rows as agent_rows
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Office, Owner
 from bullpen.api.pages import answer
+from bullpen.api.variables import put_one
 from bullpen.audit.actions import note
 from bullpen.events.actions import in_turn
 from bullpen.memory import rows as memory_rows
@@ -24,9 +25,18 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces import rules as space_rules
 from bullpen.storage import Transaction
+from bullpen.variables.actions import Vault
 from bullpen.wire import Agent, Space
 from bullpen.wire.nouns import Applied
-from bullpen.wire.requests import ApplyProject, CreateAgent, CreateSpace, UpdateAgent, UpdateSpace, WakeRequest
+from bullpen.wire.requests import (
+    ApplyProject,
+    ApplyVariable,
+    CreateAgent,
+    CreateSpace,
+    UpdateAgent,
+    UpdateSpace,
+    WakeRequest,
+)
 
 router = APIRouter(route_class=CappedRoute, tags=["apply"])
 
@@ -37,10 +47,14 @@ Change = dict[str, Any]
 async def apply(request: ApplyProject, caller: Owner, office: Office) -> Response:
     for agent in request.agents:
         office.check_agent(agent.model, agent.tools)
-    return answer(await office.store.transact(lambda tx: apply_project(tx, request, caller)))
+    if any(variable.type == "secret" for variable in request.variables):
+        await office.vault.prepare(office.store)
+    return answer(await office.store.transact(lambda tx: apply_project(tx, request, caller, office.vault)))
 
 
-async def apply_project(tx: Transaction, request: ApplyProject, caller: Principal) -> dict[str, list[Change]]:
+async def apply_project(
+    tx: Transaction, request: ApplyProject, caller: Principal, vault: Vault
+) -> dict[str, list[Change]]:
     """All or nothing: one transaction."""
     spaces_named = [id for space in request.spaces if (id := _id_of(space)) is not None]
     members = [member for space in request.spaces for member in space.members]
@@ -48,7 +62,14 @@ async def apply_project(tx: Transaction, request: ApplyProject, caller: Principa
     return {
         "agents": [await _apply_agent(tx, agent, caller) for agent in request.agents],
         "spaces": [await _apply_space(tx, space, caller) for space in request.spaces],
+        # Last: they may be at home in an agent or a space that has just been made.
+        "variables": [await _apply_variable(tx, variable, caller, vault) for variable in request.variables],
     }
+
+
+async def _apply_variable(tx: Transaction, request: ApplyVariable, caller: Principal, vault: Vault) -> Change:
+    variable, change = await put_one(tx, vault, caller, request)
+    return {"id": variable.name, "change": change}
 
 
 async def create_agent(tx: Transaction, request: CreateAgent, caller: Principal) -> Agent:

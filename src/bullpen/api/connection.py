@@ -3,6 +3,8 @@
 uvicorn bounds only the pause between two requests, and its fast parser takes heads of any size. Here a connection notes
 what it is waiting for and since when; the server looks over all of them now and then (`overdue`), which costs a request
 nothing but two times of day. Whoever waits for us, an open event stream above all, is never overdue.
+
+A body may take longer the more of it has come: a large file on a slow line arrives, a client that drips is cut off.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from typing import Any, Literal
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+# How fast a body must come, on the whole, after the time that any body may take: bytes in a second.
+SLOWEST = 65_536
 # A head beyond this is no head. Cookies and tokens are a few KiB.
 MAX_HEAD = 65_536
 TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -24,6 +28,7 @@ class Connection(HttpToolsProtocol):
     since: float = 0.0
     stuck_since: float | None = None  # the client has not read for so long that we stopped writing
     _head_size: int = 0
+    _body_size: int = 0
 
     # ── what is awaited ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -42,6 +47,10 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._await("body")
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._body_size += len(body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -66,13 +75,16 @@ class Connection(HttpToolsProtocol):
         self.awaited = awaited
         self.since = self.loop.time()
         self._head_size = 0
+        self._body_size = 0
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def overdue(self, now: float, head_seconds: float, body_seconds: float) -> bool:
         if self.stuck_since is not None and now - self.stuck_since > body_seconds:
             return True
-        allowed = {"head": head_seconds, "body": body_seconds}.get(self.awaited or "")
+        if self.awaited == "body" and self.flow.read_paused:
+            self.since, self._body_size = now, 0  # the client waits for us: a disk is slow
+        allowed = {"head": head_seconds, "body": body_seconds + self._body_size / SLOWEST}.get(self.awaited or "")
         return allowed is not None and now - self.since > allowed
 
     def hang_up(self) -> None:

@@ -28,8 +28,9 @@ from bullpen.settings import Settings
 Header = tuple[bytes, bytes]
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-# Where a body may be something else than JSON.
-UPLOADS = ("/api/files",)
+# Where a body is a form instead of JSON: its one file comes with it.
+UPLOADS = "/api/files"
+FORM = b"multipart/form-data"
 # A second one of these is an attempt to be read differently by somebody else.
 SINGLE = frozenset({b"host", b"origin", b"authorization", b"content-type", b"sec-fetch-site", b"sec-fetch-mode"})
 SECRETS = frozenset({"token", "access_token", "api_key", "apikey"})
@@ -172,9 +173,13 @@ def _check_body(scope: Scope, headers: dict[bytes, bytes]) -> None:
     if kind is None:
         if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
             return
-    elif kind == b"application/json" or is_json(kind.decode("latin-1")) or scope["path"].startswith(UPLOADS):
+    elif kind == b"application/json" or is_json(kind.decode("latin-1")) or _is_upload(scope, kind):
         return
     raise Refused(415, "unsupported_media_type", "Send JSON, with Content-Type: application/json.")
+
+
+def _is_upload(scope: Scope, kind: bytes) -> bool:
+    return scope["path"] == UPLOADS and kind.partition(b";")[0].strip().lower() == FORM
 
 
 async def _answer(refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from bullpen import errors
+from bullpen.observe.redact import REDACTOR
 from bullpen.storage.store import RetryTransaction
 
 logger = logging.getLogger("bullpen.api")
@@ -23,6 +24,7 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.Forbidden: 403,
     errors.Invalid: 422,
     errors.TooLarge: 413,
+    errors.QuotaExceeded: 413,
     errors.TooManyRequests: 429,
     errors.Gone: 410,
     errors.Conflict: 409,
@@ -33,6 +35,8 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.ToolError: 500,
     errors.ToolFailed: 500,
     errors.BadArguments: 500,
+    errors.VariablesRequired: 500,
+    errors.PathOutside: 500,
     errors.ModelError: 500,
     errors.ModelUnavailable: 500,
     errors.ModelRefused: 500,
@@ -44,9 +48,11 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.Fenced: 500,
     errors.CannotStart: 500,
     errors.Broken: 500,
+    errors.SecretInvalid: 500,
     RetryTransaction: 503,
     errors.Unavailable: 503,
     errors.SetupRequired: 503,
+    errors.KeyMissing: 503,
     errors.DiskFull: 507,
 }
 # A body may be wrong in thousands of places; so many are told.
@@ -61,7 +67,9 @@ def error_response(
     fields: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    body: dict[str, Any] = {"error": {"code": code, "message": message, "fields": dict(fields or {})}}
+    # A sentence may repeat what somebody sent, or what somebody else answered.
+    told = {REDACTOR.clean(name): REDACTOR.clean(problem) for name, problem in (fields or {}).items()}
+    body: dict[str, Any] = {"error": {"code": code, "message": REDACTOR.clean(message), "fields": told}}
     headers = dict(headers or {})
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"

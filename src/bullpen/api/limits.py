@@ -66,17 +66,18 @@ class Rate:
         return len(self._free_at)
 
 
-class Streams:
-    """How many streams each caller holds open."""
+class AtOnce:
+    """How many of something each caller has under way: streams, uploads."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, what: str) -> None:
         self._most = most
+        self._what = what
         self._open: Counter[str] = Counter()
 
     def enter(self, key: str) -> None:
         if self._most and self._open[key] >= self._most:
             raise TooManyRequests(
-                f"You have {self._most} event streams open, which is the most. Close one, then open another.",
+                f"You have {self._most} {self._what} open, which is the most. Close one, then open another.",
                 retry_after=1.0,
             )
         self._open[key] += 1
@@ -93,12 +94,15 @@ class Streams:
 class Limits:
     """One office's limits: each is asked by the route that it guards."""
 
-    def __init__(self, settings: LimitSettings, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, settings: LimitSettings, now: Callable[[], float] = monotonic, *, uploads_at_once: int = 0
+    ) -> None:
         self.requests = Rate(settings.requests_per_minute, "requests", now)
         self.messages = Rate(settings.messages_per_minute, "messages", now)
         self.reactions = Rate(settings.reactions_per_minute, "reactions", now)
         self.edits = Rate(settings.edits_per_minute, "edits", now)
-        self.streams = Streams(settings.streams_per_person)
+        self.streams = AtOnce(settings.streams_per_person, "event streams")
+        self.uploads = AtOnce(uploads_at_once, "uploads")
         self._now = now
         # Who was refused a moment ago, by a hash of what they showed (and of what they asked), by what and until when.
         self.held: dict[int, tuple[float, Rate]] = {}

@@ -16,6 +16,7 @@ from bullpen.api import (
     audit,
     errors,
     events,
+    files,
     health,
     messages,
     people,
@@ -26,6 +27,7 @@ from bullpen.api import (
     tokens,
     upkeep,
     usage,
+    variables,
     why,
 )
 from bullpen.api.gate import Gate
@@ -40,6 +42,7 @@ ROUTERS = (
     agents.router,
     runs.router,
     search.router,
+    files.router,
     why.router,
     sessions.router,
     people.router,
@@ -48,6 +51,7 @@ ROUTERS = (
     apply.router,
     audit.router,
     upkeep.router,
+    variables.router,
 )
 
 

@@ -77,6 +77,8 @@ async def _erase(office: Office, caller: Principal, kind: Kind, id: str) -> Resp
     target = await office.store.transact(body)
     office.forget_local_owner()
     await erasure.finish_all(office.store, office.signals.cancel)
+    await office.sweeper.clear_dropped()
+    await office.sweep_folders()
     return answer(Erased(kind=kind, id=target.id))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from bullpen.audit import rows, rules
 from bullpen.audit.types import Break, Entry
+from bullpen.observe.redact import REDACTOR
 from bullpen.storage import Stage, Store, Transaction
 
 PAGE = 1000
@@ -44,6 +45,7 @@ def note(tx: Transaction, actor: Actor, action: str, object_kind: str, object_id
     if recorder is None:
         recorder = tx.notes["audit"] = Recorder()
         tx.defer(Stage.AUDIT, "", recorder.write)
+    detail = REDACTOR.clean_json(detail)
     recorder.entries.append(Entry(0, tx.clock.now(), actor.kind, actor.id, action, object_kind, object_id, detail))
 
 

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import ModuleType
+from types import ModuleType, TracebackType
 
 from bullpen.cli.arguments import parser
 from bullpen.cli.failures import CommandFailed
@@ -28,8 +28,10 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "doctor": lambda: import_module("bullpen.cli.doctor"),
     "erase": lambda: import_module("bullpen.cli.erase"),
     "export": lambda: import_module("bullpen.cli.export"),
+    "files": lambda: import_module("bullpen.cli.files"),
     "follow": lambda: import_module("bullpen.cli.follow"),
     "invite": lambda: import_module("bullpen.cli.invite"),
+    "keys": lambda: import_module("bullpen.cli.keys"),
     "listings": lambda: import_module("bullpen.cli.listings"),
     "migrate": lambda: import_module("bullpen.cli.migrate"),
     "password": lambda: import_module("bullpen.cli.password"),
@@ -40,6 +42,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "serve": lambda: import_module("bullpen.cli.serve"),
     "stop": lambda: import_module("bullpen.cli.stop"),
     "token": lambda: import_module("bullpen.cli.token"),
+    "variables": lambda: import_module("bullpen.cli.variables"),
     "why": lambda: import_module("bullpen.cli.why"),
     "worker": lambda: import_module("bullpen.cli.worker"),
 }
@@ -51,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A message may hold any character, a terminal only some: show those it lacks rather than fail half-way.
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.excepthook = _tell
     try:
         args = parser().parse_args(argv)
     except SystemExit as end:  # argparse has said why
@@ -71,5 +75,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _fail(message: str, fields: Mapping[str, str]) -> int:
     details = "; ".join(f"{name}: {problem}" for name, problem in fields.items())
-    print(f"bullpen: {message}" + (f" ({details})" if details else ""), file=sys.stderr)
+    print(_clean(f"bullpen: {message}" + (f" ({details})" if details else "")), file=sys.stderr)
     return 1
+
+
+def _tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A defect of ours: where it happened, and nothing that is secret."""
+    from traceback import format_exception
+
+    print(_clean("".join(format_exception(kind, error, trace))), file=sys.stderr, end="")
+
+
+def _clean(text: str) -> str:
+    from bullpen.observe.redact import REDACTOR
+
+    return REDACTOR.clean(text)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from argparse import Namespace
 from typing import Any
 
 from bullpen.agents.files import Project, read_project
 from bullpen.cli import door, show
 from bullpen.client import Applied
-from bullpen.settings import Settings, load_settings
+from bullpen.settings import Settings, environment, load_settings
 
 
 def run(args: Namespace) -> int:
     settings = load_settings(data=args.data, model=args.model)
-    project = read_project(args.path, model=settings.model or None)
+    project = read_project(args.path, model=settings.model or None, environ=environment(os.environ))
     applied = asyncio.run(_apply(settings, project))
     print(show.as_json(applied) if args.json else _readable(applied))
     return 0
@@ -22,7 +23,9 @@ def run(args: Namespace) -> int:
 
 async def _apply(settings: Settings, project: Project) -> Applied:
     async with door.to_server_or_folder(settings) as bp:
-        return await bp.apply(agents=_written(project.agents), spaces=_written(project.spaces))
+        return await bp.apply(
+            agents=_written(project.agents), spaces=_written(project.spaces), variables=_written(project.variables)
+        )
 
 
 def _written(items: list[Any]) -> list[dict[str, Any]]:
@@ -31,5 +34,6 @@ def _written(items: list[Any]) -> list[dict[str, Any]]:
 
 
 def _readable(applied: Applied) -> str:
-    changes = [("agent", change) for change in applied.agents] + [("space", change) for change in applied.spaces]
+    kinds = {"agent": applied.agents, "space": applied.spaces, "variable": applied.variables}
+    changes = [(kind, change) for kind, found in kinds.items() for change in found]
     return "\n".join(f"{change.change:<9}  {kind}  {show.one_line(change.id)}" for kind, change in changes)

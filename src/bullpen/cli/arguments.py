@@ -14,6 +14,7 @@ from typing import Any
 from bullpen import __version__
 
 ROLES = ("member", "admin", "owner")
+SCOPES = ("space", "agent", "person", "thread")
 RUN_STATUSES = ("queued", "thinking", "acting", "waiting", "completed", "failed", "cancelled")
 
 Add = Callable[..., ArgumentParser]
@@ -40,6 +41,7 @@ def parser() -> ArgumentParser:
 
     _add_server(add)
     _add_operator(add)
+    _add_variables(add)
     _add_brakes(add)
     _add_talk(add)
     _add_listings(add)
@@ -111,6 +113,45 @@ def _add_people(add: Add, token_actions: Any) -> None:
     password.add_argument("name", metavar="NAME", nargs="?", help="whose; the owner's if left out")
 
 
+def _add_variables(add: Add) -> None:
+    variables = add("variables", "variables", "List variables; `variables set` and `variables delete` change them.")
+    actions = variables.add_subparsers(title="actions", metavar="ACTION")
+    change = {
+        "set": "Give a variable a value, which is asked for or read from stdin.",
+        "delete": "Take a variable back.",
+    }
+    listing = _add_scope(variables)
+    listing.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
+    listing.add_argument("--cursor", help="go on where an earlier listing ended")
+    _add_json(listing)
+    variables.set_defaults(action="list")
+    for name, help in change.items():
+        action = actions.add_parser(name, help=help, description=help, allow_abbrev=False)
+        action.add_argument("name", metavar="NAME")
+        action.add_argument("--data", type=Path, metavar="DIR", help="the data folder", default=SUPPRESS)
+        _add_scope(action, default=SUPPRESS)
+        action.set_defaults(action=name)
+        if name == "set":
+            action.add_argument("--secret", action="store_true", help="seal it: nobody can read it again")
+            action.add_argument(
+                "--scoped", action="store_true", help="not for threads below, unless it is given to them"
+            )
+            action.add_argument("--description", default="", help="what it is for")
+    keys = add("keys", "keys", "List the keys that secrets are sealed with; `keys rotate` makes a new one.")
+    what = "list (default); rotate; or abandon: delete secrets whose key is lost for good"
+    keys.add_argument("what", nargs="?", choices=("list", "rotate", "abandon"), default="list", help=what)
+    keys.add_argument("--yes", action="store_true", help="abandon: say so, nothing brings them back")
+    _add_json(keys)
+
+
+def _add_scope(command: ArgumentParser, default: Any = None) -> ArgumentParser:
+    scope = command.add_mutually_exclusive_group()
+    for kind in SCOPES:
+        help = f"of this {kind}, instead of the whole office"
+        scope.add_argument(f"--{kind}", metavar="ID", help=help, default=default)
+    return command
+
+
 def _add_brakes(add: Add) -> None:
     pause = add("pause", "pause", "Pause an agent, or all: what they do stops at its next safe place, and keeps it.")
     resume = add("resume", "pause", "Let an agent, or all, go on exactly where they were.")
@@ -127,7 +168,9 @@ def _add_brakes(add: Add) -> None:
 
 def _add_upkeep(add: Add) -> None:
     backup = add("backup", "backup", "Write the whole office into a file, also while a server runs.")
-    backup.add_argument("file", type=Path, metavar="FILE", help="NAME.db (SQLite), or NAME.jsonl.gz (either database)")
+    backup.add_argument(
+        "file", type=Path, metavar="FILE", help="NAME.tar (with the files), NAME.db (SQLite) or NAME.jsonl.gz"
+    )
     restore = add("restore", "backup", "Make the office what a backup says. No server may run.")
     restore.add_argument("file", type=Path, metavar="FILE", help="what `bullpen backup` wrote")
     backup.add_argument("--force", action="store_true", help="replace a file that is there already")
@@ -141,6 +184,7 @@ def _add_upkeep(add: Add) -> None:
         command.add_argument("kind", choices=("space", "person", "agent"))
         command.add_argument("id", metavar="ID")
     export.add_argument("file", type=Path, metavar="FILE", help="where to write it; - for stdout")
+    export.add_argument("--files", type=Path, metavar="DIR", help="also write the bytes of its files, into this folder")
     export.add_argument("--force", action="store_true", help="replace a file that is there already")
     erase.add_argument("--yes", action="store_true", help="say so: nothing brings it back")
     _add_json(erase)
@@ -149,9 +193,22 @@ def _add_upkeep(add: Add) -> None:
 def _add_talk(add: Add) -> None:
     send = add("send", "send", "Post a message and print its id.")
     send.add_argument("space", metavar="SPACE", help="id of the space")
-    send.add_argument("text", metavar="TEXT", help="what to say; - reads it from stdin")
+    send.add_argument("text", metavar="TEXT", nargs="?", help="what to say; - reads it from stdin")
+    send.add_argument("--attach", metavar="FILE", type=Path, action="append", help="upload a file and show it, too")
     send.add_argument("--reply-to", metavar="MESSAGE", help="id of the message this answers")
     _add_json(send)
+    upload = add("upload", "files", "Upload a file and print its id. What no message shows is forgotten after a day.")
+    upload.add_argument("file", type=Path, metavar="FILE")
+    upload.add_argument("--space", metavar="ID", help="into this space; otherwise only you have it")
+    upload.set_defaults(verb="upload")
+    _add_json(upload)
+    download = add("download", "files", "Write the bytes of a file to disk, and print where.")
+    download.add_argument("id", metavar="ID", help="id of the file")
+    download.add_argument(
+        "file", type=Path, metavar="FILE", nargs="?", help="where to; - for stdout; else its own name"
+    )
+    download.add_argument("--force", action="store_true", help="replace a file that is there already")
+    download.set_defaults(verb="download")
     follow = add("follow", "follow", "Show what happens as it happens, until Ctrl-C.")
     follow.add_argument("space", metavar="SPACE", nargs="?", help="only this space; otherwise all that you may see")
     follow.add_argument("--after", metavar="CURSOR", help="begin after this event instead of now")
@@ -164,7 +221,9 @@ def _add_listings(add: Add) -> None:
     runs.add_argument("--space", metavar="ID")
     runs.add_argument("--status", choices=RUN_STATUSES)
     others = [add(name, "listings", f"List {name}.") for name in ("spaces", "agents", "people")]
-    for listing in (runs, *others):
+    files = add("files", "listings", "List the files of a space, or those that only you have.")
+    files.add_argument("--space", metavar="ID")
+    for listing in (runs, *others, files):
         listing.set_defaults(listing=listing.prog.split()[-1])
         listing.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
         listing.add_argument("--cursor", help="go on where an earlier listing ended")

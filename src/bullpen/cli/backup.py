@@ -11,7 +11,7 @@ import sys
 import time
 from argparse import Namespace
 
-from bullpen.app import open_store
+from bullpen.app import blobs_of, open_store
 from bullpen.audit.types import Break
 from bullpen.cli import show
 from bullpen.settings import load_settings
@@ -27,17 +27,21 @@ def run(args: Namespace) -> int:
 
 async def _backup(args: Namespace) -> int:
     settings = load_settings(data=args.data)
-    written = await backup.write(settings, open_store(settings), args.file, overwrite=args.force, progress=_progress())
+    store, progress = open_store(settings), _progress()
+    async with blobs_of(settings) as blobs:
+        written = await backup.write(settings, store, args.file, blobs=blobs, overwrite=args.force, progress=progress)
     if args.json:
         print(show.as_json(written.wire()))
     else:
-        print(f"{written.path}: {written.rows} rows, {written.size} bytes. It does not hold the key.")
+        print(f"{written.path}: {written.rows} rows, {written.size} bytes. {_files(written)} It does not hold the key.")
     return 0
 
 
 async def _restore(args: Namespace) -> int:
     settings = load_settings(data=args.data)
-    restored = await restore.read(settings, open_store(settings), args.file, force=args.force, progress=_progress())
+    store, progress = open_store(settings), _progress()
+    async with blobs_of(settings) as blobs:
+        restored = await restore.read(settings, store, args.file, blobs=blobs, force=args.force, progress=progress)
     if args.json:
         print(show.as_json(restored.wire()))
     else:
@@ -46,9 +50,24 @@ async def _restore(args: Namespace) -> int:
             print(f"applied {name}")
         if restored.kept is not None:
             print(f"What was there before is in {restored.kept}")
+        print("It holds the files." if restored.holds["files"] else "It holds no files.")
+    if restored.missing:
+        print(
+            f"bullpen: {restored.missing} of {restored.files} files have no bytes here. Copy the `files` folder of the "
+            "old data folder to this one, or restore a .tar.",
+            file=sys.stderr,
+        )
     if isinstance(restored.audit, Break):
         print(f"bullpen: The audit log in it is broken: {restored.audit.reason}.", file=sys.stderr)
     return 0
+
+
+def _files(written: backup.Backup) -> str:
+    if not written.holds["files"]:
+        more = " Copy the `files` folder as well, or choose a name that ends with .tar." if written.files else ""
+        return f"It does not hold the files ({written.files}).{more}"
+    lost = f", but for {written.missing} that have no bytes" if written.missing else ""
+    return f"It holds the files ({written.files - written.missing}){lost}."
 
 
 def _progress() -> Progress | None:

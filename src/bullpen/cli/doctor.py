@@ -6,7 +6,7 @@ import asyncio
 import os
 from argparse import Namespace
 from collections.abc import AsyncIterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import httpx
 
@@ -14,6 +14,7 @@ from bullpen.cli import show
 from bullpen.doctor import configuration, database, machine
 from bullpen.doctor.types import Finding, ok, problem
 from bullpen.errors import CannotStart
+from bullpen.observe.redact import REDACTOR
 from bullpen.settings import Settings, environment, load_settings
 from bullpen.storage import Store
 from bullpen.storage.lock import holder
@@ -27,7 +28,9 @@ def run(args: Namespace) -> int:
 
 async def _run(args: Namespace) -> int:
     found = []
-    async for finding in _examine(args):
+    async for each in _examine(args):
+        # An error of a driver or of the system may hold what it was given.
+        finding = replace(each, message=REDACTOR.clean(each.message), advice=REDACTOR.clean(each.advice))
         found.append(finding)
         if not args.json:
             print(_line(finding), flush=True)
@@ -50,6 +53,7 @@ async def _examine(args: Namespace) -> AsyncIterator[Finding]:
         yield finding
     for finding in machine.examine(settings):
         yield finding
+    yield await _storage(settings)
     running = machine.server_runs(settings)
     yield await _server(settings) if running else ok("server", f"No server runs on {settings.data}.")
     if _is_anothers(settings):
@@ -79,6 +83,14 @@ def _is_anothers(settings: Settings) -> bool:
     """SQLite makes files beside the database even to read it; ours would be closed to the server's user."""
     folder = settings.sqlite_path.parent
     return not settings.on_postgres and folder.exists() and folder.stat().st_uid != os.getuid()
+
+
+async def _storage(settings: Settings) -> Finding:
+    if not settings.s3.bucket:
+        return ok("storage", f"The bytes of files are kept in {settings.blobs}.")
+    from bullpen.doctor import storage
+
+    return await storage.examine(settings)
 
 
 async def _server(settings: Settings) -> Finding:

@@ -15,8 +15,12 @@ from pathlib import Path
 
 from bullpen.cli import door
 from bullpen.cli.failures import CommandFailed
-from bullpen.errors import NotFound
+from bullpen.cli.files import download
+from bullpen.client import Bullpen, NotFound
+from bullpen.errors import NotFound as NotHere
+from bullpen.files.types import Blobs
 from bullpen.settings import Settings, load_settings
+from bullpen.wire.errors import Gone
 
 
 def run(args: Namespace) -> int:
@@ -25,6 +29,8 @@ def run(args: Namespace) -> int:
 
 async def _export(args: Namespace) -> int:
     settings = load_settings(data=args.data)
+    if args.files is not None:
+        args.files.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = _from_server(settings, args) if door.is_served(settings) else _from_folder(settings, args)
     if args.file == Path("-"):
         async for line in found:
@@ -51,6 +57,16 @@ async def _from_server(settings: Settings, args: Namespace) -> AsyncIterator[str
     async with door.to_server(settings) as bp:
         async for said in bp.export(args.kind, args.id):
             yield json.dumps(said, ensure_ascii=False) + "\n"
+            if args.files is not None and said["type"] == "file":
+                await _fetch(bp, said["file"]["id"], args.files)
+
+
+async def _fetch(bp: Bullpen, id: str, folder: Path) -> None:
+    """Under its id: the line with that id says what it is called. Some files may be for others' eyes only."""
+    try:
+        await download(bp, id, folder / id)
+    except (NotFound, Gone) as error:
+        print(f"bullpen: {error.message}", file=sys.stderr)
 
 
 async def _from_folder(settings: Settings, args: Namespace) -> AsyncIterator[str]:
@@ -59,6 +75,20 @@ async def _from_folder(settings: Settings, args: Namespace) -> AsyncIterator[str
 
     async with office(settings, drive=False) as opened:
         if not await opened.store.read(lambda tx: export.exists(tx, args.kind, args.id)):
-            raise NotFound(f"There is no {args.kind} {args.id!r}.")
+            raise NotHere(f"There is no {args.kind} {args.id!r}.")
         async for line in export.lines(opened.store, args.kind, args.id, readable=None, journals=True):
             yield line.decode()
+            if args.files is not None and line.startswith(b'{"type":"file"'):
+                await _copy(opened.blobs, json.loads(line)["file"]["id"], args.files)
+
+
+async def _copy(blobs: Blobs, id: str, folder: Path) -> None:
+    try:
+        with (folder / id).open("wb") as out:
+            async for piece in blobs.read(id):
+                out.write(piece)
+    except NotHere as error:
+        (folder / id).unlink()
+        print(f"bullpen: {id}: {error.message}", file=sys.stderr)
+    except OSError as error:
+        raise CommandFailed(f"Cannot write {folder / id}: {error.strerror}.") from error

@@ -61,7 +61,8 @@ def _message(lines: Lines, event: Event) -> str | None:
     message = event.message
     if message is None:
         return None
-    text = show.plain(message.text, indent=" " * 10)
+    shown = [f"[file: {show.one_line(file.name)}, {file.id}]" for file in message.attachments]
+    text = show.plain("\n".join([message.text, *shown] if message.text else shown), indent=" " * 10)
     return f"— {text}" if message.author_kind == "system" else f"{lines.name(message.author_id)}: {text}"
 
 

@@ -1,4 +1,4 @@
-"""bullpen runs, spaces, agents, people: lists, as a table or as the JSON that the API gives."""
+"""bullpen runs, spaces, agents, people, files: lists, as a table or as the JSON that the API gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bullpen.cli import door, show
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
 from bullpen.wire import Agent, Run, Space
-from bullpen.wire.nouns import Person
+from bullpen.wire.nouns import File, Person
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,10 @@ def _fetch_people(bp: Bullpen, args: Namespace) -> Awaitable[Page[Person]]:
     return bp.people.list(limit=args.limit, cursor=args.cursor)
 
 
+def _fetch_files(bp: Bullpen, args: Namespace) -> Awaitable[Page[File]]:
+    return bp.files.list(space=args.space, limit=args.limit, cursor=args.cursor)
+
+
 def _run_row(run: Run) -> Sequence[str]:
     started, taken = show.date(run.started_at), show.seconds(run.started_at, run.finished_at)
     return (run.id, run.agent_id, run.space_id or "-", run.status, run.outcome or "-", str(run.depth), started, taken)
@@ -92,12 +96,22 @@ def _person_row(person: Person) -> Sequence[str]:
     )
 
 
+def _file_row(file: File) -> Sequence[str]:
+    return (file.id, file.name, file.type, str(file.size), file.owner_id, show.date(file.created_at))
+
+
 LISTINGS: Mapping[str, Listing] = {
     "runs": Listing(
         _fetch_runs,
         ("RUN", "AGENT", "SPACE", "STATUS", "OUTCOME", "DEPTH", "STARTED", "TOOK"),
         _run_row,
         "No runs yet. Wake an agent with `bullpen send SPACE TEXT`.",
+    ),
+    "files": Listing(
+        _fetch_files,
+        ("FILE", "NAME", "TYPE", "BYTES", "FROM", "SINCE"),
+        _file_row,
+        "No files. `bullpen upload FILE` keeps one, `bullpen send SPACE TEXT --attach FILE` shows one.",
     ),
     "spaces": Listing(
         _fetch_spaces,

@@ -8,12 +8,15 @@ from argparse import Namespace
 
 from bullpen.cli import door, show
 from bullpen.cli.failures import CommandFailed
+from bullpen.cli.files import upload
 from bullpen.settings import load_settings
 from bullpen.wire import Message
 
 
 def run(args: Namespace) -> int:
-    text = _stdin() if args.text == "-" else args.text
+    text = _stdin() if args.text == "-" else args.text or ""
+    if not text and not args.attach:
+        raise CommandFailed("Say something: bullpen send SPACE TEXT. With --attach FILE the text may be left out.")
     message = asyncio.run(_send(args, text))
     print(show.as_json(message) if args.json else message.id)
     return 0
@@ -21,7 +24,8 @@ def run(args: Namespace) -> int:
 
 async def _send(args: Namespace, text: str) -> Message:
     async with door.to_server(load_settings(data=args.data)) as bp:
-        return await bp.spaces(args.space).send(text, reply_to=args.reply_to)
+        shown = [await upload(bp, path) for path in args.attach or ()]
+        return await bp.spaces(args.space).send(text, attachments=shown, reply_to=args.reply_to)
 
 
 def _stdin() -> str:

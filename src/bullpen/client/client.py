@@ -14,20 +14,27 @@ from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 import httpx
+from pydantic import Field
 
 from bullpen.client.connection import Connection, Page, Unreachable, path
+from bullpen.client.files import Files
 from bullpen.client.follow import Follow
 from bullpen.wire import Agent, Message, Run, RunMessage, Space, Token, Wire
 from bullpen.wire.nouns import (
     AuditCheck,
     AuditRow,
     Erased,
+    File,
     FoundMessage,
     Invite,
+    KeyUses,
     NewInvite,
     Pause,
     Person,
     Preview,
+    Rotation,
+    ScopeKind,
+    Variable,
     Why,
 )
 
@@ -55,6 +62,7 @@ class Change(Wire):
 class Applied(Wire):
     agents: list[Change]
     spaces: list[Change]
+    variables: list[Change] = Field(default_factory=list)
 
 
 class Bullpen:
@@ -75,11 +83,14 @@ class Bullpen:
         self.agents = Agents(self._connection)
         self.spaces = Spaces(self._connection)
         self.messages = Messages(self._connection)
+        self.files = Files(self._connection)
         self.runs = Runs(self._connection)
         self.tokens = Tokens(self._connection)
         self.people = People(self._connection)
         self.invites = Invites(self._connection)
         self.audit = Audit(self._connection)
+        self.variables = Variables(self._connection)
+        self.keys = Keys(self._connection)
 
     async def __aenter__(self) -> Bullpen:
         return self
@@ -134,9 +145,15 @@ class Bullpen:
         found = await self._connection.request(method, path(_COLLECTIONS[kind], id, *rest), seconds=ERASE_SECONDS)
         return Erased.model_validate(found)
 
-    async def apply(self, *, agents: Iterable[Mapping[str, Any]], spaces: Iterable[Mapping[str, Any]]) -> Applied:
-        """Make the server hold these agents and spaces. Doing it again changes nothing."""
-        body = {"agents": list(agents), "spaces": list(spaces)}
+    async def apply(
+        self,
+        *,
+        agents: Iterable[Mapping[str, Any]] = (),
+        spaces: Iterable[Mapping[str, Any]] = (),
+        variables: Iterable[Mapping[str, Any]] = (),
+    ) -> Applied:
+        """Make the server hold these agents, spaces and variables. Doing it again changes nothing."""
+        body = {"agents": list(agents), "spaces": list(spaces), "variables": list(variables)}
         return Applied.model_validate(await self._connection.request("POST", path("apply"), body=body, repeatable=True))
 
 
@@ -214,12 +231,22 @@ class SpaceHandle:
         found = await self._connection.request("PATCH", path("spaces", self.id), body=fields, repeatable=True)
         return Space.model_validate(found)
 
-    async def send(self, text: str, *, reply_to: str | None = None, client_message_id: str | None = None) -> Message:
+    async def send(
+        self,
+        text: str,
+        *,
+        attachments: Iterable[File | str] = (),
+        reply_to: str | None = None,
+        client_message_id: str | None = None,
+    ) -> Message:
         """Post a message. It is kept once, however often the connection is lost on the way.
 
         To keep that promise over a restart of your own program too, choose the `client_message_id` yourself.
+        `attachments` are files that `bp.files.upload` gave, or their ids; with some, the text may be empty.
         """
-        body = {"text": text, "clientMessageId": client_message_id or uuid4().hex}
+        body: dict[str, Any] = {"text": text, "clientMessageId": client_message_id or uuid4().hex}
+        if shown := [file if isinstance(file, str) else file.id for file in attachments]:
+            body["attachments"] = shown
         if reply_to is not None:
             body["replyTo"] = reply_to
         found = await self._connection.request("POST", path("spaces", self.id, "messages"), body=body, repeatable=True)
@@ -367,6 +394,52 @@ class Invites:
 
     async def delete(self, id: str) -> None:
         await self._connection.request("DELETE", path("invites", id))
+
+
+class Variables:
+    """Values that tools ask for by name. A scope is `kind` and, but for the workspace, `id`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def list(
+        self,
+        *,
+        kind: ScopeKind | None = None,
+        id: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Variable]:
+        """Names, types and scopes; the values of those that are no secrets."""
+        query = {"kind": kind, "id": id, "limit": limit, "cursor": cursor}
+        return _page(Variable, await self._connection.request("GET", path("variables"), query=query))
+
+    async def set(
+        self, name: str, value: str, *, kind: ScopeKind = "workspace", id: str | None = None, **fields: Any
+    ) -> Variable:
+        """Give the name a value there; `type="secret"` for one that nobody is to read again."""
+        scope = {"kind": kind} if id is None else {"kind": kind, "id": id}
+        body = {"value": value, "scope": scope, **fields}
+        found = await self._connection.request("PUT", path("variables", name), body=body, repeatable=True)
+        return Variable.model_validate(found)
+
+    async def delete(self, name: str, *, kind: ScopeKind = "workspace", id: str | None = None) -> None:
+        await self._connection.request("DELETE", path("variables", name), query={"kind": kind, "id": id})
+
+
+class Keys:
+    """What secrets are sealed with. For owners."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def list(self) -> KeyUses:
+        return KeyUses.model_validate(await self._connection.request("GET", path("keys")))
+
+    async def rotate(self) -> Rotation:
+        """Seal every secret with a new key. Repeating it after a crash finishes what was begun."""
+        found = await self._connection.request("POST", path("keys", "rotate"), seconds=ERASE_SECONDS)
+        return Rotation.model_validate(found)
 
 
 class Audit:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -108,6 +108,14 @@ class Connection:
             attempt += 1
             await asyncio.sleep(wait)
 
+    async def upload(
+        self, path: str, files: Mapping[str, tuple[str, BinaryIO]], *, query: Mapping[str, Any], seconds: float
+    ) -> Any:
+        """Send a form with files, once. The JSON of the answer."""
+        request = self.http.build_request("POST", path, files=dict(files), params=_said(query))
+        request.extensions["timeout"] = httpx.Timeout(30.0, connect=5.0, read=seconds).as_dict()
+        return _read(await self._send(request))
+
     async def open_stream(self, path: str, *, query: Mapping[str, Any], headers: Mapping[str, str]) -> httpx.Response:
         """An answer that keeps coming. The caller closes it."""
         request = self.http.build_request("GET", path, params=_said(query), headers=dict(headers))
@@ -121,6 +129,17 @@ class Connection:
                 raise self._unreachable(error) from error
             _read(response)
         return response
+
+    async def pieces(self, path: str) -> AsyncGenerator[bytes, None]:
+        """An answer that is no JSON, as its bytes come."""
+        response = await self.open_stream(path, query={}, headers={})
+        try:
+            async for piece in response.aiter_raw():
+                yield piece
+        except httpx.TransportError as error:
+            raise Unreachable("The download broke off. Try again.") from error
+        finally:
+            await response.aclose()
 
     def _build(self, method: str, path: str, body: Any, query: Mapping[str, Any] | None) -> httpx.Request:
         try:

@@ -18,16 +18,22 @@ from bullpen.audit.types import Break
 from bullpen.doctor.types import Finding, ok, problem, warning
 from bullpen.engine.backlog import count_stuck, select_backlog
 from bullpen.errors import BullpenError, CannotStart
+from bullpen.files import checking
+from bullpen.files.blobs import DiskBlobs
 from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, migrations
 from bullpen.storage.statements import now_millis
 from bullpen.storage.tables import messages, runs, spaces, threads
+from bullpen.variables import actions as variables
+from bullpen.variables import keys
+from bullpen.variables import rows as variable_rows
 
 CONNECT_SECONDS = 10.0
 OLDEST_POSTGRES = 14
 LARGE_LOG_BYTES = 256 << 20
 SKEW_SECONDS, LARGE_SKEW_SECONDS = 1.0, 30.0
 LATE_SECONDS = 60.0
+STILL_SECONDS = 3600.0  # an upload's row comes after its bytes
 
 _NOW = Statement(select(now_millis()))
 _MISCOUNTED = Statement(
@@ -193,6 +199,48 @@ async def audit_log(patient: Patient) -> list[Finding]:
     return [ok("audit", f"The audit log holds: {found} rows.")]
 
 
+async def secrets(patient: Patient) -> list[Finding]:
+    """Can everything that is sealed be opened? Each secret is tried; none is shown."""
+    path = patient.settings.keys_path
+    used = await patient.store.read(variable_rows.count_keys)
+    try:
+        ring = keys.load(path)
+    except CannotStart as error:
+        return [problem("secrets", error.message, "Correct it; the server does not start like this.")]
+    if missing := [key_id for key_id in used if ring is None or key_id not in ring.keys]:
+        advice = (
+            "Put back the key file. If it is lost for good: `bullpen keys abandon --yes`, and set the secrets again."
+        )
+        return [problem("secrets", keys.missing_key(path, missing[0]), advice)]
+    if ring is None:
+        return [ok("secrets", f"There are no secrets yet; the first makes a key in {path}.")]
+    if unopened := await patient.store.read(lambda tx: variables.unopened(tx, ring)):
+        said = f"{len(unopened)} secrets cannot be opened: {', '.join(unopened[:5])}."
+        return [problem("secrets", said, "Somebody has changed their rows. Set them again, and read the audit log.")]
+    return [ok("secrets", f"{sum(used.values())} secrets can be opened with the keys in {path}. Keep a copy of it.")]
+
+
+async def stored_files(patient: Patient) -> list[Finding]:
+    """Does every file have its bytes, and all bytes a file? Only on our own disk: elsewhere asking would take long."""
+    if patient.settings.s3.bucket:
+        return []
+    blobs = DiskBlobs(patient.settings.blobs)
+    lost, count = await checking.missing(patient.store, blobs)
+    if lost:
+        said = f"{len(lost)} of {count} files have no bytes in {patient.settings.blobs}, among them {lost[0]}."
+        return [
+            problem("attachments", said, "Copy the `files` folder from a backup; `bullpen restore` of a .tar does.")
+        ]
+    found = await checking.orphans(patient.store, blobs, idle=STILL_SECONDS)
+    if not found.ids:
+        return [ok("attachments", f"All {count} files have their bytes.")]
+    said = f"{len(found.ids)} files in {patient.settings.blobs} belong to nobody, among them {found.ids[0]}."
+    if found.doubtful:
+        advice = "Is this the right database? If so, delete them: the server does not dare."
+        return [warning("attachments", said, advice)]
+    return [ok("attachments", said + " The server removes them within two hours.")]
+
+
 QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     whole,
     log_of_writes,
@@ -200,4 +248,6 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     owner,
     queue,
     audit_log,
+    secrets,
+    stored_files,
 )

@@ -25,7 +25,7 @@ from bullpen.net.decompress import ENCODINGS
 from bullpen.net.dns import Dns, SystemDns
 from bullpen.net.response import Answer, Response, deadline, told
 from bullpen.net.sockets import Opener, TcpOpener
-from bullpen.net.types import Address, Body, Call, Headers, Limits, Origin, Url
+from bullpen.net.types import Address, Body, Call, Headers, Limits, Origin, StandIns, Url
 
 logger = logging.getLogger("bullpen.net")
 
@@ -82,9 +82,13 @@ class Egress:
         body: Body | None = None,
         length: int | None = None,
         limits: Limits | None = None,
+        stand_ins: StandIns | None = None,
     ) -> Answer:
         """Ask, and read the answer whole. `use` says who asks, and so which private hosts are open to it."""
-        async with self.stream(use, method, url, headers=headers, body=body, length=length, limits=limits) as response:
+        asked = self.stream(
+            use, method, url, headers=headers, body=body, length=length, limits=limits, stand_ins=stand_ins
+        )
+        async with asked as response:
             return Answer(response.status, response.headers, await response.read(), response.url)
 
     @asynccontextmanager
@@ -98,16 +102,19 @@ class Egress:
         body: Body | None = None,
         length: int | None = None,
         limits: Limits | None = None,
+        stand_ins: StandIns | None = None,
     ) -> AsyncIterator[Response]:
         """Ask, and read the answer as it comes. Leaving the block early, or being cancelled in it, cuts the connection.
 
-        A streamed body goes out once, chunked unless its `length` is known.
+        A streamed body goes out once, chunked unless its `length` is known. `stand_ins` are words of the URL or the
+        headers that are replaced in the last function before the socket.
         """
         limits = limits or self.limits
         by = None if limits.total is None else deadline(limits.total, None)
         try:
             where = urls.parse(url) if isinstance(url, str) else url
-            call = rules.check_call(Call(method.upper(), where, rules.header_list(headers), body, length))
+            named = rules.header_list(headers)
+            call = rules.check_call(Call(method.upper(), where, named, body, length, stand_ins or {}))
             response = await self._follow(use, call, limits, by)
         except EgressDenied as denied:
             logger.info("denied to %s by the rule %s: %s", use, denied.rule, denied.message)
@@ -202,8 +209,8 @@ class Egress:
             scheme=origin.scheme,
             host=str(address) if address.version == 4 else f"[{address}]",
             port=origin.port,
-            path=call.url.path,
-            query_string=call.url.query,
+            path=rules.in_url(call.url.path, call.stand_ins),
+            query_string=rules.in_url(call.url.query, call.stand_ins),
             encoded=True,
         )
         return await self._session().request(
@@ -241,7 +248,7 @@ class Egress:
 
 
 def _headers(call: Call) -> list[tuple[str, str]]:
-    headers = [("Host", call.url.origin.authority), *call.headers]
+    headers = [("Host", call.url.origin.authority), *rules.in_headers(call.headers, call.stand_ins)]
     given = {name.lower() for name, _ in call.headers}
     headers += [(name, value) for name, value in _OUR_HEADERS if name.lower() not in given]
     length = len(call.body) if isinstance(call.body, bytes) else call.length

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from urllib.parse import quote
 
 from bullpen.errors import EgressDenied
 from bullpen.net import urls
-from bullpen.net.types import Address, Call, Headers, Origin
+from bullpen.net.types import Address, Call, Headers, Origin, StandIns
 from bullpen.net.urls import unwrapped
 
 METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
@@ -194,3 +195,33 @@ def header_list(headers: Mapping[str, str] | Headers | None) -> Headers:
     if headers is None:
         return ()
     return list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+
+
+# ── what nobody may see before the request is written ───────────────────────────────────────────────────────────────
+
+
+def in_url(text: str, stand_ins: StandIns) -> str:
+    """Part of a URL as it is written: each stand-in becomes its value, percent-encoded, and stays in its place."""
+    for word, value in stand_ins.items():
+        if word in text:
+            text = text.replace(word, _encoded(value()))
+    return text
+
+
+def _encoded(value: str) -> str:
+    if value in (".", ".."):
+        raise EgressDenied("template", "A variable's value would change the URL's path beyond its place.")
+    return quote(value, safe="")
+
+
+def in_headers(headers: Headers, stand_ins: StandIns) -> Headers:
+    return [(name, _in_header(value, stand_ins)) for name, value in headers] if stand_ins else headers
+
+
+def _in_header(text: str, stand_ins: StandIns) -> str:
+    for word, value in stand_ins.items():
+        if word in text:
+            text = text.replace(word, value())
+    if not _VALUE.fullmatch(text):
+        raise EgressDenied("header", "A variable holds a character that no header can carry, such as a line's end.")
+    return text

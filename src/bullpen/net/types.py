@@ -5,14 +5,17 @@ A `Url` can only be made by `urls.parse`, so whoever holds one holds something t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Headers: TypeAlias = Sequence[tuple[str, str]]
 Body: TypeAlias = bytes | AsyncIterable[bytes]
+# Words that stand in a URL or a header for what nobody may see yet, and how to get it. Asked for when the request is
+# written, and at no other time: what is logged, raised or redirected on the way holds the words.
+StandIns: TypeAlias = Mapping[str, Callable[[], str]]
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -66,6 +69,7 @@ class Call:
     headers: Headers = ()
     body: Body | None = None
     length: int | None = None  # of a body that is streamed, if it is known
+    stand_ins: StandIns = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

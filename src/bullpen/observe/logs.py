@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from types import MappingProxyType
+from types import MappingProxyType, TracebackType
 from typing import IO, Any
 
 import orjson
 
 from bullpen.observe.redact import REDACTOR, Redactor
+
+logger = logging.getLogger("bullpen")
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _about: ContextVar[Mapping[str, str]] = ContextVar("bullpen_about", default=_NOTHING)
@@ -60,7 +63,7 @@ class TextFormatter(logging.Formatter):
         if fields:
             first, end, rest = line.partition("\n")
             line = f"{first}  [{fields}]{end}{rest}"
-        return self._redactor.clean(line)
+        return self._redactor.clean_line(line)
 
 
 class JsonFormatter(logging.Formatter):
@@ -86,7 +89,7 @@ class JsonFormatter(logging.Formatter):
 
     def _clean(self, value: Any) -> str:
         # A log line must be written whatever it holds; orjson refuses half a character.
-        return self._redactor.clean(str(value)).encode("utf-8", "backslashreplace").decode()
+        return self._redactor.clean_line(str(value)).encode("utf-8", "backslashreplace").decode()
 
 
 def install(level: str, format: str, stream: IO[str] | None = None, redactor: Redactor = REDACTOR) -> None:
@@ -101,3 +104,25 @@ def install(level: str, format: str, stream: IO[str] | None = None, redactor: Re
     for name in QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     logging.captureWarnings(True)
+    # What nobody caught would be written to stderr past the handler. asyncio's own handler is a logger already.
+    sys.excepthook = _uncaught
+    sys.unraisablehook = _unraisable
+    threading.excepthook = _uncaught_in_thread
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    logger.critical("nobody caught this", exc_info=(kind, error, trace))
+
+
+def _unraisable(found: sys.UnraisableHookArgs) -> None:
+    error = found.exc_value or found.exc_type()
+    logger.error("%s", found.err_msg or "ignored an exception", exc_info=(found.exc_type, error, found.exc_traceback))
+
+
+def _uncaught_in_thread(found: threading.ExceptHookArgs) -> None:
+    if found.exc_type is SystemExit:
+        return
+    error = found.exc_value or found.exc_type()
+    logger.critical("nobody caught this in a thread", exc_info=(found.exc_type, error, found.exc_traceback))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from time import monotonic
 from typing import Any
@@ -30,6 +30,7 @@ from bullpen.inbox.types import Item
 from bullpen.llm.types import Reply
 from bullpen.memory import rows as memory_rows
 from bullpen.observe import counts
+from bullpen.observe.redact import REDACTOR
 from bullpen.runs import rows, rules, transcript
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import rows as space_rows
@@ -53,6 +54,17 @@ ENDED, DELIVERED = "ended", "delivered"
 def storable(text: str) -> str:
     """A model may write anything; both databases must be able to keep it, and keep the same."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def shown(text: str) -> str:
+    """The same, for what models are shown and people are told of a run: no secret is in it."""
+    return REDACTOR.clean(storable(text))
+
+
+@lru_cache(maxsize=64)
+def _shown_again(text: str, version: int) -> str:
+    """The same for prompts, which are the same in most runs of an agent."""
+    return shown(text)
 
 
 # ── start or resume ─────────────────────────────────────────────────────────────────────────────────────
@@ -133,7 +145,7 @@ async def _start(
     )
     await rows.insert_run(tx, run)
     await thread_rows.update_for_run(tx, lease.thread_id, space_id)
-    content = storable(transcript.waking([(item.kind, item.payload) for item in items]))
+    content = shown(transcript.waking([(item.kind, item.payload) for item in items]))
     first = Entry(ids.run_message(), id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)
     await rows.insert_entries(tx, [first])
     _tell(tx, "run_started", run)
@@ -174,7 +186,7 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
 async def _prompt(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> str:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time."""
     blocks = [(label, content) for label, content, _ in await memory_rows.select_blocks(tx, agent.id)]
-    text = storable(transcript.system_prompt(agent, blocks, _lessons(agent, teaching)))
+    text = _shown_again(transcript.system_prompt(agent, blocks, _lessons(agent, teaching)), REDACTOR.version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
     return hash
@@ -205,6 +217,7 @@ async def record_answer(
     """Keep what the model wants to do. From here on it is not asked again for this step."""
     now = tx.clock.now()
     step = run.step + 1
+    reply = _without_secrets(reply)
     text = storable(reply.text)
     at = run.position
     added = [Entry(ids.run_message(), run.id, at, step, "assistant_message", now, lease.token, content=text)]
@@ -236,6 +249,17 @@ async def record_answer(
         return await finish(tx, lease, run, [*entries, *added], "done", unsent_text=unsent), added
     await rows.insert_entries(tx, added)
     return await _written(tx, lease, run), added
+
+
+def _without_secrets(reply: Reply) -> Reply:
+    """A model may have seen one that nobody knew of then, or guess one."""
+    if REDACTOR.is_clean(reply.text, *(part for wish in reply.calls for part in (wish.name, wish.arguments))):
+        return reply
+    calls = [
+        replace(wish, name=REDACTOR.clean(wish.name), arguments=REDACTOR.clean_arguments(wish.arguments))
+        for wish in reply.calls
+    ]
+    return replace(reply, text=REDACTOR.clean(reply.text), calls=calls)
 
 
 def _call_entry(
@@ -416,7 +440,7 @@ async def finish(
         outcome=outcome,
         stop_reason=reason,
         silence_reason=(run.silence_reason or SILENCE) if outcome == "silent" else None,
-        error=error,
+        error=None if error is None else REDACTOR.clean_line(storable(error)),
         finished_at=tx.clock.now(),
     )
     run = replace(run, summary=transcript.summary(run, entries))

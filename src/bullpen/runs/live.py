@@ -9,10 +9,12 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
+import orjson
 from pydantic_core import from_json
 
 from bullpen.events.feed import Feed
 from bullpen.llm.types import CallDelta, Delta, TextDelta
+from bullpen.observe.redact import REDACTOR
 from bullpen.runs.types import Run
 
 EVERY_SECONDS = 0.05
@@ -59,14 +61,16 @@ class Live:
             "tool.streaming",
             audience="owners",
             key=key,
-            call={"toolName": delta.name, "index": delta.index, "runStep": self._run.step + 1},
-            text=delta.arguments,
+            call={"toolName": REDACTOR.clean(delta.name), "index": delta.index, "runStep": self._run.step + 1},
+            text=growing(delta.arguments),
         )
         if delta.name == "send_message" and self.space_id is not None:
             text = partial_text(delta.arguments, self.space_id, sure=self.only_space)
             if text:
                 key = f"{key}/text"
-                self._publish("message_streaming", space_id=self.space_id, key=key, index=delta.index, text=text)
+                self._publish(
+                    "message_streaming", space_id=self.space_id, key=key, index=delta.index, text=REDACTOR.so_far(text)
+                )
 
     def _publish(
         self,
@@ -88,6 +92,32 @@ class Live:
             key=key,
             **fields,
         )
+
+
+def growing(arguments: str) -> str:
+    """Arguments as they grow, without secrets and without what may be the beginning of one."""
+    if "\\" in arguments:
+        try:
+            found = from_json(arguments, allow_partial="trailing-strings")
+        except ValueError:
+            found = None
+        # A model may escape what it likes, so only the texts themselves tell.
+        if (shown := _growing(found, last=True)) != found:
+            return orjson.dumps(shown).decode()
+    return REDACTOR.so_far(arguments)
+
+
+def _growing(value: Any, *, last: bool) -> Any:
+    """Only the last of all texts may still grow."""
+    match value:
+        case str():
+            return REDACTOR.so_far(value) if last else REDACTOR.clean(value)
+        case dict():
+            end = next(reversed(value), None)
+            return {REDACTOR.clean(name): _growing(v, last=last and name == end) for name, v in value.items()}
+        case list():
+            return [_growing(inner, last=last and n == len(value)) for n, inner in enumerate(value, start=1)]
+    return value
 
 
 def partial_text(arguments: str, space_id: str, *, sure: bool) -> str:

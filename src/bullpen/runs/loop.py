@@ -18,11 +18,13 @@ from time import monotonic
 from bullpen.agents import rows as agent_rows
 from bullpen.engine import leases
 from bullpen.engine.leases import Held, Lease
-from bullpen.errors import Invalid, ModelError, ModelRefused, ModelUnavailable
+from bullpen.errors import Invalid, ModelError, ModelRefused, ModelUnavailable, VariablesRequired
 from bullpen.events.feed import Feed
+from bullpen.files import rows as file_rows
 from bullpen.llm.models import Models
 from bullpen.llm.types import Model, Reply, ToolSpec, Transcript, Turn, UserTurn
 from bullpen.observe import counts, logs
+from bullpen.observe.redact import REDACTOR
 from bullpen.runs import actions, rows, rules, transcript
 from bullpen.runs.live import Live
 from bullpen.runs.types import Entry, Run
@@ -33,6 +35,9 @@ from bullpen.threads import rows as thread_rows
 from bullpen.tools.registry import Registry
 from bullpen.tools.toolkit import Toolkit, get_toolkit
 from bullpen.tools.types import Means, RunView
+from bullpen.variables import actions as variables
+from bullpen.variables import rules as variable_rules
+from bullpen.variables.types import Place
 from bullpen.wire import Agent
 from bullpen.wire.nouns import RunStatus, StopReason
 
@@ -92,6 +97,9 @@ class Drive:
     space_id: str | None = None  # the space the agent is in
     system: str = ""
     before: list[Turn] = field(default_factory=list)
+    said: str = ""  # the text of what woke the run
+    cleaned: int = -1  # for which values of the redactor all of this is clean
+    missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
     live: Live = field(init=False)
 
     def __post_init__(self) -> None:
@@ -153,6 +161,8 @@ async def _go_through(drive: Drive) -> None:
             await _put_aside(drive)
         elif not drive.run.grants:
             await _stop(drive, "no_rights", NO_RIGHTS)
+        elif drive.missing is not None:
+            await _stop(drive, "variables_required", drive.missing.message)
         else:
             await one_pass(drive)
     drive.live.done()
@@ -170,9 +180,27 @@ async def _load(drive: Drive) -> None:
         thread = await thread_rows.select_thread(tx, run.thread_id)
         drive.space_id = None if thread is None else thread[3]
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
+        if drive.agent is not None and drive.agent.variables:
+            await _fill_in(tx, drive, drive.agent)
         drive.before = await _past(tx, run, drive.agent)
 
     await drive.world.store.read(read)
+
+
+async def _fill_in(tx: Transaction, drive: Drive, agent: Agent) -> None:
+    """Put the values that the instructions refer to in their places. A secret is shown by its name."""
+    run = drive.run
+    person_id = run.cause_id if run.cause_kind == "person" else None
+    place = Place(run.thread_id, agent.id, drive.space_id, person_id)
+    try:
+        values = await variables.resolve(tx, place, agent.variables, drive.world.means.vault.settings)
+    except VariablesRequired as error:
+        drive.missing = error
+        return
+    declared = {definition.name for definition in agent.variables}
+    drive.system = variable_rules.replaced(
+        drive.system, lambda name: str(values.get(name, "")) if name in declared else f"{{{{var:{name}}}}}"
+    )
 
 
 async def _past(tx: Transaction, run: Run, agent: Agent | None) -> list[Turn]:
@@ -183,7 +211,9 @@ async def _past(tx: Transaction, run: Run, agent: Agent | None) -> list[Turn]:
     start = transcript.window_start(run.window_seq)
     window = await rows.select_window(tx, run.space_id, after=start, upto=run.window_seq)
     names = await agent_rows.select_names(tx, sorted({row[2] for row in window}))
-    turns: list[Turn] = [UserTurn(transcript.history(window, names, run.space_id))] if window else []
+    with_files = [row[1] for row in window if row[7]]
+    files = await file_rows.select_shown(tx, with_files) if with_files else {}
+    turns: list[Turn] = [UserTurn(transcript.history(window, names, run.space_id, files))] if window else []
     since = max(0, run.ordinal - 1 - transcript.SUMMARIES)
     if told := await rows.select_summaries(tx, run.thread_id, after=since, before=run.ordinal):
         turns.append(UserTurn("What you did here before:\n" + "\n".join(told)))
@@ -213,7 +243,8 @@ async def think(drive: Drive) -> None:
         await _stop(drive, reached)
         return
     began = monotonic()
-    shown = transcript.build(run, drive.system, drive.before, drive.entries)
+    _clean(drive)
+    shown = transcript.build(run, drive.system, drive.before, drive.entries, drive.said)
     seconds_left = agent.limits.max_seconds - run.active_ms / 1000
     try:
         with _interruptible(drive):
@@ -241,6 +272,18 @@ async def think(drive: Drive) -> None:
 
     drive.run, added = await drive.world.store.transact(keep)
     drive.entries = [*drive.entries, *added]
+
+
+def _clean(drive: Drive) -> None:
+    """No secret is shown to a model. Once per run, and again only if there is another secret by now."""
+    if drive.cleaned == REDACTOR.version:
+        return
+    drive.cleaned = REDACTOR.version
+    drive.said = str(drive.run.payload.get("text", ""))
+    if not REDACTOR.is_clean(drive.said, drive.system, *transcript.texts(drive.before, drive.entries)):
+        drive.said, drive.system = REDACTOR.clean(drive.said), REDACTOR.clean(drive.system)
+        drive.before = [transcript.cleaned(turn) for turn in drive.before]
+        drive.entries = [transcript.cleaned_entry(entry) for entry in drive.entries]
 
 
 async def _spent(drive: Drive, agent: Agent) -> float:
@@ -413,6 +456,7 @@ async def give_up(world: World, thread_id: str, error: Exception) -> None:
         lease = await leases.select_mine(tx, thread_id, world.owner)
         if run is not None and lease is not None:
             entries = await rows.select_entries(tx, run.id)
-            await actions.stop(tx, lease, run, entries, "broken", f"{type(error).__name__}: {error}"[:500])
+            told = REDACTOR.clean_line(f"{type(error).__name__}: {error}")[:500]  # not half a secret
+            await actions.stop(tx, lease, run, entries, "broken", told)
 
     await world.store.transact(body)

@@ -144,6 +144,7 @@ _WINDOW = (
     messages.c.type,
     messages.c.text,
     messages.c.deleted_at,
+    messages.c.files,
 )
 _SELECT_WINDOW = Statement(
     select(*_WINDOW)
@@ -298,7 +299,7 @@ async def select_prompt(tx: Transaction, hash: str) -> str:
 
 
 async def select_window(tx: Transaction, space_id: str, *, after: int, upto: int) -> list[Row]:
-    """seq, id, author id, author kind, type, text, deleted at: only what the transcript shows."""
+    """seq, id, author id, author kind, type, text, deleted at, number of files: only what the transcript shows."""
     return list(await tx.all(_SELECT_WINDOW, space_id=space_id, after=after, upto=upto))
 
 

@@ -24,6 +24,7 @@ FINISHED: Final = frozenset({status for status, moves in MOVES.items() if not mo
 _STATUS_OF: Final[Mapping[StopReason, RunStatus]] = {
     "cancelled": "cancelled",
     "agent_deleted": "cancelled",
+    "variables_required": "failed",
     "no_rights": "cancelled",
     "model_unavailable": "failed",
     "model_refused": "failed",

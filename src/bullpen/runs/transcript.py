@@ -8,14 +8,18 @@ spans all spaces sees its own earlier journals instead. What lies outside is not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from bullpen.files.rules import size_of
 from bullpen.llm.types import AssistantTurn, CallWish, ToolTurn, Transcript, TriggerView, Turn, UserTurn
+from bullpen.observe.redact import REDACTOR
 from bullpen.runs.types import Entry, Run
 from bullpen.tools.types import rendered
 from bullpen.wire import Agent
+from bullpen.wire.nouns import File
 
 WINDOW = 20
 JOURNALS = 5
@@ -37,16 +41,34 @@ def system_prompt(agent: Agent, blocks: Sequence[tuple[str, str]], teaching: Seq
     return "\n\n".join(parts)
 
 
-def history(rows: Sequence[Sequence[Any]], names: Mapping[str, str], room: str) -> str:
-    """The window of a space, one line a message. What others say is quoted data, never instructions to the system."""
+def history(
+    rows: Sequence[Sequence[Any]],
+    names: Mapping[str, str],
+    room: str,
+    files: Mapping[str, Sequence[File]] | None = None,
+) -> str:
+    """The window of a space, one line a message. What others say is quoted data, never instructions to the system.
+
+    `files` are those that a message shows, by its id.
+    """
     lines = [f"The latest messages in {room}, oldest first:"]
-    for _seq, id_, author_id, kind, type_, text, deleted_at in rows:
+    for _seq, id_, author_id, kind, type_, text, deleted_at, *_ in rows:
         if deleted_at is not None:
             continue
         who = "note" if kind == "system" else names.get(author_id, author_id)
         shown = text if type_ != "tool" else f"[tool] {text}"
-        lines.append(f"[{id_}] {who}: {_quoted(shown)}")
+        lines.append(f"[{id_}] {who}: {_quoted(_with_files(shown, (files or {}).get(id_, ())))}")
     return "\n".join(lines)
+
+
+def _with_files(text: str, files: Sequence[File]) -> str:
+    shown = [file_line(file.name, file.type, file.size, file.id) for file in files]
+    return "\n".join([text, *shown] if text else shown)
+
+
+def file_line(name: str, type: str, size: int, id: str) -> str:
+    """What an agent sees of a file: what it is, and by which id tools reach it."""
+    return f"[file: {name} ({type}, {size_of(size)}), id {id}]"
 
 
 def _quoted(text: str) -> str:
@@ -63,7 +85,10 @@ def _item(kind: str, payload: Mapping[str, Any]) -> str:
     if kind != "message":
         return f"[{kind}] {orjson.dumps(payload).decode()}"
     who = f"{payload.get('authorName')} ({payload.get('authorKind')} {payload.get('authorId')})"
-    return f"[{payload.get('messageId')} in {payload.get('spaceId')}] {who}: {_quoted(str(payload.get('text')))}"
+    shown = [file_line(f["name"], f["type"], f["size"], f["id"]) for f in payload.get("attachments", ())]
+    text = str(payload.get("text"))
+    said = "\n".join([text, *shown] if text else shown)
+    return f"[{payload.get('messageId')} in {payload.get('spaceId')}] {who}: {_quoted(said)}"
 
 
 def summary(run: Run, entries: Sequence[Entry]) -> str | None:
@@ -100,15 +125,52 @@ def journal(entries: Sequence[Entry]) -> list[Turn]:
     return turns
 
 
-def build(run: Run, system: str, before: Sequence[Turn], entries: Sequence[Entry]) -> Transcript:
-    """`before` is what the run was shown of the past, fixed when it began; `entries` is its own story so far."""
+def texts(turns: Sequence[Turn], entries: Sequence[Entry]) -> list[str]:
+    """Everything in them that somebody said."""
+    found = [text for entry in entries for text in (entry.content, entry.args, entry.result) if text]
+    for turn in turns:
+        if isinstance(turn, ToolTurn):
+            found += [part["text"] for part in turn.content]
+            continue
+        found.append(turn.text)
+        if isinstance(turn, AssistantTurn):
+            found += [call.arguments for call in turn.calls]
+    return found
+
+
+def cleaned(turn: Turn) -> Turn:
+    """Without secrets: people may have written some, and there may be new ones since it was stored."""
+    match turn:
+        case UserTurn():
+            return UserTurn(REDACTOR.clean(turn.text))
+        case AssistantTurn():
+            calls = [replace(call, arguments=REDACTOR.clean_arguments(call.arguments)) for call in turn.calls]
+            return AssistantTurn(REDACTOR.clean(turn.text), tuple(calls))
+        case ToolTurn():
+            return replace(turn, content=REDACTOR.clean_json(turn.content))
+
+
+def cleaned_entry(entry: Entry) -> Entry:
+    """The same for a line of the run's own journal."""
+    content = None if entry.content is None else REDACTOR.clean(entry.content)
+    args, result = (None if text is None else REDACTOR.clean_arguments(text) for text in (entry.args, entry.result))
+    if (content, args, result) == (entry.content, entry.args, entry.result):
+        return entry
+    return replace(entry, content=content, args=args, result=result)
+
+
+def build(run: Run, system: str, before: Sequence[Turn], entries: Sequence[Entry], said: str) -> Transcript:
+    """`before` is what the run was shown of the past, fixed when it began; `entries` is its own story so far.
+
+    `said` is the text of what woke it.
+    """
     payload = run.payload
     return Transcript(
         system=system,
         turns=[*before, *journal(entries)],
         trigger=TriggerView(
             kind=str(run.trigger.get("kind", "message")),
-            text=str(payload.get("text", "")),
+            text=said,
             message_id=str(payload.get("messageId", "")),
             space_id=str(payload.get("spaceId", "")),
         ),

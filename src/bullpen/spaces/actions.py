@@ -6,6 +6,7 @@ lock order in storage/store.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,16 +19,21 @@ from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
 from bullpen.errors import AlreadyExists, Conflict, Invalid, NotFound, TooManyRequests
 from bullpen.events.actions import in_turn, record
+from bullpen.files import actions as files
+from bullpen.files import rows as file_rows
+from bullpen.files.rows import Owned
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Cause, Recipient
+from bullpen.observe.redact import REDACTOR
+from bullpen.settings import FileSettings
 from bullpen.spaces import finding, rows, rules
 from bullpen.spaces.types import Author, Draft, Room
 from bullpen.storage import Stage, Transaction
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import chain_stops
 from bullpen.wire import Message, Space, Wake
-from bullpen.wire.nouns import MessageStatus, WakePolicy
+from bullpen.wire.nouns import File, MessageStatus, WakePolicy
 from bullpen.wire.requests import CreateSpace, UpdateSpace
 
 _INSERT_CHAIN_STOP = insert_or_ignore(chain_stops)
@@ -267,20 +273,24 @@ async def post(
     text: str,
     *,
     id: str | None = None,
+    attachments: Sequence[str] = (),
     reply_to: str | None = None,
     client_message_id: str | None = None,
+    file_limits: FileSettings | None = None,
     chain_limit: int = 3,
     group_wait_ms: int = 30_000,
     agents_per_minute: int = 0,
 ) -> Draft:
     """Keep a message, hand it to the threads it wakes, and tell followers. The caller has checked membership.
 
-    The same clientMessageId again is the same message, and wakes nobody; with another text or space it is a conflict.
+    The same clientMessageId again is the same message, and wakes nobody; with another text, other attachments or in
+    another space it is a conflict. Attachments are files of the author's own, or of the space.
     """
+    text = _words(author.kind, text)
     if client_message_id is not None:
         known = await rows.select_by_client_id(tx, author.id, client_message_id)
         if known is not None:
-            return _again(known, room, author, text, client_message_id)
+            return _again(known, room, author, text, attachments, client_message_id)
     draft = Draft(
         id=id or ids.message(),
         space_id=room.id,
@@ -290,6 +300,11 @@ async def post(
         client_message_id=client_message_id,
         agents_per_minute=agents_per_minute if author.kind == "agent" else 0,
     )
+    if attachments:
+        draft.type = "text" if text else "file"
+        draft.attachments = await files.show(
+            tx, attachments, message_id=draft.id, space_id=room.id, author_id=author.id, limits=file_limits
+        )
     draft.chain_id = author.chain_id or draft.id
     draft.wake = rules.written(_policy(room, author), room.trigger)
     replied = await _replied(tx, room, reply_to)
@@ -298,9 +313,17 @@ async def post(
     return draft
 
 
-def _again(known: Message, room: Room, author: Author, text: str, client_message_id: str) -> Draft:
-    same = known.space_id == room.id and (known.text == text or known.edited_at or known.deleted_at)
-    if not same:
+def _words(kind: str, text: str) -> str:
+    """As they are kept: a person's as they wrote them, anybody else's without secrets."""
+    return text if kind == "person" else REDACTOR.clean(text)
+
+
+def _again(
+    known: Message, room: Room, author: Author, text: str, attachments: Sequence[str], client_message_id: str
+) -> Draft:
+    same_text = known.text == text or known.edited_at or known.deleted_at
+    same_files = [file.id for file in known.attachments] == list(attachments) or known.deleted_at
+    if known.space_id != room.id or not same_text or not same_files:
         raise Conflict(
             f"clientMessageId {client_message_id!r} was used for another message ({known.id}); use a new one.",
             fields={"clientMessageId": "was used for another message"},
@@ -331,7 +354,7 @@ async def _hand_out(
     going_on = [(r, a) for r, a in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, chain_limit)]
     if len(going_on) < len(woken):
         tx.defer(Stage.SPACES, room.id, partial(_stop_chain, draft=draft))
-    payload = {
+    payload: dict[str, Any] = {
         "messageId": draft.id,
         "spaceId": room.id,
         "authorId": author.id,
@@ -339,6 +362,8 @@ async def _hand_out(
         "authorName": author.name,
         "text": draft.text,
     }
+    if draft.attachments:
+        payload["attachments"] = [_told(file) for file in draft.attachments]
     await inbox.deliver(
         tx,
         going_on,
@@ -350,6 +375,11 @@ async def _hand_out(
         chain_id=draft.chain_id,
         group_wait_ms=group_wait_ms,
     )
+
+
+def _told(file: File) -> dict[str, Any]:
+    """What an agent gets to know of a file that a message shows."""
+    return {"id": file.id, "name": file.name, "type": file.type, "size": file.size}
 
 
 def _policy(room: Room, author: Author) -> WakePolicy:
@@ -410,6 +440,7 @@ async def _number(tx: Transaction, draft: Draft) -> None:
         text=draft.text,
         status=draft.status,
         reply_to=draft.reply_to,
+        attachments=draft.attachments,
         metadata=draft.metadata,
         client_message_id=draft.client_message_id,
         run_id=author.run_id,
@@ -507,6 +538,7 @@ async def edit(tx: Transaction, principal: Principal, id: str, text: str) -> Mes
     """Change one's own words. Nobody is woken by it."""
     await in_turn(tx, id)
     message = await _own_message(tx, principal, id)
+    text = _words(principal.kind, text)
     await rows.update_text(tx, id, text)
     await finding.change(tx, message, text)
     return await _tell_of(tx, "message_updated", id)
@@ -516,13 +548,18 @@ async def delete(tx: Transaction, principal: Principal, id: str) -> Message:
     """Take one's own message back. Its place stays, empty."""
     await in_turn(tx, id)
     await _own_message(tx, principal, id)
-    await rows.delete_message(tx, id)
+    await _delete(tx, id)
     return await _tell_of(tx, "message_deleted", id)
+
+
+async def _delete(tx: Transaction, id: str) -> None:
+    if await rows.delete_message(tx, id):
+        await files.hide(tx, id)
 
 
 async def empty(tx: Transaction, id: str) -> None:
     """Take a message back whoever wrote it: for erasures. Its place stays. The caller has the message's turn."""
-    await rows.delete_message(tx, id)
+    await _delete(tx, id)
     await _tell_of(tx, "message_deleted", id)
 
 
@@ -531,6 +568,41 @@ async def _tell_of(tx: Transaction, type: str, id: str) -> Message:
     assert message is not None
     record(tx, type, space_id=message.space_id, run_id=message.run_id, message=message)
     return message
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def get_file(tx: Transaction, principal: Principal, id: str) -> Owned:
+    """A file, if the principal may read the space it is in, or has it while it is in none."""
+    file, _ = await _file_for(tx, principal, id)
+    return file
+
+
+async def delete_file(tx: Transaction, principal: Principal, id: str) -> None:
+    """Forget a file that no message shows. What somebody else gave, only owners may delete."""
+    file, thing = await _file_for(tx, principal, id)
+    access.authorize(principal, "delete_file", replace(thing, holder=file.owner_id))
+    await files.delete(tx, id)
+    if principal.id != file.owner_id:
+        note(tx, principal, "file.deleted", "file", id, ownerId=file.owner_id, spaceId=file.space_id)
+
+
+async def lost_files(tx: Transaction, message_id: str) -> None:
+    """Tell that a message shows fewer files than before: for erasures. The caller has the message's turn."""
+    await _tell_of(tx, "message_updated", message_id)
+
+
+async def _file_for(tx: Transaction, principal: Principal, id: str) -> tuple[Owned, Thing]:
+    file = await file_rows.select_file(tx, id)
+    if file is None:
+        raise NotFound(f"There is no file {id!r}, or it is not yours to see.")
+    thing = Thing("file", id, holder=file.owner_id)
+    if file.space_id is not None:
+        _, space = await standing(tx, principal, file.space_id)
+        thing = replace(space, kind="file", id=id)
+    access.authorize(principal, "read_file", thing)
+    return file, thing
 
 
 # ── reactions ───────────────────────────────────────────────────────────────────────────────────────────

@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql import ColumnElement
 
+from bullpen.files import rows as file_rows
 from bullpen.inbox.types import Recipient
 from bullpen.spaces import rules
 from bullpen.spaces.types import Room
@@ -32,6 +33,7 @@ from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, insert_or_ignore
 from bullpen.storage.tables import agents, members, messages, people, reactions, spaces, threads
 from bullpen.wire import Member, Message, Reaction, Space, Wake
+from bullpen.wire.nouns import File
 
 # ── spaces ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -479,6 +481,7 @@ _MESSAGE = (
     messages.c.created_at,
     messages.c.edited_at,
     messages.c.deleted_at,
+    messages.c.files,
 )
 _SELECT_MESSAGE = Statement(select(*_MESSAGE).where(messages.c.id == bindparam("id")))
 _SELECT_BY_CLIENT_ID = Statement(
@@ -524,6 +527,7 @@ _DELETE_MESSAGE = Statement(
     update(messages)
     .where(messages.c.id == bindparam("id_"))
     .values(text="", folded=None, metadata="{}", deleted_at=bindparam("now"))
+    .returning(messages.c.files)
 )
 _SELECT_MESSAGES = Statement(select(*_MESSAGE).where(any_of(messages.c.id, "ids")))
 _SELECT_WAKE = Statement(select(messages.c.wake).where(messages.c.id == bindparam("id")))
@@ -532,7 +536,7 @@ _SELECT_DELETED = Statement(select(messages.c.deleted_at).where(messages.c.id ==
 NEWEST = 2**62
 
 
-def _message(row: Row, found: dict[str, list[Reaction]]) -> Message:
+def _message(row: Row, found: dict[str, list[Reaction]], shown: dict[str, list[File]]) -> Message:
     return Message(
         id=row[0],
         space_id=row[1],
@@ -551,6 +555,7 @@ def _message(row: Row, found: dict[str, list[Reaction]]) -> Message:
         edited_at=row[14],
         deleted_at=row[15],
         reactions=found.get(row[0], []),
+        attachments=shown.get(row[0], []),
     )
 
 
@@ -581,6 +586,7 @@ async def insert_message(tx: Transaction, message: Message, *, chain_id: str, wa
         edited_at=None,
         deleted_at=None,
         wake=wake,
+        files=len(message.attachments),
     )
 
 
@@ -588,7 +594,9 @@ async def _messages(tx: Transaction, found: Sequence[Row]) -> list[Message]:
     if not found:
         return []
     by_message = await select_reactions(tx, [row[0] for row in found])
-    return [_message(row, by_message) for row in found]
+    with_files = [row[0] for row in found if row[16]]
+    shown = await file_rows.select_shown(tx, with_files) if with_files else {}
+    return [_message(row, by_message, shown) for row in found]
 
 
 async def select_message(tx: Transaction, id: str) -> Message | None:
@@ -647,9 +655,11 @@ async def is_deleted(tx: Transaction, id: str) -> bool:
     return row is None or row[0] is not None
 
 
-async def delete_message(tx: Transaction, id: str) -> None:
-    await tx.run(_DELETE_MESSAGE, id_=id, now=tx.clock.now())
+async def delete_message(tx: Transaction, id: str) -> int:
+    """Empty its place; how many files it showed, which is for the caller to see to."""
+    row = await tx.one(_DELETE_MESSAGE, id_=id, now=tx.clock.now())
     await tx.run(_DELETE_REACTIONS, message_id=id)
+    return 0 if row is None else int(row[0])
 
 
 # ── reactions ───────────────────────────────────────────────────────────────────────────────────────────

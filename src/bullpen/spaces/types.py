@@ -7,7 +7,7 @@ from typing import Any
 
 from bullpen.inbox.types import Cause
 from bullpen.wire import Message
-from bullpen.wire.nouns import AuthorKind, MessageStatus, MessageType, WakePolicy
+from bullpen.wire.nouns import AuthorKind, File, MessageStatus, MessageType, WakePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ class Draft:
     status: MessageStatus = "complete"
     reply_to: str | None = None
     client_message_id: str | None = None
+    attachments: list[File] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     chain_id: str = ""
     wake: str | None = None  # the policy it met

@@ -166,6 +166,7 @@ messages = Table(
     _text("edited_at", null=True),
     _text("deleted_at", null=True),
     _text("wake", null=True),  # the policy it met, for those who ask why: all | mention | none | trigger:WORD
+    _number("files", default=0),  # how many it shows: most show none, and then nobody looks for them
     UniqueConstraint("space_id", "seq", name="messages_seq"),
     UniqueConstraint("author_id", "client_message_id", name="messages_client_message_id"),
     # What is unread is counted by subtraction: these are the messages that do not count, and those that may mention.
@@ -422,8 +423,8 @@ files = Table(
     _number("attached", default=0),  # messages that show it; one that none shows is swept away after a while
     _text("thumbnail", null=True),  # JSON: width, height and type of the small picture
     _text("created_at"),
-    Index("files_space", "space_id"),
-    Index("files_owner", "owner_id"),
+    Index("files_space", "space_id", "id"),
+    Index("files_owner", "owner_id", "id"),
     Index(
         "files_unattached",
         "created_at",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import bindparam, select, update
 
-from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import threads
+from bullpen.storage.tables import agents, threads
 
 _INSERT = insert_or_ignore(threads)
 _SELECT_BY_ANCHOR = Statement(
@@ -25,6 +27,11 @@ _SELECT = Statement(
         threads.c.run_count,
         threads.c.grants,
     ).where(threads.c.id == bindparam("id"))
+)
+_SELECT_LIVING = Statement(
+    select(threads.c.id)
+    .join(agents, agents.c.id == threads.c.agent_id)
+    .where(any_of(threads.c.id, "ids"), agents.c.deleted_at.is_(None))
 )
 _LOCK = Statement(select(threads.c.state).where(threads.c.id == bindparam("id")).with_for_update())
 _QUEUE = Statement(
@@ -87,6 +94,11 @@ async def select_id(tx: Transaction, *, agent_id: str, scope: str, anchor: str) 
 async def select_thread(tx: Transaction, id: str) -> Row | None:
     """agent id, scope, space id, active space id, run count, grants (None: as far as each cause's go)."""
     return await tx.one(_SELECT, id=id)
+
+
+async def select_living(tx: Transaction, ids: Sequence[str]) -> set[str]:
+    """Which of these are threads of agents that are still there."""
+    return {str(row[0]) for row in await tx.all(_SELECT_LIVING, ids=list(ids))}
 
 
 async def lock_state(tx: Transaction, id: str) -> str | None:

@@ -6,8 +6,8 @@ are given.
 
 from collections.abc import Mapping, Sequence
 
-from bullpen.toolbox import memory, messaging
+from bullpen.toolbox import files, memory, messaging
 from bullpen.tools import Tool
 
-FAMILIES: Mapping[str, Sequence[Tool]] = {"messaging": messaging.TOOLS, "memory": memory.TOOLS}
-TEACHING: Mapping[str, str] = {"messaging": messaging.TEACHING, "memory": memory.TEACHING}
+FAMILIES: Mapping[str, Sequence[Tool]] = {"messaging": messaging.TOOLS, "memory": memory.TOOLS, "files": files.TOOLS}
+TEACHING: Mapping[str, str] = {"messaging": messaging.TEACHING, "memory": memory.TEACHING, "files": files.TEACHING}

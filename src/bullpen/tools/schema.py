@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from bullpen.access.types import Grant
 from bullpen.errors import BadArguments
 from bullpen.tools.types import DEFAULT_TIMEOUT_MS, Act, Effect, Tool
+from bullpen.wire.nouns import VariableDefinition
 
 Function = Callable[..., Awaitable[Any]]
 
@@ -30,6 +31,8 @@ def tool(
     aliases: Mapping[str, Sequence[str]] | None = None,
     changes: tuple[str, ...] = (),
     grant: Grant | None = None,
+    variables: Sequence[VariableDefinition] = (),
+    prepare: Function | None = None,
 ) -> Callable[[Function], Tool]:
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
@@ -48,6 +51,8 @@ def tool(
             timeout_ms=timeout_ms,
             changes=changes,
             grant=grant,
+            variables=tuple(variables),
+            prepare=prepare,
         )
 
     return make

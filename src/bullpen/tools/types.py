@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import orjson
 from pydantic import BaseModel
 
 from bullpen.access.types import Grant
 from bullpen.errors import Broken
+from bullpen.files.folders import Folders
+from bullpen.files.thumbnails import Thumbnails
+from bullpen.files.types import Blobs
 from bullpen.llm.types import ToolSpec
+from bullpen.settings import FileSettings
 from bullpen.storage import Transaction
+from bullpen.tools.outside import Outside
+from bullpen.variables.actions import Vault
 from bullpen.wire import Agent, Limits
+from bullpen.wire.nouns import VariableDefinition
+
+if TYPE_CHECKING:
+    from bullpen.net.client import Egress
 
 # What becomes of a call that was under way at a crash: see docs/internals/tools.md.
 Effect = Literal["tx", "pure", "idempotent", "once"]
@@ -40,6 +50,10 @@ class Tool:
     changes: tuple[str, ...] = ()
     # The right it takes, which the run must hold. None: it touches nothing that is anybody else's.
     grant: Grant | None = None
+    # Values that it needs; a call does not begin before those that are required have one.
+    variables: tuple[VariableDefinition, ...] = ()
+    # For a `tx` tool that has to do something outside first, with the same arguments: see docs/internals/tools.md.
+    prepare: Callable[..., Awaitable[Any]] | None = None
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
     def __post_init__(self) -> None:
@@ -80,6 +94,13 @@ class Effects:
 class Means:
     """What the office lends to its tools, besides the transaction."""
 
+    vault: Vault
+    egress: Callable[[], Egress]  # made when somebody first asks: it takes a while to import
+    blobs: Blobs
+    thumbnails: Thumbnails
+    folders: Folders
+    file_limits: FileSettings
+
 
 @dataclass(slots=True)
 class ToolContext:
@@ -90,7 +111,17 @@ class ToolContext:
     call_id: str
     space_id: str | None
     means: Means
+    outside: Outside
+    prepared: Any = None  # what the tool's `prepare` came to
     effects: Effects = field(default_factory=Effects)
+
+    def variable(self, name: str) -> str | None:
+        """The value of a variable that the tool declares, a secret's too: for tools that are Python code themselves.
+
+        Do not return it, print it or keep it. It is masked where it shows up, but better not to need that.
+        """
+        value = self.outside.values.get(name)
+        return None if value is None else self.means.vault.text(value)
 
     @property
     def tx(self) -> Transaction:
@@ -130,6 +161,7 @@ class Done:
 @dataclass(frozen=True, slots=True)
 class Failed:
     message: str
+    detail: Mapping[str, Any] = field(default_factory=dict)  # what a program may want to know besides
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +199,9 @@ class ToolResult:
                 return result
             case OutcomeUnknown(message=message):
                 return {"error": message, "outcome": "unknown"}
-            case Failed(message=message) | Denied(message=message):
+            case Failed(message=message, detail=detail):
+                return {"error": message, **detail}
+            case Denied(message=message):
                 return {"error": message}
 
 

@@ -22,6 +22,8 @@ from bullpen.audit.actions import note
 from bullpen.engine import leases
 from bullpen.errors import Conflict, NotFound
 from bullpen.events.actions import access_changed, in_turn
+from bullpen.files import actions as files
+from bullpen.files import rows as file_rows
 from bullpen.inbox import rows as inbox_rows
 from bullpen.runs import actions as runs
 from bullpen.runs import rows as run_rows
@@ -29,7 +31,10 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
 from bullpen.upkeep import rows, rules
+from bullpen.upkeep.export import LAST
 from bullpen.upkeep.rules import Kind, Target
+from bullpen.variables import rows as variables
+from bullpen.variables.types import Scope
 
 # Rows that one transaction looks at, and how many it changes at most.
 WINDOW = 1000
@@ -39,6 +44,7 @@ PIECE = 40
 
 # Tell whoever drives a run that it is over; a hint.
 Interrupt: TypeAlias = Callable[[str], None]
+
 T = TypeVar("T")
 Step: TypeAlias = Callable[[Store, Target], Awaitable[None]]
 
@@ -48,7 +54,9 @@ Step: TypeAlias = Callable[[Store, Target], Awaitable[None]]
 
 async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Target:
     """The part that takes effect at once. The caller has checked who may. Beginning twice is harmless."""
-    return await _BEGINNINGS[kind](tx, caller, id)
+    target = await _BEGINNINGS[kind](tx, caller, id)
+    await variables.delete_scope(tx, Scope(kind, target.id))
+    return target
 
 
 async def _begin_space(tx: Transaction, caller: Principal, id: str) -> Target:
@@ -270,6 +278,31 @@ def _clean(column: str, value: str | None, target: Target) -> str | None:
     return rules.scrubbed_lines(value, target) if column == "content" else rules.scrubbed_json(value, target)
 
 
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _drop_files(store: Store, target: Target) -> None:
+    """The rows; the bytes go after each commit, and whoever answers waits for the last of them."""
+
+    async def find(tx: Transaction) -> tuple[list[str], list[str]]:
+        if target.kind == "space":
+            found = await file_rows.select_in_space(tx, target.id, before=LAST, limit=PIECE)
+        else:
+            found = await file_rows.select_given(tx, target.id, after="", limit=PIECE)
+        file_ids = [file.id for file in found]
+        return file_ids, sorted(await file_rows.select_showing(tx, file_ids))
+
+    async def drop(tx: Transaction, file_ids: Sequence[str], showing: Sequence[str]) -> None:
+        await in_turn(tx, *showing)
+        for message_id in await files.drop_all(tx, file_ids):
+            await spaces.lost_files(tx, message_id)
+
+    while (found := await store.read(find))[0]:
+        await store.transact(lambda tx, f=found: drop(tx, *f))  # type: ignore[misc]
+        await asyncio.sleep(0)
+    await store.transact(lambda tx: file_rows.delete_usage(tx, (target.kind, target.id)))
+
+
 # ── an agent ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -314,11 +347,13 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _delete_threads,
         _forget_items,
         _delete_messages,
+        _drop_files,
         _delete_space_events,
         _scrub("messages", "run_messages", "events"),
     ),
     "person": (
         _empty_messages,
+        _drop_files,
         _take_reactions,
         _scrub("messages", "inbox_items", "runs", "run_messages", "events"),
     ),
@@ -326,6 +361,7 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _silence_runs,
         _forget_passages,
         _empty_messages,
+        _drop_files,
         _take_reactions,
         _delete_agent_events,
         _scrub("messages", "inbox_items", "runs", "run_messages", "events"),

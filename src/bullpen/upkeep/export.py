@@ -3,6 +3,7 @@
 A line is `{"type": "message", "message": {…}}`: the noun under its own name, as in events. The first says what is
 exported, the last how many lines there are, so that a cut file is noticed. Read page by page, never held whole: what
 is written meanwhile may or may not be in it. `readable` are the spaces whose talk the reader may see; None: all.
+Of files it says what they are; their bytes are fetched by their ids, one by one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from bullpen.access import rows as access_rows
 from bullpen.agents import actions as agents
 from bullpen.agents import rows as agent_rows
 from bullpen.events.actions import encode
+from bullpen.files import rows as file_rows
 from bullpen.memory import rows as memory_rows
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
@@ -25,6 +27,7 @@ from bullpen.storage import Store, Transaction
 from bullpen.upkeep import rows
 from bullpen.upkeep.rules import Kind
 from bullpen.wire import Message
+from bullpen.wire.nouns import File
 
 FORMAT = 1
 PAGE = 200
@@ -75,6 +78,8 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
         for message in page:
             yield "message", message
         after = page[-1].seq
+    async for file in _files_in(store, id):
+        yield "file", file
     async for said in _runs(store, journals, None, space_id=id):
         yield said
 
@@ -96,6 +101,8 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
         yield "message", message
     async for reaction in _reactions(store, id):
         yield "reaction", reaction
+    async for file in _given(store, id, readable):
+        yield "file", file
 
 
 async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
@@ -109,8 +116,32 @@ async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncItera
         after = page[-1]["id"]
     async for message in _written(store, id, readable):
         yield "message", message
+    async for file in _given(store, id, readable):
+        yield "file", file
     async for said in _runs(store, True, readable, agent_id=id):
         yield said
+
+
+async def _files_in(store: Store, space_id: str) -> AsyncIterator[File]:
+    before = LAST
+    while page := await store.read(
+        lambda tx, b=before: file_rows.select_in_space(tx, space_id, before=b, limit=PAGE)  # type: ignore[misc]
+    ):
+        for file in page:
+            yield file
+        before = page[-1].id
+
+
+async def _given(store: Store, owner_id: str, readable: set[str] | None) -> AsyncIterator[File]:
+    """What somebody uploaded, where the reader may see it."""
+    after = ""
+    while page := await store.read(
+        lambda tx, a=after: file_rows.select_given(tx, owner_id, after=a, limit=PAGE)  # type: ignore[misc]
+    ):
+        for file in page:
+            if readable is None or file.space_id in readable:
+                yield file
+        after = page[-1].id
 
 
 async def _windows(

@@ -2,7 +2,8 @@
 
 On SQLite the new file is built in a folder beside the old one, checked, migrated, and then takes its place by one
 rename. On PostgreSQL everything is one transaction. What was there is kept as a backup first. A server that works on
-the database is never restored under its feet: the folder's lock, or its connections, tell of it.
+the database is never restored under its feet: the folder's lock, or its connections, tell of it. A backup that holds
+the bytes of files has them put back first, so that no row is ever there without its bytes.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import contextlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,14 @@ from bullpen.audit import actions as audit
 from bullpen.audit.types import Break
 from bullpen.clock import Clock
 from bullpen.errors import CannotStart
+from bullpen.files import checking
+from bullpen.files.types import Blobs
 from bullpen.settings import Settings
 from bullpen.storage import Store, Transaction, copies, migrations
 from bullpen.storage.copies import LineReader, Progress
 from bullpen.storage.lock import FolderLock
 from bullpen.storage.sqlite import SqliteStore
-from bullpen.upkeep import backup, rows
+from bullpen.upkeep import archive, backup, rows
 
 # An office in which nothing has happened yet has rows of these.
 ALWAYS_THERE = frozenset({"meta", "schema_migrations"})
@@ -39,6 +43,9 @@ class Restored:
     migrated: list[str]
     kept: Path | None  # what was there before
     audit: int | Break  # rows of the chain that hold, or where it breaks
+    holds: Mapping[str, bool]  # what the file had beside the database: `files`, `key`
+    files: int = 0  # how many the office has now
+    missing: int = 0  # of which there are no bytes here
 
     def wire(self) -> dict[str, Any]:
         broken = {"auditBrokenAt": self.audit.number} if isinstance(self.audit, Break) else {}
@@ -47,22 +54,61 @@ class Restored:
             "schema": self.schema,
             "migrated": self.migrated,
             "kept": None if self.kept is None else str(self.kept),
+            "holdsKey": self.holds["key"],
+            "holdsFiles": self.holds["files"],
+            "files": self.files,
+            "missingFiles": self.missing,
             **broken,
         }
 
 
 async def read(
-    settings: Settings, store: Store, path: Path, *, force: bool = False, progress: Progress | None = None
+    settings: Settings,
+    store: Store,
+    path: Path,
+    *,
+    blobs: Blobs,
+    force: bool = False,
+    progress: Progress | None = None,
 ) -> Restored:
-    """`store` is the one that the settings name, not open."""
+    """`store` is the one that the settings name, not open. `blobs` is where the bytes of files belong."""
     try:
-        if settings.on_postgres:
-            return await _into_postgres(settings, store, path, force, progress)
-        return await _into_sqlite(settings, path, force, progress)
+        if archive.is_archive(path):
+            return await _from_archive(settings, store, path, blobs, force, progress)
+        return await _read(settings, store, Source(path, path, blobs), force, progress)
     except sqlite3.Error as error:
         raise CannotStart(f"Cannot restore {path}, so nothing was changed: {error}.") from error
     except OSError as error:
         raise CannotStart(f"Cannot restore {path}: {error.strerror or error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is restored: the file that was named, its database, and how the bytes of its files come back, if any do."""
+
+    path: Path
+    database: Path
+    blobs: Blobs
+    put_back: Callable[[], Awaitable[object]] | None = None
+
+    @property
+    def holds(self) -> dict[str, bool]:
+        return {"files": self.put_back is not None, "key": False}
+
+
+async def _from_archive(
+    settings: Settings, store: Store, path: Path, blobs: Blobs, force: bool, progress: Progress | None
+) -> Restored:
+    settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _workshop(settings.data / "unpacking", archive.LINES) as place, archive.opened(path, place) as (tar, lines):
+        source = Source(path, lines, blobs, partial(archive.put_back, path, tar, lines, blobs))
+        return await _read(settings, store, source, force, progress)
+
+
+async def _read(settings: Settings, store: Store, source: Source, force: bool, progress: Progress | None) -> Restored:
+    if settings.on_postgres:
+        return await _into_postgres(settings, store, source, force, progress)
+    return await _into_sqlite(settings, source, force, progress)
 
 
 def _refuse_newer(path: Path, schema: int) -> None:
@@ -95,27 +141,31 @@ def _stamp() -> str:
 # ── SQLite ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _into_sqlite(settings: Settings, path: Path, force: bool, progress: Progress | None) -> Restored:
+async def _into_sqlite(settings: Settings, source: Source, force: bool, progress: Progress | None) -> Restored:
     place = settings.sqlite_path.absolute()
     lock = FolderLock(place.parent)
     lock.take()
     try:
         if not force and _in_use(place):
             raise _refuse_to_overwrite(str(place))
-        with _workshop(place) as new:
-            schema = _build(path, new, progress)
+        with _workshop(place.with_name("restoring"), place.name) as new:
+            schema = _build(source.database, new, progress)
             built = SqliteStore(new)
             await built.open()
             try:
                 applied = await migrations.migrate(built, None)
-                await built.transact(_renewed(path))
+                await built.transact(_renewed(source.path))
                 chain = await audit.verify(built)
+                if source.put_back is not None:
+                    await source.put_back()  # before the rows that tell of them are there
+                lost, files = await checking.missing(built, source.blobs)
             finally:
                 await built.close()
             kept = _take_its_place(new, place, settings.backups)
     finally:
         lock.release()
-    return Restored(path, schema, [str(migration) for migration in applied], kept, chain)
+    names = [str(migration) for migration in applied]
+    return Restored(source.path, schema, names, kept, chain, source.holds, files, len(lost))
 
 
 def _take_its_place(new: Path, place: Path, backups: Path) -> Path | None:
@@ -138,13 +188,12 @@ def _in_use(place: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _workshop(place: Path) -> Iterator[Path]:
+def _workshop(folder: Path, name: str) -> Iterator[Path]:
     """A folder on the same disk, so that the last step is a rename. What a killed restore left there is worthless."""
-    folder = place.with_name("restoring")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     try:
-        yield folder / place.name
+        yield folder / name
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -216,8 +265,9 @@ def _sync(path: Path) -> None:
 
 
 async def _into_postgres(
-    settings: Settings, store: Any, path: Path, force: bool, progress: Progress | None
+    settings: Settings, store: Any, source: Source, force: bool, progress: Progress | None
 ) -> Restored:
+    path = source.path
     if copies.is_sqlite(path):
         raise CannotStart(
             f"{path} is a SQLite file. PostgreSQL reads lines: `bullpen backup office.jsonl.gz` writes them."
@@ -225,7 +275,7 @@ async def _into_postgres(
     try:
         connection = await store.connect()
         try:
-            applied, schema, kept = await _replace(connection, settings, store, path, force, progress)
+            applied, schema, kept = await _replace(connection, settings, store, source, force, progress)
         finally:
             await connection.close()  # lets go of the advisory lock too
     except store.driver_errors as error:
@@ -233,26 +283,29 @@ async def _into_postgres(
     await store.open()
     try:
         chain = await audit.verify(store)
+        lost, files = await checking.missing(store, source.blobs)
     finally:
         await store.close()
-    return Restored(path, schema, applied, kept, chain)
+    return Restored(path, schema, applied, kept, chain, source.holds, files, len(lost))
 
 
 async def _replace(
-    connection: Any, settings: Settings, store: Any, path: Path, force: bool, progress: Progress | None
+    connection: Any, settings: Settings, store: Any, source: Source, force: bool, progress: Progress | None
 ) -> tuple[list[str], int, Path | None]:
     await _refuse_while_served(connection)
     in_use = await _holds_rows(connection)
     if in_use and not force:
         raise _refuse_to_overwrite("The database")
-    with contextlib.closing(LineReader(path)) as lines:
+    with contextlib.closing(LineReader(source.database)) as lines:
         schema = lines.header.schema
-        _refuse_newer(path, schema)
+        _refuse_newer(source.path, schema)
         kept = await _keep_postgres(settings, store) if in_use else None
+        if source.put_back is not None:
+            await source.put_back()  # before the rows that tell of them are there
         async with connection.transaction():
             await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
             applied = await _fill(connection, store, lines, progress)
-            await _settle(connection, store, path)
+            await _settle(connection, store, source.path)
     return applied, schema, kept
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import Table, and_, bindparam, delete, func, or_, select, text, 
 
 from bullpen.events import rows as event_rows
 from bullpen.events.types import Place
+from bullpen.files import rows as file_rows
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, horizon, insert_or_ignore, upsert
 from bullpen.storage.tables import (
@@ -568,6 +569,7 @@ async def delete_messages_in(tx: Transaction, space_id: str, limit: int) -> int:
     if found:
         message_ids = [row[0] for row in found]
         await tx.run(_DELETE_REACTIONS, ids=message_ids)
+        await file_rows.forget_messages(tx, message_ids)
         await tx.run(_DELETE_CHAIN_STOPS, ids=sorted({row[1] for row in found if row[1] is not None}))
         await tx.run(_DELETE_MESSAGES, ids=message_ids)
     return len(found)

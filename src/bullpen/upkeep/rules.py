@@ -54,8 +54,12 @@ def scrubbed(value: Any, target: Target) -> Any:
 
 
 def _without_words(said: dict[str, Any], target: Target) -> dict[str, Any]:
+    if isinstance(said.get("attachments"), list):
+        said["attachments"] = [
+            file for file in said["attachments"] if not (isinstance(file, dict) and file.get("ownerId") == target.id)
+        ]
     if said.get("authorId") == target.id or said.get("from") in (target.id, target.name):
-        for name, empty in (("text", ""), ("snippet", ""), ("metadata", {})):
+        for name, empty in (("text", ""), ("snippet", ""), ("metadata", {}), ("attachments", [])):
             if name in said:
                 said[name] = empty
         said.pop("clientMessageId", None)

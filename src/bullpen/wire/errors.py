@@ -8,6 +8,7 @@ ApiError
 │   ├── Invalid             fields: what is wrong with which
 │   ├── Gone                it was there; its time is over
 │   ├── TooLarge
+│   ├── QuotaExceeded       no more files fit
 │   ├── TooManyRequests     wait, then try again
 │   └── Conflict            it contradicts what is there already
 │       ├── AlreadyExists
@@ -90,6 +91,11 @@ class TooLarge(BadRequest):
     usual_status = 413
 
 
+class QuotaExceeded(BadRequest):
+    code = "quota_exceeded"
+    usual_status = 413
+
+
 class Invalid(BadRequest):
     code = "invalid"
     usual_status = 422
@@ -153,6 +159,7 @@ __all__ = [
     "Gone",
     "Invalid",
     "NotFound",
+    "QuotaExceeded",
     "RunAlreadyFinished",
     "ServerError",
     "SetupRequired",

@@ -27,6 +27,7 @@ StopReason = Literal[
     "model_unavailable",
     "model_refused",
     "agent_deleted",
+    "variables_required",  # values that its agent declares have not been set
     "no_rights",  # whoever caused it may not do any more what it would do for them
     "broken",  # our bug; the error says more
 ]
@@ -82,6 +83,28 @@ class Reaction(Wire):
     member_ids: list[str]
 
 
+class Thumbnail(Wire):
+    """A small picture of a picture: GET /api/files/{id}/thumbnail."""
+
+    type: str
+    width: int
+    height: int
+
+
+class File(Wire):
+    """Bytes that somebody gave. `name` is cleaned and for people only; `type` is what the bytes look like."""
+
+    id: str
+    name: str
+    size: int
+    type: str
+    sha256: str
+    space_id: str | None = None  # none: only `ownerId` has it, until a message shows it
+    owner_id: str
+    thumbnail: Thumbnail | None = None
+    created_at: str
+
+
 class Message(Wire):
     id: str
     space_id: str
@@ -92,7 +115,7 @@ class Message(Wire):
     text: str = ""
     status: MessageStatus = "complete"
     reply_to: str | None = None
-    attachments: list[Any] = Field(default_factory=list)
+    attachments: list[File] = Field(default_factory=list)
     reactions: list[Reaction] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
     client_message_id: str | None = None
@@ -121,6 +144,16 @@ class Limits(Wire):
     max_cost_per_day: float | None = Field(default=None, ge=0)
 
 
+class VariableDefinition(Wire):
+    """What a tool, or an agent for its instructions, says about a value it needs."""
+
+    name: str
+    type: VariableType = "text"
+    required: bool = True
+    scoped: bool = False
+    description: str = ""
+
+
 class Agent(Wire):
     id: str
     name: str
@@ -132,6 +165,7 @@ class Agent(Wire):
     auto_enter: bool = True
     limits: Limits = Field(default_factory=Limits)
     on_unsent_text: Literal["drop", "deliver"] = "drop"
+    variables: list[VariableDefinition] = Field(default_factory=list)
     avatar: str | None = None
     blocks: dict[str, str] | None = None  # where memory is asked for together with the agent
     state: AgentState = "idle"
@@ -369,6 +403,7 @@ class Change(Wire):
 class Applied(Wire):
     agents: list[Change]
     spaces: list[Change]
+    variables: list[Change]
 
 
 class Problem(Wire):
@@ -439,11 +474,45 @@ class Erased(Wire):
     id: str
 
 
-class VariableDefinition(Wire):
-    """What a tool or a prompt says about a value it needs."""
+class VariableScope(Wire):
+    """Where a variable is at home. The workspace has no id."""
+
+    kind: ScopeKind = "workspace"
+    id: str | None = None
+
+
+class Variable(Wire):
+    """A value that tools ask for by its name. A secret's value is never told."""
 
     name: str
-    type: VariableType = "text"
-    required: bool = True
+    type: VariableType
+    scope: VariableScope
     scoped: bool = False
     description: str = ""
+    value: str | None = None
+    updated_at: str
+
+
+class Rotation(Wire):
+    """What turning the key ring came to."""
+
+    key_id: str
+    secrets: int  # sealed anew
+    resumed: bool  # it finished an earlier one that was interrupted
+    forgotten: int  # keys that left the ring
+    idle: int  # keys that are not needed any more, in a file which is not ours to change
+    unopened: list[str] = Field(default_factory=list)  # secrets that could not be opened: set them again
+
+
+class KeyUse(Wire):
+    """A key, by an id that does not tell it, and how many secrets are sealed with it."""
+
+    id: str
+    secrets: int
+    current: bool  # what is set from now on is sealed with it
+    held: bool  # is it in the key file of the server that answers
+
+
+class KeyUses(Wire):
+    path: str
+    keys: list[KeyUse]

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.alias_generators import to_camel
 
-from bullpen.wire.nouns import Limits, Role, SpaceKind, WakePolicy
+from bullpen.wire.nouns import Limits, Role, ScopeKind, SpaceKind, VariableDefinition, VariableType, WakePolicy
 
 MAX_TEXT = 32_768
 
@@ -51,10 +61,19 @@ LimitsRequest = Annotated[Limits, BeforeValidator(_known_limits)]
 
 
 class CreateMessage(Request):
-    text: Annotated[MessageText, StringConstraints(min_length=1)]
+    # Checked before the text, which may be empty only if there are some.
+    attachments: list[ShortText] = Field(default_factory=list, max_length=10, description="Ids of files.")
+    text: Annotated[MessageText, Field(default="", validate_default=True, description="Not empty without attachments.")]
     reply_to: ShortText | None = None
-    attachments: list[Any] = Field(default_factory=list, max_length=0)
     client_message_id: ShortText | None = None
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, text: str, info: ValidationInfo) -> str:
+        # Attachments that are wrong are not there any more; then that is what is told.
+        if not text and not info.data.get("attachments", True):
+            raise ValueError("say something, or attach a file")
+        return text
 
 
 class EditMessage(Request):
@@ -113,6 +132,18 @@ class MarkRead(Request):
     seq: int = Field(ge=0, le=2**62)
 
 
+def _declared(value: VariableDefinition) -> VariableDefinition:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", value.name):
+        raise ValueError("a variable's name has letters, digits and _, does not start with a digit, at most 128")
+    if len(value.description) > 1000:
+        raise ValueError("a description has at most 1000 characters")
+    _storable(value.description)
+    return value
+
+
+DeclaredVariable = Annotated[VariableDefinition, AfterValidator(_declared)]
+
+
 class CreateAgent(Request):
     id: ShortText | None = None
     name: ShortText
@@ -125,6 +156,7 @@ class CreateAgent(Request):
     limits: LimitsRequest = Field(default_factory=Limits)
     on_unsent_text: Literal["drop", "deliver"] = "drop"
     blocks: dict[ShortText, LongText] = Field(default_factory=dict, max_length=100)
+    variables: list[DeclaredVariable] = Field(default_factory=list, max_length=100)
     avatar: ShortText | None = None
 
 
@@ -138,6 +170,7 @@ class UpdateAgent(Request):
     auto_enter: bool | None = None
     limits: LimitsRequest | None = None
     on_unsent_text: Literal["drop", "deliver"] | None = None
+    variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
     avatar: ShortText | None = None
 
 
@@ -158,11 +191,29 @@ class CreatePassage(Request):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
+class ScopeRequest(Request):
+    kind: ScopeKind = "workspace"
+    id: ShortText | None = None
+
+
+class PutVariable(Request):
+    value: Annotated[str, StringConstraints(max_length=65_536), AfterValidator(_storable)]
+    type: VariableType = "text"
+    scope: ScopeRequest = Field(default_factory=ScopeRequest)
+    scoped: bool = False
+    description: Annotated[str, StringConstraints(max_length=1000), AfterValidator(_storable)] = ""
+
+
+class ApplyVariable(PutVariable):
+    name: ShortText
+
+
 class ApplyProject(Request):
-    """Agents and spaces as files describe them; applying the same again changes nothing."""
+    """Agents, spaces and variables as files describe them; applying the same again changes nothing."""
 
     agents: list[CreateAgent] = Field(default_factory=list, max_length=1000)
     spaces: list[CreateSpace] = Field(default_factory=list, max_length=1000)
+    variables: list[ApplyVariable] = Field(default_factory=list, max_length=1000)
 
 
 class CreateToken(Request):

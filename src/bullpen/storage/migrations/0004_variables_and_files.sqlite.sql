@@ -2,6 +2,8 @@ ALTER TABLE threads ADD COLUMN parent_id TEXT;
 
 ALTER TABLE threads ADD COLUMN scoped_names TEXT;
 
+ALTER TABLE messages ADD COLUMN files BIGINT DEFAULT 0 NOT NULL;
+
 CREATE TABLE variables (
     scope_kind TEXT NOT NULL,
     scope_id TEXT NOT NULL,
@@ -34,9 +36,9 @@ CREATE TABLE files (
     PRIMARY KEY (id)
 );
 
-CREATE INDEX files_owner ON files (owner_id);
+CREATE INDEX files_owner ON files (owner_id, id);
 
-CREATE INDEX files_space ON files (space_id);
+CREATE INDEX files_space ON files (space_id, id);
 
 CREATE INDEX files_unattached ON files (created_at) WHERE attached = 0;
 

@@ -38,10 +38,12 @@ def _fill_search_sqlite(connection: sqlite3.Connection) -> None:
 
 
 async def _fill_search_postgres(connection: Any) -> None:
-    found = await connection.cursor(_MESSAGES)
+    # A cursor with a name, so that it can be closed: a later migration of the same transaction may change the table.
+    await connection.execute(f"DECLARE messages_to_fill CURSOR FOR {_MESSAGES}")
     columns = ["message_id", "space_id", "created_at", "words"]
-    while rows := await found.fetch(PAGE):
+    while rows := await connection.fetch(f"FETCH {PAGE} FROM messages_to_fill"):
         await connection.copy_records_to_table("message_words", records=_indexed(rows), columns=columns)
+    await connection.execute("CLOSE messages_to_fill")
 
 
 SQLITE: Final[Mapping[str, Callable[[sqlite3.Connection], None]]] = {"0003_search": _fill_search_sqlite}

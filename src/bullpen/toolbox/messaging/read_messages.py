@@ -48,6 +48,10 @@ def _shown(message: Message, names: dict[str, str]) -> dict[str, Any]:
     }
     if message.deleted_at is not None:
         shown["deleted"] = True
+    if message.attachments:
+        shown["attachments"] = [
+            {"id": file.id, "name": file.name, "type": file.type, "size": file.size} for file in message.attachments
+        ]
     if message.reactions:
         shown["reactions"] = [{"emoji": r.emoji, "count": len(r.member_ids)} for r in message.reactions]
     return shown

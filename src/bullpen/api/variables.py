@@ -1,0 +1,167 @@
+"""Variables and the keys that secrets are sealed with. A secret goes in here and never comes out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from bullpen.access import rules as access
+from bullpen.access.types import Principal, Thing
+from bullpen.agents import actions as agents
+from bullpen.api.body import CappedRoute
+from bullpen.api.door import Caller, Office, Owner
+from bullpen.api.pages import Cursor, Limit, Page, answer, page
+from bullpen.errors import Invalid, NotFound
+from bullpen.spaces import actions as spaces
+from bullpen.storage import Transaction
+from bullpen.threads import rows as threads
+from bullpen.upkeep import rotation
+from bullpen.variables import actions, rows
+from bullpen.variables.types import WORKSPACE, Scope, Stored
+from bullpen.wire.nouns import KeyUse, KeyUses, Rotation, ScopeKind, Variable, VariableScope
+from bullpen.wire.requests import ApplyVariable, PutVariable
+
+router = APIRouter(route_class=CappedRoute, tags=["variables"])
+
+Kind = Annotated[ScopeKind | None, Query(description="Only those of this kind of scope.")]
+Id = Annotated[str | None, Query(max_length=200, description="Only those of this space, agent, person or thread.")]
+
+
+def shown(stored: Stored) -> Variable:
+    secret = stored.key_id is not None
+    return Variable(
+        name=stored.name,
+        type=stored.type,
+        scope=VariableScope(kind=stored.scope.kind, id=stored.scope.id or None),  # type: ignore[arg-type]
+        scoped=stored.scoped,
+        description=stored.description,
+        value=None if secret else stored.value,
+        updated_at=stored.updated_at,
+    )
+
+
+async def scope_for(tx: Transaction, caller: Principal, kind: ScopeKind, id: str | None) -> Scope:
+    """The scope, if the caller may set what is in it."""
+    if kind == "person":
+        id = id or caller.id
+        access.authorize(caller, "change_person", Thing("person", id, holder=id))
+        return Scope(kind, id)
+    if kind == "space":
+        return Scope(kind, (await spaces.room_for(tx, caller, "manage_space", _needed(kind, id))).id)
+    access.authorize(caller, "manage_agents")
+    if kind == "workspace":
+        if id is not None:
+            raise Invalid("There is one workspace, so it has no id.", fields={"scope.id": "leave it out"})
+        return WORKSPACE
+    if kind == "agent":
+        return Scope(kind, (await agents.get(tx, _needed(kind, id))).id)
+    thread_id = _needed(kind, id)
+    if await threads.select_thread(tx, thread_id) is None:
+        raise NotFound(f"There is no thread {thread_id!r}.")
+    return Scope(kind, thread_id)
+
+
+def _needed(kind: str, id: str | None) -> str:
+    if id is None:
+        raise Invalid(f"Say which {kind}: its id is missing.", fields={"scope.id": f"the id of the {kind}"})
+    return id
+
+
+@router.get("/variables", response_model=Page[Variable])
+async def list_variables(
+    caller: Caller, office: Office, kind: Kind = None, id: Id = None, limit: Limit = 50, cursor: Cursor = None
+) -> Response:
+    """What the caller may set or use: names, types and scopes, and the values of those that are no secrets."""
+    access.authorize(caller, "list_people")
+
+    async def body(tx: Transaction) -> list[Stored]:
+        return await rows.select_visible(
+            tx,
+            manages=access.allows(caller, "manage_agents"),
+            person_id=caller.id,
+            space_ids=sorted(await spaces.readable(tx, caller, None)),
+            kind=kind,
+            id=id,
+            after=cursor or "",
+            limit=limit,
+        )
+
+    found = await office.store.read(body)
+    return page([shown(stored) for stored in found], limit, lambda each: rows.cursor(each.scope, each.name))
+
+
+@router.put("/variables/{name}", response_model=Variable)
+async def put_variable(name: str, request: PutVariable, caller: Caller, office: Office) -> Response:
+    """Give the name a value in a scope, instead of the one it had there."""
+    if request.type == "secret":
+        await office.vault.prepare(office.store)
+    asked = ApplyVariable(name=name, **dict(request))
+
+    async def body(tx: Transaction) -> Variable:
+        return (await put_one(tx, office.vault, caller, asked))[0]
+
+    return answer(await office.store.transact(body))
+
+
+async def put_one(
+    tx: Transaction, vault: actions.Vault, caller: Principal, request: ApplyVariable
+) -> tuple[Variable, actions.Change]:
+    scope = await scope_for(tx, caller, request.scope.kind, request.scope.id)
+    stored, change = await actions.put(
+        tx,
+        vault,
+        caller,
+        scope,
+        request.name,
+        value=request.value,
+        type=request.type,
+        scoped=request.scoped,
+        description=request.description,
+    )
+    return shown(stored), change
+
+
+@router.delete("/variables/{name}", status_code=204, response_class=Response)
+async def delete_variable(
+    name: str, caller: Caller, office: Office, kind: ScopeKind = "workspace", id: Id = None
+) -> Response:
+    async def body(tx: Transaction) -> None:
+        await actions.remove(tx, caller, await scope_for(tx, caller, kind, id), name)
+
+    await office.store.transact(body)
+    return Response(status_code=204)
+
+
+# ── keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@router.get("/keys", response_model=KeyUses)
+async def list_keys(caller: Owner, office: Office) -> Response:
+    """Which keys there are, by their ids, and how many secrets each seals."""
+    vault: actions.Vault = office.vault
+    current = await office.store.read(rows.select_sealing_key)
+    used = await office.store.read(rows.count_keys)
+    ring = vault.keys.ring()
+    held = () if ring is None else ring.keys
+    found = [
+        KeyUse(id=id, secrets=used.get(id, 0), current=id == current, held=id in held)
+        for id in dict.fromkeys([*held, *used])
+    ]
+    return answer(KeyUses(path=str(vault.keys.path), keys=found))
+
+
+@router.post("/keys/rotate", response_model=Rotation)
+async def rotate_keys(caller: Owner, office: Office) -> Response:
+    """Seal every secret with a new key, and forget the old one. Asked again after a crash, it finishes the first."""
+    done = await rotation.rotate(office.store, office.vault, caller)
+    return answer(
+        Rotation(
+            key_id=done.key_id,
+            secrets=done.secrets,
+            resumed=done.resumed,
+            forgotten=done.forgotten,
+            idle=done.idle,
+            unopened=list(done.unopened),
+        )
+    )

@@ -1,0 +1,310 @@
+"""SQL for files, for which messages show them, and for how much is kept for whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import orjson
+from sqlalchemy import BigInteger, bindparam, delete, insert, select, update
+
+from bullpen.files.types import Counter, Usage
+from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.tables import dropped_files, file_usage, files, message_files, messages
+from bullpen.wire.nouns import File, Thumbnail
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_FILE = (
+    files.c.id,
+    files.c.name,
+    files.c.size,
+    files.c.type,
+    files.c.sha256,
+    files.c.space_id,
+    files.c.owner_id,
+    files.c.thumbnail,
+    files.c.created_at,
+)
+_INSERT = insert_or_ignore(files)
+_SELECT = Statement(select(*_FILE, files.c.owner_kind, files.c.attached).where(files.c.id == bindparam("id")))
+# In the order of their ids, so that two who want the same ones wait for each other in the same order.
+_LOCK = Statement(
+    select(*_FILE, files.c.owner_kind, files.c.attached)
+    .where(any_of(files.c.id, "ids"))
+    .order_by(files.c.id)
+    .with_for_update()
+)
+_SELECT_IN_SPACE = Statement(
+    select(*_FILE)
+    .where(files.c.space_id == bindparam("space_id"), files.c.id < bindparam("before"))
+    .order_by(files.c.id.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_OWN = Statement(
+    select(*_FILE)
+    .where(files.c.owner_id == bindparam("owner_id"), files.c.space_id.is_(None), files.c.id < bindparam("before"))
+    .order_by(files.c.id.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_GIVEN = Statement(
+    select(*_FILE)
+    .where(files.c.owner_id == bindparam("owner_id"), files.c.id > bindparam("after"))
+    .order_by(files.c.id)
+    .limit(bindparam("limit"))
+)
+_SHOW = Statement(
+    update(files)
+    .where(any_of(files.c.id, "ids"))
+    .values(attached=files.c.attached + 1, space_id=bindparam("space_id_"))
+)
+_HIDE = Statement(update(files).where(any_of(files.c.id, "ids")).values(attached=files.c.attached - 1))
+_DELETE = Statement(delete(files).where(any_of(files.c.id, "ids")))
+_SELECT_UNATTACHED = Statement(
+    select(files.c.id)
+    .where(files.c.attached == 0, files.c.created_at < bindparam("before"))
+    .order_by(files.c.created_at)
+    .limit(bindparam("limit"))
+)
+_SELECT_KNOWN = Statement(select(files.c.id).where(any_of(files.c.id, "ids")))
+_SELECT_SIZES = Statement(
+    select(files.c.id, files.c.size)
+    .where(files.c.id > bindparam("after"))
+    .order_by(files.c.id)
+    .limit(bindparam("limit"))
+)
+
+
+class Owned(File):
+    """A file with what only the server needs to know of it."""
+
+    owner_kind: str
+    attached: int
+
+    @property
+    def counter(self) -> Counter:
+        return (self.owner_kind, self.owner_id) if self.space_id is None else ("space", self.space_id)
+
+    def shown(self) -> File:
+        return File(**{name: getattr(self, name) for name in File.model_fields})
+
+
+def _file(row: Row) -> File:
+    return File(
+        id=row[0],
+        name=row[1],
+        size=row[2],
+        type=row[3],
+        sha256=row[4],
+        space_id=row[5],
+        owner_id=row[6],
+        thumbnail=None if row[7] is None else Thumbnail(**orjson.loads(row[7])),
+        created_at=row[8],
+    )
+
+
+def _owned(row: Row) -> Owned:
+    return Owned(**{name: getattr(_file(row), name) for name in File.model_fields}, owner_kind=row[9], attached=row[10])
+
+
+async def insert_file(tx: Transaction, file: File, *, owner_kind: str) -> bool:
+    """False: it is there already."""
+    small = None if file.thumbnail is None else orjson.dumps(file.thumbnail.model_dump()).decode()
+    touched = await tx.run(
+        _INSERT,
+        id=file.id,
+        name=file.name,
+        size=file.size,
+        type=file.type,
+        sha256=file.sha256,
+        space_id=file.space_id,
+        owner_kind=owner_kind,
+        owner_id=file.owner_id,
+        attached=0,
+        thumbnail=small,
+        created_at=file.created_at,
+    )
+    return touched > 0
+
+
+async def select_file(tx: Transaction, id: str) -> Owned | None:
+    row = await tx.one(_SELECT, id=id)
+    return None if row is None else _owned(row)
+
+
+async def lock_files(tx: Transaction, ids: Sequence[str]) -> list[Owned]:
+    """Those that are there; nobody else changes them before this transaction ends."""
+    return [_owned(row) for row in await tx.all(_LOCK, ids=list(ids))]
+
+
+async def select_in_space(tx: Transaction, space_id: str, *, before: str, limit: int) -> list[File]:
+    """Newest first."""
+    return [_file(row) for row in await tx.all(_SELECT_IN_SPACE, space_id=space_id, before=before, limit=limit)]
+
+
+async def select_own(tx: Transaction, owner_id: str, *, before: str, limit: int) -> list[File]:
+    """What somebody has in no space, newest first."""
+    return [_file(row) for row in await tx.all(_SELECT_OWN, owner_id=owner_id, before=before, limit=limit)]
+
+
+async def select_given(tx: Transaction, owner_id: str, *, after: str, limit: int) -> list[File]:
+    """All that somebody ever gave and that is still there, in a space or not."""
+    return [_file(row) for row in await tx.all(_SELECT_GIVEN, owner_id=owner_id, after=after, limit=limit)]
+
+
+async def delete_files(tx: Transaction, ids: Sequence[str]) -> None:
+    await tx.run(_DELETE, ids=list(ids))
+
+
+async def select_unattached(tx: Transaction, before: str, limit: int) -> list[str]:
+    return [row[0] for row in await tx.all(_SELECT_UNATTACHED, before=before, limit=limit)]
+
+
+async def select_known(tx: Transaction, ids: Sequence[str]) -> set[str]:
+    """Which of these have a row."""
+    return {row[0] for row in await tx.all(_SELECT_KNOWN, ids=list(ids))}
+
+
+async def select_sizes(tx: Transaction, after: str, limit: int) -> list[tuple[str, int]]:
+    """The next ids, and how many bytes each should have."""
+    return [(row[0], row[1]) for row in await tx.all(_SELECT_SIZES, after=after, limit=limit)]
+
+
+# ── which messages show them ────────────────────────────────────────────────────────────────────────────────────────
+
+_INSERT_SHOWN = Statement(insert(message_files))
+_SELECT_SHOWN = Statement(
+    select(message_files.c.message_id, *_FILE)
+    .select_from(message_files.join(files, files.c.id == message_files.c.file_id))
+    .where(any_of(message_files.c.message_id, "ids"))
+    .order_by(message_files.c.message_id, message_files.c.position)
+)
+_SELECT_SHOWN_IDS = Statement(select(message_files.c.file_id).where(message_files.c.message_id == bindparam("id")))
+_SELECT_SHOWING = Statement(
+    select(message_files.c.message_id, message_files.c.file_id)
+    .where(any_of(message_files.c.file_id, "ids"))
+    .order_by(message_files.c.message_id)
+)
+_DELETE_SHOWN = Statement(delete(message_files).where(message_files.c.message_id == bindparam("id_")))
+_DELETE_SHOWING = Statement(delete(message_files).where(any_of(message_files.c.file_id, "ids")))
+_DELETE_SHOWN_BY = Statement(delete(message_files).where(any_of(message_files.c.message_id, "ids")))
+_COUNT_DOWN = Statement(
+    update(messages)
+    .where(messages.c.id == bindparam("id_"))
+    .values(files=messages.c.files - bindparam("fewer", type_=BigInteger))
+)
+
+
+async def insert_shown(tx: Transaction, message_id: str, space_id: str, ids: Sequence[str]) -> None:
+    """This message shows these files, in this order, and they are in its space from now on."""
+    await tx.run(_SHOW, ids=list(ids), space_id_=space_id)
+    rows = [{"message_id": message_id, "position": place, "file_id": id} for place, id in enumerate(ids)]
+    await tx.many(_INSERT_SHOWN, rows)
+
+
+async def select_shown(tx: Transaction, message_ids: Sequence[str]) -> dict[str, list[File]]:
+    """What these messages show, each in its order."""
+    found: dict[str, list[File]] = defaultdict(list)
+    for message_id, *row in await tx.all(_SELECT_SHOWN, ids=list(message_ids)):
+        found[message_id].append(_file(row))
+    return found
+
+
+async def select_shown_ids(tx: Transaction, message_id: str) -> list[str]:
+    return [row[0] for row in await tx.all(_SELECT_SHOWN_IDS, id=message_id)]
+
+
+async def select_showing(tx: Transaction, ids: Sequence[str]) -> dict[str, list[str]]:
+    """By message: which of these files it shows."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for message_id, file_id in await tx.all(_SELECT_SHOWING, ids=list(ids)):
+        found[message_id].append(file_id)
+    return found
+
+
+async def delete_shown(tx: Transaction, message_id: str, ids: Sequence[str]) -> None:
+    """The message shows nothing any more; `ids` are what it showed."""
+    await tx.run(_DELETE_SHOWN, id_=message_id)
+    await tx.run(_HIDE, ids=list(ids))
+    await tx.run(_COUNT_DOWN, id_=message_id, fewer=len(ids))
+
+
+async def delete_showing(tx: Transaction, ids: Sequence[str]) -> None:
+    """No message shows these files any more."""
+    for message_id, shown in (await select_showing(tx, ids)).items():
+        await tx.run(_COUNT_DOWN, id_=message_id, fewer=len(shown))
+    await tx.run(_DELETE_SHOWING, ids=list(ids))
+
+
+async def forget_messages(tx: Transaction, message_ids: Sequence[str]) -> None:
+    """These messages are being removed with all they show, in an erasure of their space."""
+    await tx.run(_DELETE_SHOWN_BY, ids=list(message_ids))
+
+
+# ── how much is kept ────────────────────────────────────────────────────────────────────────────────────────────────
+
+_BEGIN_COUNT = insert_or_ignore(file_usage)
+_OF = file_usage.c.kind == bindparam("kind_"), file_usage.c.id == bindparam("id_")
+_SIZE, _FILES = bindparam("size", type_=BigInteger), bindparam("count", type_=BigInteger)
+# One statement, so that no two uploads can both find the last free place.
+_COUNT_MORE = Statement(
+    update(file_usage)
+    .where(
+        *_OF,
+        file_usage.c.bytes + _SIZE <= bindparam("most_bytes", type_=BigInteger),
+        file_usage.c.files + _FILES <= bindparam("most_files", type_=BigInteger),
+    )
+    .values(bytes=file_usage.c.bytes + _SIZE, files=file_usage.c.files + _FILES)
+)
+_COUNT_LESS = Statement(
+    update(file_usage).where(*_OF).values(bytes=file_usage.c.bytes - _SIZE, files=file_usage.c.files - _FILES)
+)
+_SELECT_USAGE = Statement(
+    select(file_usage.c.bytes, file_usage.c.files).where(
+        file_usage.c.kind == bindparam("kind"), file_usage.c.id == bindparam("id")
+    )
+)
+_DELETE_USAGE = Statement(delete(file_usage).where(*_OF, file_usage.c.files == 0))
+
+
+async def select_usage(tx: Transaction, counter: Counter) -> Usage:
+    row = await tx.one(_SELECT_USAGE, kind=counter[0], id=counter[1])
+    return Usage(0, 0) if row is None else Usage(row[0], row[1])
+
+
+async def count_more(tx: Transaction, counter: Counter, more: Usage, most: Usage) -> bool:
+    """Count files for somebody, if they are then within `most`."""
+    kind, id = counter
+    await tx.run(_BEGIN_COUNT, kind=kind, id=id, bytes=0, files=0)
+    bounds = {"most_bytes": most.bytes, "most_files": most.files}
+    return await tx.run(_COUNT_MORE, kind_=kind, id_=id, size=more.bytes, count=more.files, **bounds) > 0
+
+
+async def count_less(tx: Transaction, counter: Counter, less: Usage) -> None:
+    await tx.run(_COUNT_LESS, kind_=counter[0], id_=counter[1], size=less.bytes, count=less.files)
+
+
+async def delete_usage(tx: Transaction, counter: Counter) -> None:
+    """Forget that somebody was ever counted, if nothing is kept for them."""
+    await tx.run(_DELETE_USAGE, kind_=counter[0], id_=counter[1])
+
+
+# ── bytes that nobody needs ─────────────────────────────────────────────────────────────────────────────────────────
+
+_INSERT_DROPPED = insert_or_ignore(dropped_files)
+_SELECT_DROPPED = Statement(select(dropped_files.c.id).order_by(dropped_files.c.id).limit(bindparam("limit")))
+_DELETE_DROPPED = Statement(delete(dropped_files).where(any_of(dropped_files.c.id, "ids")))
+
+
+async def insert_dropped(tx: Transaction, ids: Sequence[str]) -> None:
+    now = tx.clock.now()
+    await tx.many(_INSERT_DROPPED, [{"id": id, "dropped_at": now} for id in ids])
+
+
+async def select_dropped(tx: Transaction, limit: int) -> list[str]:
+    return [row[0] for row in await tx.all(_SELECT_DROPPED, limit=limit)]
+
+
+async def delete_dropped(tx: Transaction, ids: Sequence[str]) -> None:
+    await tx.run(_DELETE_DROPPED, ids=list(ids))

@@ -1,0 +1,63 @@
+"""A call's own way out: requests in the name of its tool, with the values of its variables.
+
+A tool's configuration refers to variables as {{var:NAME}}. Here each reference becomes a random word that stands for
+the value until the request is written: what a model puts into its arguments cannot be such a word, so it cannot ask
+for a value, and whatever is logged or raised on the way holds no secret.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bullpen.errors import VariablesRequired
+from bullpen.net import urls
+from bullpen.variables import rules
+from bullpen.variables.actions import Vault
+from bullpen.variables.types import Value
+
+if TYPE_CHECKING:
+    from bullpen.net.client import Egress
+    from bullpen.net.response import Answer
+    from bullpen.net.types import Body, Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    use: str  # who asks: what an owner lists is listed for one use
+    egress: Callable[[], Egress]
+    vault: Vault
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        places: Mapping[str, str] | None = None,
+        body: Body | None = None,
+        limits: Limits | None = None,
+    ) -> Answer:
+        """Ask. URL and headers may refer to variables; `places` are the model's, for each `{name}` of the URL."""
+        words: dict[str, Callable[[], str]] = {}
+        target = urls.fill(self._stand_in(url, words), places or {})
+        named = {name: self._stand_in(value, words) for name, value in (headers or {}).items()}
+        return await self.egress().request(
+            self.use, method, target, headers=named, body=body, limits=limits, stand_ins=words
+        )
+
+    def _stand_in(self, text: str, words: dict[str, Callable[[], str]]) -> str:
+        """The text with a word for each reference; only variables that the tool declares have values here."""
+
+        def word(name: str) -> str:
+            if name not in self.values:
+                raise VariablesRequired([{"name": name}])  # also one that is not declared: there is none to be had
+            made = f"var{secrets.token_hex(12)}"
+            words[made] = partial(self.vault.text, self.values[name])
+            return made
+
+        return rules.replaced(text, word)

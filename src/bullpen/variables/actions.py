@@ -1,0 +1,194 @@
+"""Set a variable, take it back, and find what the names of a place are worth.
+
+A secret is sealed inside the transaction that stores it, with the key that the database says is the current one: a key
+that another process has brought in meanwhile is read from the file again. Opening happens in `opened`, and the redactor
+knows a value before anybody else does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from functools import partial
+from hmac import compare_digest
+from typing import Literal
+
+from bullpen.audit.actions import Actor, note
+from bullpen.errors import CannotStart, Conflict, KeyMissing, NotFound, SecretInvalid
+from bullpen.events.actions import in_turn
+from bullpen.observe.redact import REDACTOR
+from bullpen.storage import Store, Transaction
+from bullpen.variables import rows, rules
+from bullpen.variables.keys import KeyRing, Keys, missing_key
+from bullpen.variables.types import SETTINGS, Place, Scope, SecretRef, Stored, Value
+from bullpen.wire.nouns import VariableDefinition, VariableType
+
+logger = logging.getLogger("bullpen.variables")
+
+Change = Literal["created", "updated", "unchanged"]
+
+PAGE = 500
+# Whoever seals, or changes what is sealed with, takes turns with all others who do.
+SEALING = "sealing"
+
+
+class Vault:
+    """What this process knows about values: its key ring, and the variables in its settings."""
+
+    def __init__(self, keys: Keys, settings: Mapping[str, str]) -> None:
+        self.keys = keys
+        self.settings = settings
+        for name, value in settings.items():
+            if rules.sounds_secret(name):
+                REDACTOR.add(value, name)
+
+    def opened(self, ref: SecretRef) -> str:
+        """The secret itself. Only for the last function before a socket, and for a tool that is Python code."""
+        if ref.scope == SETTINGS:
+            REDACTOR.add(self.settings[ref.name], ref.name)
+            return self.settings[ref.name]
+        value = self.keys.holding(ref.key_id).open(ref)
+        REDACTOR.add(value, ref.name)
+        return value
+
+    def text(self, value: Value) -> str:
+        return self.opened(value) if isinstance(value, SecretRef) else value
+
+    # ── the start ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def check(self, store: Store) -> None:
+        """Refuse to start without the keys of what is sealed; let the redactor know every secret there is."""
+        used = await store.read(rows.count_keys)
+        if not used:
+            return
+        ring = self.keys.ring()
+        for key_id in used:
+            if ring is None or key_id not in ring.keys:
+                raise CannotStart(missing_key(self.keys.path, key_id))
+        after: Stored | None = None
+        while page := await store.read(partial(rows.select_secrets, after=after, limit=PAGE)):
+            for stored in page:
+                self._learn(stored)
+            after = page[-1]
+
+    def _learn(self, stored: Stored) -> None:
+        try:
+            self.opened(ref_of(stored))
+        except SecretInvalid as error:  # must not stop the office; whoever needs it is told
+            logger.error("%s", error)
+
+    async def prepare(self, store: Store) -> None:
+        """See that there is a key to seal with. Makes the first one, and only if nothing was ever sealed."""
+        if self.keys.ring() is not None:
+            return
+        key_id = await store.read(rows.select_sealing_key)
+        if key_id is not None:
+            raise KeyMissing(missing_key(self.keys.path, key_id))
+        self.keys.make()
+        logger.info("made a key for secrets in %s: keep a copy of it with your backups", self.keys.path)
+
+    async def sealing(self, tx: Transaction) -> tuple[KeyRing, str]:
+        """The ring, and the key that the office seals with."""
+        key_id = await rows.select_sealing_key(tx)
+        if key_id is not None:
+            return self.keys.holding(key_id), key_id
+        ring = self.keys.ring()
+        if ring is None:
+            raise KeyMissing(f"There is no key file at {self.keys.path}.")
+        await rows.update_sealing_key(tx, ring.first)
+        return ring, ring.first
+
+
+async def unopened(tx: Transaction, ring: KeyRing) -> list[str]:
+    """The names of secrets that the ring's keys do not open."""
+    names: list[str] = []
+    after: Stored | None = None
+    while page := await rows.select_secrets(tx, after=after, limit=PAGE):
+        for stored in page:
+            try:
+                ring.open(ref_of(stored))
+            except (SecretInvalid, KeyMissing):
+                names.append(stored.name)
+        after = page[-1]
+    return names
+
+
+async def abandon(tx: Transaction, vault: Vault, actor: Actor) -> list[str]:
+    """Delete the secrets whose key is gone for good; what they were called."""
+    await in_turn(tx, SEALING)
+    ring = vault.keys.ring()
+    held = set() if ring is None else set(ring.keys)
+    lost: list[str] = []
+    after: Stored | None = None
+    while page := await rows.select_secrets(tx, after=after, limit=PAGE):
+        for stored in [each for each in page if each.key_id not in held]:
+            await rows.delete_variable(tx, stored.scope, stored.name)
+            lost.append(f"{stored.name} of {stored.scope}")
+        after = page[-1]
+    if (await rows.select_sealing_key(tx)) not in held:
+        await rows.delete_sealing_key(tx)
+    note(tx, actor, "key.abandoned", "key", "", secrets=len(lost))
+    return lost
+
+
+def ref_of(stored: Stored) -> SecretRef:
+    return SecretRef(stored.name, stored.scope, stored.key_id or "", stored.value)
+
+
+async def put(
+    tx: Transaction,
+    vault: Vault,
+    actor: Actor,
+    scope: Scope,
+    name: str,
+    *,
+    value: str,
+    type: VariableType,
+    scoped: bool = False,
+    description: str = "",
+) -> tuple[Stored, Change]:
+    """Give a name its value there, and say what that changed."""
+    rules.check_name(name)
+    rules.check_value(type, value)
+    await in_turn(tx, SEALING)
+    there = await rows.select_variable(tx, scope, name)
+    wanted = Stored(scope, name, type, value, None, scoped, description, tx.clock.now())
+    if there is not None and _same(vault, there, wanted):
+        return there, "unchanged"
+    if there is None and await rows.count_in(tx, scope) >= rules.MOST:
+        raise Conflict(f"There are {rules.MOST} variables in {scope} already. Delete one that nobody needs.")
+    if type == "secret":
+        ring, key_id = await vault.sealing(tx)
+        REDACTOR.add(value, name)
+        wanted = Stored(
+            scope, name, type, ring.seal(key_id, scope, name, value), key_id, scoped, description, wanted.updated_at
+        )
+    await rows.upsert_variable(tx, wanted, actor.id)
+    note(tx, actor, "variable.set", "variable", name, scope=scope.kind, scopeId=scope.id, type=type)
+    return wanted, "created" if there is None else "updated"
+
+
+def _same(vault: Vault, there: Stored, wanted: Stored) -> bool:
+    about = (there.type, there.scoped, there.description) == (wanted.type, wanted.scoped, wanted.description)
+    if not about or there.key_id is None:
+        return about and there.value == wanted.value
+    try:
+        return compare_digest(vault.opened(ref_of(there)).encode(), wanted.value.encode())
+    except (SecretInvalid, KeyMissing):  # setting it again will mend that
+        return False
+
+
+async def remove(tx: Transaction, actor: Actor, scope: Scope, name: str) -> None:
+    await in_turn(tx, SEALING)
+    if not await rows.delete_variable(tx, scope, name):
+        raise NotFound(f"There is no variable {name!r} in {scope}.")
+    note(tx, actor, "variable.deleted", "variable", name, scope=scope.kind, scopeId=scope.id)
+
+
+async def resolve(
+    tx: Transaction, place: Place, needed: Iterable[VariableDefinition], settings: Mapping[str, str]
+) -> dict[str, Value]:
+    """What the names are worth there, in one query; VariablesRequired if something necessary is missing."""
+    needed = list(needed)
+    found = await rows.select_place(tx, place, [definition.name for definition in needed])
+    return rules.resolved(needed, place, found, settings)

@@ -1,0 +1,86 @@
+"""An office whose agent writes a file and sends it, and dies at it: after a commit, or before a file is in place."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import bullpen.engine.pgqueuer  # noqa: F401  before the first fork, so that no child pays for it
+from bullpen.cli.loop import run_on_fast_loop
+from bullpen.testing import forks
+from bullpen.testing.crash import calm, mortal_office, prepare, settings_for
+from bullpen.testing.forks import Report
+from bullpen.testing.serving import owner_of
+from bullpen.toolbox import FAMILIES
+from bullpen.tools import ToolContext, tool
+from tests.durability.story import say, script, turn
+
+CONTENT = b"all is well " * 50_000
+POINTS = frozenset({"os.rename", "os.mkdir"})
+
+
+@tool(effect="idempotent")
+async def draw_up(context: ToolContext) -> str:
+    """Write the report."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield CONTENT
+
+    return (await context.means.folders.write(context.run.thread_id, "out/report.txt", pieces())).path
+
+
+AGENT = {
+    "id": "rita",
+    "name": "Rita",
+    "tools": ["files", "drawing"],
+    "model": script(turn("", [say("draw_up")], [say("send_file", path="/workspace/out/report.txt", caption="Done.")])),
+}
+
+
+def send(report: Report, *, url: str, data: str, die_after: int | None = None, die_at: int | None = None) -> None:
+    if die_at is not None:
+        _die_at(die_at)
+    run_on_fast_loop(_send(report, url, data, die_after))
+
+
+def _die_at(point: int) -> None:
+    reached = 0
+
+    def heard(event: str, _: Any) -> None:
+        nonlocal reached
+        if event in POINTS:
+            reached += 1
+            if reached == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(heard)
+
+
+async def _send(report: Report, url: str, data: str, die_after: int | None) -> None:
+    families = {**FAMILIES, "drawing": [draw_up]}
+    async with mortal_office(settings_for(url, data), die_after=die_after, families=families) as (opened, commits):
+        async with owner_of(opened) as bp:
+            await bp.apply(agents=[AGENT], spaces=[{"id": "desk", "members": ["rita"], "wake": {"people": "all"}}])
+            before = commits.count
+            await bp.spaces("desk").send("go", client_message_id="go")
+            await calm(opened, commits)
+            after = commits.count
+            found = await bp.spaces("desk").messages()
+            sent = [[file.sha256 for file in each.attachments] for each in found.items if each.author_id == "rita"]
+        blobs = [id async for id in opened.blobs.ids()]
+        swept = await opened.sweeper.round(idle=0)
+        folders = _names(Path(data) / "folders")
+        report({"sent": sent, "blobs": len(blobs), "orphans": swept.orphans, "folders": folders, "of": [before, after]})
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+if __name__ == "__main__":
+    prepare()
+    forks.serve({"send": send})

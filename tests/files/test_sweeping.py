@@ -1,0 +1,96 @@
+"""Bytes that nobody needs go: what no message shows in time, what was dropped, what a crash left behind."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from bullpen import ids
+from bullpen.settings import FileSettings
+from bullpen.testing import FakeClock
+from tests.driver import Driver, Offices
+from tests.files.offering import content, faults, give, on_disk, picture
+
+HOUR = 3600.0
+
+
+async def test_what_no_message_shows_is_forgotten_after_a_day_and_what_one_shows_is_not(offices: Offices) -> None:
+    clock = FakeClock()
+    office = await offices.open(drive=False, clock=clock)
+    await office.space("general")
+    own, in_space = await give(office, picture(), "p.png"), await give(office, space="general")
+    shown = await give(office)
+    await office.post("general", "", attachments=[shown["id"]])
+    clock.advance(23 * HOUR)
+    assert not await office.office.sweeper.round()
+    late = await give(office)
+    clock.advance(2 * HOUR)
+    swept = await office.office.sweeper.round()
+    assert (swept.unattached, swept.dropped) == (2, 2)
+    for gone in (own, in_space):
+        await office.get(f"/files/{gone['id']}", status=404)
+    assert await content(office, shown["id"]) == await content(office, late["id"]) == b"hello"
+    assert on_disk(office) == sorted([shown["id"], late["id"]])
+    assert await faults(office, swept=True) == []
+
+
+async def test_zero_hours_keep_everything(offices: Offices) -> None:
+    clock = FakeClock()
+    office = await offices.open(drive=False, clock=clock, files=FileSettings(unattached_hours=0))
+    await give(office)
+    clock.advance(10_000 * HOUR)
+    assert not await office.office.sweeper.round()
+
+
+def plant(office: Driver, name: str, *, hours: float) -> None:
+    """Bytes that have lain on the disk for so long."""
+    folder = office.office.settings.blobs / ("partial" if name.count(".") == 1 else name[-2:])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(b"left")
+    then = time.time() - hours * HOUR
+    os.utime(folder / name, (then, then))
+
+
+async def test_bytes_without_a_row_go_when_they_have_lain_still_for_an_hour(office: Driver) -> None:
+    kept = await give(office)
+    old, young, begun, going_on = (ids.file() for _ in range(4))
+    plant(office, old, hours=1.1)
+    plant(office, young, hours=0.5)
+    plant(office, f"{begun}.0a1b2c3d", hours=1.1)
+    plant(office, f"{going_on}.0a1b2c3d", hours=0.5)
+    swept = await office.office.sweeper.round()
+    assert (swept.orphans, swept.partials) == (1, 1)
+    assert on_disk(office) == sorted([kept["id"], young, f"{going_on}.0a1b2c3d"])
+
+
+async def test_a_database_that_knows_none_of_many_files_is_not_believed(
+    office: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(30):
+        plant(office, ids.file(), hours=2)
+    assert not await office.office.sweeper.round()
+    assert len(on_disk(office)) == 30
+    assert "is this the right database?" in caplog.text
+
+
+async def test_what_was_dropped_in_a_crash_is_removed_by_the_next_round(offices: Offices) -> None:
+    office = await offices.open(drive=False)
+    office.office.store.on_dropped = None  # as if it had died after the commit
+    made = await give(office, picture(), "p.png")
+    await office.ask("DELETE", f"/files/{made['id']}", status=204)
+    assert len(on_disk(office)) == 2
+    assert (await office.office.sweeper.round()).dropped == 1
+    assert on_disk(office) == []
+    assert await faults(office, swept=True) == []
+
+
+async def test_the_servers_own_round_sweeps(offices: Offices) -> None:
+    clock = FakeClock()
+    office = await offices.open(drive=False, clock=clock)
+    made = await give(office)
+    clock.advance(25 * HOUR)
+    await office.office._keep_up()  # what its timer does every hour
+    await office.get(f"/files/{made['id']}", status=404)
+    assert on_disk(office) == []

@@ -1,0 +1,98 @@
+"""Pictures are shown small: drawn anew, bounded on every side, and never at the cost of the upload."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+import zlib
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from bullpen.files import thumbnails
+from tests.driver import Driver, Offices
+from tests.files.offering import faults, give, on_disk, picture
+
+
+async def small(office: Driver, id: str) -> Image.Image:
+    answer = await office.http.get(f"/files/{id}/thumbnail")
+    assert answer.is_success, answer.text
+    return Image.open(BytesIO(answer.content))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+async def test_a_picture_is_shown_small(offices: Offices, kind: str) -> None:
+    office = await offices.open(drive=False)
+    made = await give(office, picture(kind, (1600, 900)), "p")
+    shown = await small(office, made["id"])
+    assert shown.size == (made["thumbnail"]["width"], made["thumbnail"]["height"]) == (320, 180)
+    assert on_disk(office) == [made["id"], f"{made['id']}.thumb"]
+    assert await faults(office, swept=True) == []
+
+
+async def test_what_one_can_see_through_stays_so_and_small_ones_do_not_grow(office: Driver) -> None:
+    made = await give(office, picture("PNG", (10, 20), "RGBA"), "p.png")
+    assert made["thumbnail"] == {"type": "image/png", "width": 10, "height": 20}
+    assert (await small(office, made["id"])).mode == "RGBA"
+
+
+async def test_a_small_picture_holds_pixels_and_nothing_else(office: Driver) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # lies on its side
+    exif[0x010F] = "SECRET CAMERA"
+    exif.get_ifd(0x8825)[1] = "N"
+    data = picture("JPEG", (400, 200), exif=exif, comment=b"SECRET COMMENT")
+    assert b"SECRET" in data
+    made = await give(office, data, "p.jpg")
+    assert (made["thumbnail"]["width"], made["thumbnail"]["height"]) == (160, 320)
+    answer = await office.http.get(f"/files/{made['id']}/thumbnail")
+    assert b"SECRET" not in answer.content
+    assert not Image.open(BytesIO(answer.content)).getexif()
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A picture that says it is enormous, in a few bytes."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(10_000))) + chunk(b"IEND", b"")
+    )
+
+
+BROKEN = {
+    "cut": picture()[:200],
+    "only the first bytes": b"\x89PNG\r\n\x1a\n",
+    "no pixels": bomb(0, 0),
+    "a bomb": bomb(50_000, 50_000),
+    "a little too large": bomb(5_000, 4_001),
+    "a page": b"GIF89a<script>",
+    "another format by that name": b"RIFF\x00\x00\x00\x00WEBP" + b"\x00" * 100,
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_picture_that_cannot_be_drawn_is_kept_without_a_small_one(offices: Offices, name: str) -> None:
+    office = await offices.open(drive=False)
+    made = await give(office, BROKEN[name], "p.png")
+    assert "thumbnail" not in made
+    await office.get(f"/files/{made['id']}/thumbnail", status=404)
+    assert on_disk(office) == [made["id"]]
+
+
+@given(st.binary(max_size=400), st.sampled_from([picture(kind, (8, 8)) for kind in ("PNG", "JPEG", "GIF", "WEBP")]))
+def test_no_bytes_make_drawing_fail(noise: bytes, good: bytes) -> None:
+    for data in (good[:20] + noise, noise + good, good[: len(good) // 2] + noise + good[len(good) // 2 :]):
+        found = thumbnails.drawn(BytesIO(data))
+        assert found is None or found[0].width <= thumbnails.SIDE
+
+
+def test_nothing_is_imported_for_pictures_until_one_comes() -> None:
+    code = "import bullpen.app, sys; sys.exit('PIL' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
