@@ -104,7 +104,7 @@ async def test_what_says_that_it_is_too_much_is_not_even_read(offices: Offices) 
 async def test_no_limit_is_no_limit(offices: Offices) -> None:
     none = FileSettings(file_bytes=0, space_bytes=0, person_bytes=0, space_files=0, person_files=0)
     office = await offices.open(drive=False, files=none)
-    await give(office, b"x" * 1000)
+    assert (await give(office, b"x" * 1000))["size"] == 1000
 
 
 @pytest.mark.proves("E12")

@@ -63,4 +63,5 @@ async def test_an_ipv6_address_is_connected_to_as_one() -> None:
         pytest.skip("this machine has no IPv6 loopback")
     with listening:
         opened = await TcpOpener().open(ip_address("::1"), listening.getsockname()[1])
+        assert opened.getpeername()[:2] == listening.getsockname()[:2]
         opened.close()

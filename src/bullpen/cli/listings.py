@@ -111,7 +111,7 @@ LISTINGS: Mapping[str, Listing] = {
         _fetch_files,
         ("FILE", "NAME", "TYPE", "BYTES", "FROM", "SINCE"),
         _file_row,
-        "No files. `bullpen upload FILE` keeps one, `bullpen send SPACE TEXT --attach FILE` shows one.",
+        "No files here; `--space ID` lists those of a space. `bullpen upload FILE` keeps one.",
     ),
     "spaces": Listing(
         _fetch_spaces,

@@ -63,9 +63,8 @@ class DiskBlobs:
                     data, gathered = gathered, bytearray()
                     await in_thread(lambda data=data: _told(lambda: partial.write(data)))  # type: ignore[misc]
             return await in_thread(lambda: _told(lambda: partial.finish(gathered)))
-        except BaseException:
-            await in_thread(partial.remove)
-            raise
+        finally:
+            await in_thread(partial.remove)  # nothing, if it has its name by now
 
     async def read(self, id: str, start: int = 0) -> AsyncIterator[bytes]:
         path = self._path(id)

@@ -39,14 +39,12 @@ def step(folder: int, name: str) -> int:
 def by_steps(top: int, names: Sequence[str]) -> int:
     """A descriptor of the folder that the names lead to, for the caller to close."""
     here = os.dup(top)
-    try:
-        for name in names:
+    for name in names:
+        try:
             below = step(here, name)
+        finally:
             os.close(here)
-            here = below
-    except BaseException:
-        os.close(here)
-        raise
+        here = below
     return here
 
 

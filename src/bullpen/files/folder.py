@@ -117,13 +117,13 @@ class Folder:
         with self.parent_of(names) as parent:
             check_plain(path, os.stat(names[-1], dir_fd=parent, follow_symlinks=False))
             descriptor = os.open(names[-1], flags | PLAIN, dir_fd=parent)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(os.close, descriptor)
             # The one above only spares a device from being opened; this one is about what we hold.
             check_plain(path, os.fstat(descriptor))
-            return os.fdopen(descriptor, "rb" if mode == "r" else "ab")
-        except BaseException:
-            os.close(descriptor)
-            raise
+            opened: BinaryIO = os.fdopen(descriptor, "rb" if mode == "r" else "ab")
+            undo.pop_all()
+        return opened
 
     def read(self, path: str, most: int) -> bytes:
         with self.open(path) as file, told(path):
@@ -272,19 +272,17 @@ class Folder:
     def _made(self, names: Names) -> int:
         """The folder there, made if need be, name by name."""
         here = os.dup(self._top)
-        try:
-            for name in names:
+        for name in names:
+            try:
                 with self.held.lock, contextlib.suppress(FileExistsError):
                     self.make_room(0, 1)
                     os.mkdir(name, 0o700, dir_fd=here)
                     self.held.add(0, 1)
                     os.fsync(here)
                 below = descent.step(here, name)
+            finally:
                 os.close(here)
-                here = below
-        except BaseException:
-            os.close(here)
-            raise
+            here = below
         return here
 
     # ── how much there may be ───────────────────────────────────────────────────────────────────────────────────────

@@ -104,13 +104,11 @@ class Folders:
         root = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             partials = descent.step(root, PARTIAL)
-        except BaseException:
-            os.close(root)
-            raise
-        try:
-            yield root, partials
+            try:
+                yield root, partials
+            finally:
+                os.close(partials)
         finally:
-            os.close(partials)
             os.close(root)
 
     async def sweep(self, known: Callable[[Sequence[str]], Awaitable[Collection[str]]]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import ExitStack
 from typing import Protocol
 
 from bullpen.net.types import Address
@@ -23,10 +24,9 @@ class TcpOpener:
     async def open(self, address: Address, port: int) -> socket.socket:
         family = socket.AF_INET if address.version == 4 else socket.AF_INET6
         connection = socket.socket(family, socket.SOCK_STREAM)
-        try:
+        with ExitStack() as undo:
+            undo.callback(connection.close)
             connection.setblocking(False)
             await asyncio.get_running_loop().sock_connect(connection, (str(address), port))
-        except BaseException:
-            connection.close()
-            raise
+            undo.pop_all()
         return connection
