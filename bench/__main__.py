@@ -10,7 +10,7 @@ from typing import Protocol
 
 import uvloop
 
-from bench import abuse, egress, files, idle, measure, post, redact, report, run, search, sse, variables
+from bench import abuse, egress, files, idle, measure, post, redact, report, run, search, sse, variables, waiting
 from bench.budgets import Figures
 
 
@@ -28,6 +28,7 @@ PARTS: Mapping[str, Part] = {
     "variables": variables.measure,
     "redact": redact.measure,
     "files": files.measure,
+    "waiting": waiting.measure,
     "idle": idle.measure,
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
 from bullpen.api.messages import author_of
 from bullpen.memory import actions as memory
-from bullpen.settings import Settings
+from bullpen.settings import EngineSettings, Settings
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Author
@@ -84,9 +84,13 @@ class Rooms:
 
     async def answered(self, space_ids: Sequence[str]) -> None:
         """Say something in each of these rooms, at once, and wait until every agent has finished its run."""
+        await self.driven(*(self.post(space_id) for space_id in space_ids))
+
+    async def driven(self, *works: Awaitable[None]) -> None:
+        """Do these at once, each of which sets one thread to work, and wait until all of those rest, or wait."""
         self._rested.clear()
-        self._expected = len(space_ids)
-        await asyncio.gather(*(self.post(space_id) for space_id in space_ids))
+        self._expected = len(works)
+        await asyncio.gather(*works)
         await self._rested.wait()
 
     async def make(self, name: str, count: int, history: int = HISTORY) -> list[str]:
@@ -152,9 +156,11 @@ async def make_space(tx: Transaction, id: str, agent_id: str, owner: Principal, 
 
 
 @contextlib.asynccontextmanager
-async def opened(data: Path, database_url: str = "", *, drive: bool = True) -> AsyncIterator[Rooms]:
+async def opened(
+    data: Path, database_url: str = "", *, drive: bool = True, lease_seconds: float = 8.0
+) -> AsyncIterator[Rooms]:
     """An office in this process, without its doors; with `drive`, its agents are at work."""
-    settings = Settings(data=data, database_url=database_url, limits=UNLIMITED)
+    settings = Settings(data=data, database_url=database_url, limits=UNLIMITED, engine=EngineSettings(lease_seconds))
     async with app.office(settings, drive=drive) as office:
         yield Rooms(office, await office.store.transact(_claimed))
 

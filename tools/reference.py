@@ -86,6 +86,7 @@ SETTINGS = {
     "s3.prefix": "What every key begins with, so that several offices can share a bucket.",
     "s3.addressing": "`path`: the bucket stands in the path; `host`: it stands before the host.",
     "metrics_token": "A bearer token that may read `/metrics`, besides owners' tokens. Empty: none.",
+    "limits.approval_seconds": "How long an approval may take if no person had asked for anything. Then it is denied.",
     "limits.guesses_per_minute": "How many unknown tokens may come from one address in a minute before it has to wait.",
     "retention.events_days": "How long events are kept for followers who were away; 0 keeps them for ever.",
     "retention.journals_days": "How long what happened inside runs is kept; the runs themselves stay. 0 keeps it for ever.",
@@ -235,6 +236,7 @@ LIVE = {
     "agent_done": "It no longer is.",
     "message_streaming": "A message that an agent is writing, so far. `message_created` follows when it is sent.",
     "tool.streaming": "The arguments of a call, so far.",
+    "tool.progress": "A program says how far it is with a call.",
     "presence": "Who is there. (To come, with the page.)",
     "space_read": "You have read a space up to `read.seq`, perhaps on another device. Nobody else hears of it.",
 }
@@ -297,7 +299,9 @@ def _takes(operation: Mapping[str, Any], described: Mapping[str, Any]) -> str:
         if kind != "application/json":
             parts.append("a form: `" + "`, `".join(content["schema"]["properties"]) + "`")
             return " ".join(parts)
-        body = described["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
+        schema = content["schema"]
+        named = schema.get("$ref", "").rpartition("/")[2]  # a body that the route reads by itself stands there whole
+        body = described["components"]["schemas"][named] if named else schema
         needed = set(body.get("required", []))
         parts.append("`{" + ", ".join(name if name in needed else f"{name}?" for name in body["properties"]) + "}`")
     return " ".join(parts)
@@ -376,6 +380,19 @@ ACTIONS_MEAN = {
     "make_any_token": "make tokens for others, for agents and for tools",
     "see_token": "see and revoke a token",
     "see_usage": "see what was used, and what it cost",
+    "see_call": "see a call that waits for its result",
+    "answer_external": "give the result of a call that a program answers, and say how far it is",
+    "answer_card": "answer a card",
+    "cancel_call": "say that nobody will answer a call",
+    "see_approval": "see that a call waits for approval, and its arguments",
+    "answer_approval": "approve a call, change its arguments, or reject it",
+    "cancel_approval": "withdraw a call that waits for approval",
+    "manage_hooks": "make, list and revoke hooks",
+    "list_webhooks": "list one's own webhooks; for owners, all",
+    "make_webhook": "make webhooks for oneself",
+    "see_webhook": "see a webhook, and what became of what it was told",
+    "change_webhook": "change a webhook, switch it on and off, try it",
+    "delete_webhook": "delete a webhook",
     "operate": "apply projects, read the audit log, back up, export and erase",
 }
 RELATIONS = {
@@ -387,6 +404,11 @@ RELATIONS = {
     "owners": "owners",
     "owners_where_open": "owners, if it is public or only agents are in it",
     "agent_managers": "who holds `manage_agents`",
+    "people_it_shows_to": "people in the space, if the tool is visible",
+    "people_there": "people in the space",
+    "its_agent": "the agent itself",
+    "owners_who_read": "owners who are in the space, or if it is public or only agents are in it",
+    "approvers": "people who hold `answer_pending`",
 }
 
 
@@ -412,7 +434,10 @@ def rights_page() -> str:
                 f"`{action}`",
                 ACTIONS_MEAN[action],
                 f"`{rule.grant}`",
-                ", or ".join(RELATIONS[relation.__name__] for relation in rule.relations),
+                ", or ".join(
+                    [*(RELATIONS[relation.__name__] for relation in rule.relations)]
+                    + (["a token that names the tool, without any grant"] if rule.programs else [])
+                ),
                 "" if rule.seen_by is None else f"`{rule.seen_by}`",
             )
             for action, rule in rules.ACTIONS.items()

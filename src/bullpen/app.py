@@ -15,7 +15,7 @@ import resource
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -56,13 +56,16 @@ from bullpen.storage.sqlite import SqliteStore
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, TEACHING
+from bullpen.tools import actions as tool_actions
+from bullpen.tools import rows as tool_rows
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import Means, Tool
-from bullpen.upkeep import erasure, retention
+from bullpen.upkeep import erasure, expiry, retention
 from bullpen.upkeep.sweep import Sweeper
 from bullpen.variables.actions import Vault
 from bullpen.variables.keys import Keys
 from bullpen.web import pages
+from bullpen.webhooks.sender import Sender
 from bullpen.wire.requests import ApplyProject, CreateAgent
 
 if TYPE_CHECKING:
@@ -137,6 +140,7 @@ class Office:
         self.registry = Registry(families)
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
         self._egress: Egress | None = None
+        self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)
         self.thumbnails = Thumbnails(self.blobs)
@@ -156,7 +160,9 @@ class Office:
         self.engine.drive = partial(loop.drive, self.world)
         self.engine.give_up = partial(loop.give_up, self.world)
         self.engine.wake = threads.wake
+        self.engine.go_on = threads.go_on_waiting
         self.engine.hurry = self.world.stop
+        self.engine.tidy = self._tidy
         self.signals.on_cancel = self.world.interrupt
         store.nudge_port = self.engine
         self.limits = Limits(settings.limits, uploads_at_once=settings.files.uploads_at_once)
@@ -202,6 +208,11 @@ class Office:
             name: text for family, text in TEACHING.items() for name in [family, *(t.name for t in FAMILIES[family])]
         }
 
+    async def _tidy(self) -> None:
+        """With every sweep of the engine: end what nobody has answered, and tell those who are away."""
+        await expiry.expire_due(self.store)
+        await self.webhooks.look()
+
     async def _keep_up(self) -> None:
         """Finish what an earlier process began to erase, then forget what is old."""
         await erasure.finish_all(self.store, self.signals.cancel)
@@ -231,12 +242,27 @@ class Office:
 
     # ── what the API asks of the whole ──────────────────────────────────────────────────────────────────
 
-    def check_agent(self, model: Any, tools: list[str] | None) -> None:
-        """Refuse a definition that could never run: an unknown model or tool."""
+    async def check_agent(
+        self,
+        model: Any,
+        tools: list[str] | None,
+        coming: Iterable[str] = (),
+        policy: Iterable[str] | None = None,
+    ) -> None:
+        """Refuse a definition that could never run: an unknown model or tool. `coming`: tools made along with it."""
+        await self.check_policy(policy or (), coming)
         if model is not None:
             self.models.resolve(model)
-        if tools is not None:
-            self.registry.check(tools)
+        if tools is not None and (others := self.registry.unknown(tools)):
+            found = await self.store.read(lambda tx: tool_rows.select_tools(tx, others))
+            self.registry.check(tools, [*(tool.name for tool in found), *coming])
+
+    async def check_policy(self, named: Iterable[str], coming: Iterable[str] = ()) -> None:
+        """A policy for a tool that is not there would be one that nobody keeps."""
+        unknown = [name for name in named if self.registry.find(name) is None and name not in set(coming)]
+        if unknown:
+            found = {tool.name for tool in await self.store.read(lambda tx: tool_rows.select_tools(tx, unknown))}
+            tool_actions.refuse_unknown([name for name in unknown if name not in found])
 
     async def create_agent(self, tx: Transaction, request: CreateAgent, caller: Principal) -> Any:
         return await apply.create_agent(tx, request, caller)
@@ -267,12 +293,16 @@ class Office:
 
     async def load_demo(self, name: str) -> None:
         project = read_project(demo_path(name), model=self.settings.model or None)
-        request = ApplyProject(agents=project.agents, spaces=project.spaces, variables=project.variables)
+        request = ApplyProject(
+            agents=project.agents, spaces=project.spaces, tools=project.tools, variables=project.variables
+        )
         for agent in request.agents:
-            self.check_agent(agent.model, agent.tools)
+            await self.check_agent(
+                agent.model, agent.tools, coming=[tool.name for tool in project.tools], policy=agent.policy
+            )
 
         async def body(tx: Transaction) -> None:
-            await apply.apply_project(tx, request, access_rules.SYSTEM, self.vault)
+            await apply.apply_project(tx, request, access_rules.SYSTEM, self.vault, self.registry)
             owner = await access.find_owner(tx)
             if owner is not None:
                 await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
@@ -314,6 +344,7 @@ async def office(
         await opened.feed.start(await store.transact(event_rows.ensure_incarnation))
         if drive:
             await opened.engine.start()
+            opened.webhooks.start()
             opened.upkeep.start()
         lag = asyncio.create_task(process.watch_lag())
         try:
@@ -323,6 +354,7 @@ async def office(
             await opened.upkeep.stop()
             await opened.sweeper.stop()
             await opened.engine.stop()
+            await opened.webhooks.stop()
             await opened.feed.stop()
             await opened.signals.stop()
             await opened.close_egress()

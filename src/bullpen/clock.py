@@ -24,7 +24,8 @@ class Clock:
         now = self.millis()
         return now - now % 86_400_000
 
-    def at(self, millis: int) -> str:
+    @staticmethod
+    def at(millis: int) -> str:
         """A moment as people read it."""
         return f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 

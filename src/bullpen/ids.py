@@ -107,6 +107,22 @@ def file_for(call_id: str) -> str:
     return "fil_" + call_id.removeprefix("call_")
 
 
+def policy() -> str:
+    return "pol_" + _stem()
+
+
+def hook() -> str:
+    return "hok_" + _stem()
+
+
+def webhook() -> str:
+    return "whk_" + _stem()
+
+
+def delivery() -> str:
+    return "dlv_" + _stem()
+
+
 def chain() -> str:
     return "chn_" + _stem()
 

@@ -41,6 +41,7 @@ class LimitSettings:
     chain_depth: int = 3
     body_bytes: int = 1_048_576
     calls_per_step: int = 32
+    approval_seconds: float = 86_400.0  # how long an approval may take, if no person had asked for anything
     # What one caller may do in a minute: as a burst, or spread out. 0 switches a limit off.
     requests_per_minute: int = 1200
     messages_per_minute: int = 600

@@ -480,10 +480,12 @@ async def test_no_get_changes_anything(copied: Original) -> None:
         world = await enter(Offices(database, stack), made, drive=False, watch=False)
         await world.office.ask("PUT", "/agents/ada/blocks/mood", json={"content": "calm"})
         shown = (await give(world.office, picture(), "p.png", space="team"))["id"]
+        webhook = (await world.office.create("/webhooks", {"url": "http://127.0.0.1:9/"}))["id"]
         before = await rows(database)
         statuses: dict[str, set[int]] = {}
         for path in [*looking(), *PAGES]:
-            for address in addresses(world, path.replace("/files/{id}", f"/files/{shown}")):
+            there = path.replace("/files/{id}", f"/files/{shown}").replace("/webhooks/{id}", f"/webhooks/{webhook}")
+            for address in addresses(world, there):
                 statuses.setdefault(path, set()).add(await looked_at(world, address))
         assert await rows(database) == before
     assert len(statuses) > 20
@@ -515,6 +517,8 @@ def addresses(world: World, path: str) -> list[str]:
         "/api/people/": ["psn_pia"],
         "/api/runs/": list(world.runs.values()),
         "/api/variables/": ["CITY"],
+        "/api/tools/": ["callDesk"],
+        "/api/pending/": [world.call_id],
     }
     found = next((ids[start] for start in ids if path.startswith(start)), ["x"])
     first = [re.sub(r"{[^}]*}", id, path, count=1) for id in found]

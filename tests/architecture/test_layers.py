@@ -15,8 +15,8 @@ TABLE = """
     upkeep · doctor
     runs · toolbox
     tools
-    spaces · tasks · skills · memory
-    files · inbox
+    spaces · tasks · skills · memory · hooks
+    files · inbox · webhooks
     threads
     agents · variables · engine · llm · net
     events
@@ -29,13 +29,14 @@ TABLE = """
 """
 LINE = {name: depth for depth, line in enumerate(TABLE.split("\n")) for name in line.split() if name != "·"}
 
-# Beside the table: all may import wire; testing may import all; client imports wire alone, and only cli uses it.
-ASIDE = {"wire", "client", "testing"}
+# Beside the table: all may import wire and define; testing may import all; client imports those two alone, and only
+# cli uses it. What `from bullpen import tool` gives must not import a server, so `define` imports nothing of ours.
+ASIDE = {"wire", "define", "client", "testing"}
 
 
 def allowed(importer: str, imported: str) -> bool:
-    if imported in (importer, "wire") or importer == "testing":
-        return True
+    if imported in (importer, "wire", "define") or importer == "testing":
+        return importer != "define"
     if importer in ASIDE or imported in ASIDE:
         return (importer, imported) == ("cli", "client")
     return LINE[importer] < LINE[imported]

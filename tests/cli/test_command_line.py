@@ -11,8 +11,8 @@ from typing import get_args
 import pytest
 
 from bullpen import __version__, cli
-from bullpen.cli.arguments import RUN_STATUSES, parser
-from bullpen.wire.nouns import RunStatus
+from bullpen.cli.arguments import DECISIONS, PENDING_KINDS, PENDING_STATUSES, RUN_STATUSES, WEBHOOK_EVENTS, parser
+from bullpen.wire.nouns import Decision, PendingKind, PendingStatus, RunStatus, WebhookEvent
 from tests.cli.processes import bullpen
 
 COMMANDS = (
@@ -46,6 +46,12 @@ COMMANDS = (
     "upload",
     "download",
     "files",
+    "tools",
+    "pending",
+    "resolve",
+    "policies",
+    "hooks",
+    "webhooks",
 )
 HEAVY = ("fastapi", "uvicorn", "sqlalchemy", "pydantic", "httpx", "yaml", "asyncio")
 
@@ -144,6 +150,10 @@ def test_a_bad_project_is_refused_before_anything_is_opened(tmp_path: Path) -> N
 
 def test_statuses_on_the_command_line_are_those_of_the_wire() -> None:
     assert get_args(RunStatus) == RUN_STATUSES
+    assert get_args(PendingStatus) == PENDING_STATUSES
+    assert get_args(PendingKind) == PENDING_KINDS
+    assert get_args(Decision) == DECISIONS
+    assert get_args(WebhookEvent) == WEBHOOK_EVENTS
 
 
 def test_every_command_leads_to_a_module_that_runs_it() -> None:
@@ -154,6 +164,7 @@ def test_every_command_leads_to_a_module_that_runs_it() -> None:
         "restore": "restore x.db",
         "export": "export space x x.jsonl",
         "erase": "erase space x --yes",
+        "resolve": "resolve x 1",
         "run": "run x",
         "upload": "upload x",
         "download": "download fil_x",

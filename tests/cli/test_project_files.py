@@ -9,6 +9,7 @@ import pytest
 from bullpen.agents.files import MAX_BYTES, Project, read_project
 from bullpen.errors import Invalid, NotFound
 
+TOOL = "description: Ask\ninputSchema: {type: object}\nexecutionType: space\n"
 AGENT = "name: Ada\nmodel: script:x\n"
 
 
@@ -62,6 +63,36 @@ def test_a_single_file_may_be_one_agent(tmp_path: Path) -> None:
     assert ids(read_project(tmp_path / "ada.yaml")) == (["ada"], [])
 
 
+def test_tools_are_named_by_their_files_too(tmp_path: Path) -> None:
+    path = folder(
+        tmp_path,
+        {
+            "tools/confirmAction.yaml": TOOL,
+            "tools/other.yml": "name: showChart\n" + TOOL,
+            "tools/third.json": '{"description": "x", "input_schema": {}, "execution_type": "external"}',
+            "tools/README.md": "not a tool",
+        },
+    )
+    names = ["confirmAction", "showChart", "third"]
+    assert [tool.name for tool in read_project(path).tools] == names
+    (tmp_path / "one.yaml").write_text("tools: [{name: one, " + ", ".join(TOOL.strip().split("\n")) + "}]")
+    assert [tool.name for tool in read_project(tmp_path / "one.yaml").tools] == ["one"]
+    assert [tool.name for tool in read_project(path / "tools" / "confirmAction.yaml").tools] == ["confirmAction"]
+
+
+@pytest.mark.parametrize(
+    "files, words",
+    [
+        ({"tools/a.yaml": TOOL + "display: {}\n"}, "tools/a.yaml cannot be used"),
+        ({"tools/a.yaml": TOOL, "tools/b.yaml": "name: a\n" + TOOL}, "have the same name, 'a'"),
+        ({"tools/a.py": "", "spaces.yaml": "[]"}, "tools are written in files that end in .json, .yaml, .yml"),
+        ({"tools/a.md": "---\n" + TOOL + "---\nx"}, "tools are written in files that end in"),
+    ],
+)
+def test_a_tool_that_cannot_be_used_is_named(tmp_path: Path, files: dict[str, str], words: str) -> None:
+    assert words in refusal(folder(tmp_path, files)).message
+
+
 def test_one_setting_runs_every_agent_on_another_model(tmp_path: Path) -> None:
     path = folder(tmp_path, {"agents/ada.yaml": AGENT, "agents/ben.yaml": "name: Ben\n"})
     assert [agent.model for agent in read_project(path, model="openai:x").agents] == ["openai:x", "openai:x"]
@@ -112,7 +143,7 @@ def test_a_complaint_names_the_file_and_the_field(tmp_path: Path, content: str, 
         ("office.yaml", "", "holds no project"),
         ("office.yaml", "agents: 1", "should be a list"),
         ("office.yaml", "agents: [1]", "should be a mapping"),
-        ("office.yaml", "agents: []\ntools: []", "nothing else"),
+        ("office.yaml", "agents: []\nskills: []", "nothing else"),
         ("office.yaml", "spaces: [{name: General}]", "cannot be used"),
         ("office.yaml", "spaces: [{kind: dm, members: [ada]}]", "cannot be used"),
         ("office.yaml", "spaces: [{kind: dm, id: dm-x-y, members: [ada, ben]}]", "cannot be used"),

@@ -149,5 +149,5 @@ def test_the_sdk_does_not_bring_the_server_along() -> None:
     code = "import sys, bullpen.client; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     loaded = set(run.stdout.split())
-    assert {name.split(".")[1] for name in loaded if name.startswith("bullpen.")} == {"client", "wire"}
+    assert {name.split(".")[1] for name in loaded if name.startswith("bullpen.")} == {"client", "define", "wire"}
     assert not loaded & {"fastapi", "sqlalchemy", "uvicorn"}

@@ -17,12 +17,17 @@ import bullpen.storage.postgres  # noqa: F401
 from bullpen import app
 from bullpen.cli.loop import run_on_fast_loop
 from bullpen.client import Bullpen
+from bullpen.settings import Settings
 from bullpen.testing import forks, invariants, snapshot, telling
 from bullpen.testing.crash import Commits, calm, mortal_office, prepare, settings_for
 from bullpen.testing.forks import Report
-from bullpen.testing.histories import Effect, read_effects
+from bullpen.testing.histories import Effect, Follower, read_effects
 from bullpen.toolbox import FAMILIES
-from tests.durability import effects, story
+from tests.durability import effects, follows, story
+from tests.durability.chapters import CHAPTERS
+from tests.durability.follows import followed
+from tests.durability.outside import Death, outside
+from tests.durability.waiting_story import ASIDE
 
 
 @asynccontextmanager
@@ -38,12 +43,12 @@ def tell(report: Report, *, url: str, data: str, chapters: list[str], die_after:
 
 
 async def _tell(report: Report, url: str, data: Path, chapters: list[str], die_after: int | None) -> None:
-    deeds = [deed for chapter in chapters for deed in story.CHAPTERS[chapter]]
+    deeds = [deed for chapter in chapters for deed in CHAPTERS[chapter]]
     async with mortal_office(settings_for(url, str(data)), die_after=die_after) as (opened, commits):
-        async with owner_of(opened) as bp:
+        async with owner_of(opened) as bp, outside(opened, data):
             await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
         count = commits.count
-    report({"commits": count, **await found(url)})
+    report({"commits": count, **await found(url, read_effects(data / "effects"))})
 
 
 async def _do_what_is_left(
@@ -60,9 +65,38 @@ async def _do_what_is_left(
         await calm(opened, commits)
 
 
-async def found(url: str, happened: Sequence[Effect] = ()) -> dict[str, Any]:
-    seen = invariants.Seen(await snapshot.read(url), at_rest=True, effects=happened)
+async def found(url: str, happened: Sequence[Effect] = (), followers: Sequence[Follower] = ()) -> dict[str, Any]:
+    seen = invariants.Seen(await snapshot.read(url), at_rest=True, effects=happened, followers=followers)
     return {"told": telling.told(seen.rows), "violations": invariants.violations(seen)}
+
+
+def wait(
+    report: Report,
+    *,
+    url: str,
+    data: str,
+    chapters: list[str],
+    die_after: int | None = None,
+    death: Death | None = None,
+    lease: float = 0.5,
+) -> None:
+    """Tell some chapters before the eyes of a follower, which comes back after every death with its last cursor."""
+    run_on_fast_loop(_wait(report, settings_for(url, data, lease_seconds=lease), chapters, die_after, death))
+
+
+async def _wait(
+    report: Report, settings: Settings, chapters: list[str], die_after: int | None, death: Death | None
+) -> None:
+    url, data = settings.database_url, settings.data
+    deeds = [deed for chapter in chapters for deed in (CHAPTERS | ASIDE)[chapter]]
+    async with mortal_office(settings, die_after=die_after) as (opened, commits):
+        async with owner_of(opened) as bp, outside(opened, data, death), followed(opened, data):
+            await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
+        count = commits.count
+    happened = read_effects(data / "effects")
+    followers = [Follower("f", follows.places(data), follows.places(data, "began")[0])]
+    kinds = [effect.kind for effect in happened]
+    report({"commits": count, "effects": kinds, **await found(url, happened, followers)})
 
 
 def act(report: Report, *, url: str, data: str, agent: str, die_after: int | None = None) -> None:
@@ -88,10 +122,10 @@ def warm_up() -> None:
     """Tell the story once in the fork server itself: what is made at first use is then made for all children."""
     prepare()
     with tempfile.TemporaryDirectory() as folder:
-        tell(lambda _: None, url=f"sqlite:///{folder}/bullpen.db", data=folder, chapters=list(story.CHAPTERS))
+        tell(lambda _: None, url=f"sqlite:///{folder}/bullpen.db", data=folder, chapters=list(CHAPTERS))
     gc.freeze()
 
 
 if __name__ == "__main__":
     warm_up()
-    forks.serve({"tell": tell, "act": act})
+    forks.serve({"tell": tell, "wait": wait, "act": act})

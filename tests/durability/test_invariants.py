@@ -28,7 +28,7 @@ from bullpen.testing.histories import (
     write_sends,
 )
 from bullpen.testing.invariants import CHECKS, NOT_YET, Seen, check
-from tests.durability.story import CHAPTERS
+from tests.durability.chapters import CHAPTERS
 from tests.durability.worlds import in_memory
 
 
@@ -48,11 +48,16 @@ def path(told: Path, tmp_path: Path) -> Path:
 
 async def broken(path: Path, *statements: str, at_rest: bool = True, lease_ms: int | None = None) -> set[str]:
     """The invariants that do not hold after these statements."""
+    return {id for id, lines in (await found(path, *statements, at_rest=at_rest, lease_ms=lease_ms)).items() if lines}
+
+
+async def found(
+    path: Path, *statements: str, at_rest: bool = True, lease_ms: int | None = None
+) -> dict[str, list[str]]:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
-    seen = Seen(await snapshot.read(f"sqlite:///{path}"), at_rest=at_rest, lease_ms=lease_ms)
-    return {id for id, lines in check(seen).items() if lines}
+    return check(Seen(await snapshot.read(f"sqlite:///{path}"), at_rest=at_rest, lease_ms=lease_ms))
 
 
 ANY_RUN = "(SELECT id FROM runs WHERE agent_id = 'tess')"
@@ -149,6 +154,184 @@ async def test_a_lease_is_missed_after_two_leases_and_not_before(path: Path) -> 
     assert "V15" not in fresh
     old = await broken(path, f"UPDATE leases SET until = {now} - 9000", at_rest=False, lease_ms=4000)
     assert "V15" in old
+
+
+# ── calls whose result comes later ──────────────────────────────────────────────────────────────────────────────────
+
+
+def of(agent: str, tool: str) -> str:
+    return f"(SELECT call_id FROM pending_calls WHERE agent_id = '{agent}' AND tool_name = '{tool}')"
+
+
+def call(agent: str, tool: str, change: str) -> str:
+    return f"UPDATE pending_calls SET {change} WHERE call_id = {of(agent, tool)}"
+
+
+def returned(agent: str, tool: str) -> str:
+    return f"call_id = {of(agent, tool)} AND type = 'tool_return_message'"
+
+
+def item(agent: str, tool: str) -> str:
+    return f"key = 'call:' || {of(agent, tool)}"
+
+
+def card(agent: str, tool: str, change: str) -> str:
+    return f"UPDATE messages SET {change} WHERE id = 'msg_' || substr({of(agent, tool)}, 6)"
+
+
+ENTRY = "run_id, step, call_id, tool_name, args, token, at"
+UNANSWERED = "result = NULL, answered_by = NULL, delivered_via = NULL, resolved_at = NULL"
+NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+
+LATER_CASES: dict[str, tuple[str, list[str]]] = {
+    "it was accepted, and its agent was never told": ("V7", [call("in-time", "lookUp", "delivered_via = NULL")]),
+    "its agent was told, and nothing says so": ("V7", [call("in-time", "lookUp", "delivered_via = NULL")]),
+    "the run that should take it is over": ("V7", [call("in-time", "lookUp", "delivered_via = NULL")]),
+    "it was to be told inline, and was not": (
+        "V7",
+        [f"DELETE FROM run_messages WHERE {returned('in-time', 'lookUp')}"],
+    ),
+    "its run was told another result": (
+        "V7",
+        [f"UPDATE run_messages SET result = '5' WHERE {returned('in-time', 'lookUp')}"],
+    ),
+    "its run was told 2 times": (
+        "V7",
+        [
+            "DROP INDEX run_messages_result",
+            (
+                f"INSERT INTO run_messages (id, position, {ENTRY}, type, result) "
+                f"SELECT 'rmg_x', 99, {ENTRY}, type, result FROM run_messages WHERE {returned('in-time', 'lookUp')}"
+            ),
+        ],
+    ),
+    "it was to be told by inbox, and was not": (
+        "V7",
+        [f"DELETE FROM inbox_items WHERE {item('later', 'lookUpLater')}"],
+    ),
+    "it was told to another thread": (
+        "V7",
+        [
+            (
+                "UPDATE inbox_items SET thread_id = (SELECT id FROM threads WHERE agent_id = 'tess' LIMIT 1) "
+                f"WHERE {item('later', 'lookUpLater')}"
+            )
+        ],
+    ),
+    "its agent was told another result": (
+        "V7",
+        [f"UPDATE inbox_items SET payload = json_set(payload, '$.result', 5) WHERE {item('later', 'lookUpLater')}"],
+    ),
+    "(resolved): it was told inline and by inbox": ("V7", [call("later", "lookUpLater", "delivered_via = 'inline'")]),
+    "its agent was told of the end inline and by inbox": (
+        "V7",
+        [f"UPDATE run_messages SET result = '{{}}' WHERE {returned('unanswered', 'askLater')}"],
+    ),
+    "its agent was not told that nothing will come": (
+        "V7",
+        [f"DELETE FROM inbox_items WHERE {item('unanswered', 'askLater')}"],
+    ),
+    "it has no result, and was delivered": ("V7", [call("unanswered", "askLater", "delivered_via = 'inbox'")]),
+    "nobody has answered it, and it has an answer": ("V7", [call("later", "lookUpLater", "status = 'pending'")]),
+    "nobody has answered it, and its agent was told an answer": (
+        "V7",
+        [call("later", "lookUpLater", f"status = 'pending', {UNANSWERED}")],
+    ),
+    "was not told that it comes later": (
+        "V7",
+        [
+            f"DELETE FROM run_messages WHERE {returned('later', 'lookUpLater')}",
+            call("later", "lookUpLater", f"status = 'pending', {UNANSWERED}"),
+        ],
+    ),
+    "nobody knows when or by whom": ("V7", [call("later", "lookUpLater", "answered_by = NULL")]),
+    "its result is None": ("V7", [call("later", "lookUpLater", "result = NULL")]),
+    "its approval holds for something else": ("V7", [call("charter", "payOut", "args = '{}'")]),
+    "it was begun with other arguments than were approved": ("V7", [call("charter", "payOut", "args = '{}'")]),
+    "it was begun, and nobody has approved it": ("V7", [call("charter", "payOut", "result = '{}'")]),
+    "it was begun 2 times": (
+        "V7",
+        [
+            (
+                f"INSERT INTO events ({EVENT}) SELECT {EVENT} FROM events "
+                f"WHERE type = 'tool.started' AND body LIKE '%' || {of('charter', 'payOut')} || '%'"
+            )
+        ],
+    ),
+    "is resolved, and its card requires_action": ("V7", [card("asker", "ask", "status = 'requires_action'")]),
+    "is cancelled, and its card complete": ("V7", [card("unanswered", "askLater", "status = 'complete'")]),
+    "its card shows another result": (
+        "V7",
+        [card("asker", "ask", "metadata = json_set(metadata, '$.result', 'the blue one')")],
+    ),
+    "pending_resolved of call": ("events", ["DELETE FROM events WHERE type = 'pending_resolved'"]),
+    "waits for nothing": ("V15", ["UPDATE threads SET state = 'waiting' WHERE agent_id = 'tess'"]),
+    "waits, and its runs are []": ("V15", ["UPDATE threads SET state = 'waiting' WHERE agent_id = 'tess'"]),
+}
+
+
+@pytest.mark.proves("V7")
+@pytest.mark.parametrize("words", LATER_CASES)
+async def test_a_result_that_is_lost_doubled_or_changed_is_found(path: Path, words: str) -> None:
+    invariant, statements = LATER_CASES[words]
+    lines = (await found(path, *statements))[invariant]
+    assert any(words in line for line in lines), lines
+
+
+@pytest.fixture(scope="module")
+def left_waiting(forks: Forks) -> Iterator[Path]:
+    """A database in which two runs wait for somebody."""
+    with in_memory() as folder:
+        path = folder / "bullpen.db"
+        chapters = ["the office is set up", "others are part of the work", "somebody is waited for"]
+        forks.run("wait", seconds=60, url=f"sqlite:///{path}", data=str(folder), chapters=chapters)
+        yield path
+
+
+@pytest.fixture
+def waiting(left_waiting: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(left_waiting, tmp_path / "bullpen.db"))
+
+
+MINE = "(SELECT thread_id FROM pending_calls WHERE agent_id = 'in-time')"
+WAITING_CASES: dict[str, tuple[str, list[str]]] = {
+    "its run waits for ever": ("V7", [call("in-time", "lookUp", "deadline_at = NULL")]),
+    "its run has gone on": (
+        "V7",
+        [
+            (
+                f"INSERT INTO run_messages (id, position, {ENTRY}, type, result) "
+                f"SELECT 'rmg_x', 99, {ENTRY}, 'tool_return_message', '1' "
+                f"FROM run_messages WHERE call_id = {of('in-time', 'lookUp')}"
+            )
+        ],
+    ),
+    "the run that waits for it is over": ("V7", ["UPDATE runs SET finished_at = 'now' WHERE agent_id = 'in-time'"]),
+    "waits, and its runs are []": ("V15", ["UPDATE runs SET finished_at = 'now' WHERE agent_id = 'in-time'"]),
+    "waits, and its runs are ['acting']": ("V15", ["UPDATE runs SET status = 'acting' WHERE agent_id = 'in-time'"]),
+    "waits for nothing": ("V15", ["DELETE FROM pending_calls WHERE agent_id = 'in-time'"]),
+    "rests, and a run of it waits": ("V15", [f"UPDATE threads SET state = 'idle' WHERE id = {MINE}"]),
+    "drives it": ("V15", [f"UPDATE leases SET owner = 'x:1:y' WHERE thread_id = {MINE}"]),
+    "is pending, and its card complete": (
+        "V7",
+        [card("stopped-card", "ask", "status = 'complete'"), call("stopped-card", "ask", "status = 'pending'")],
+    ),
+}
+
+
+@pytest.mark.proves("V7", "V15")
+@pytest.mark.parametrize("words", WAITING_CASES)
+async def test_a_run_that_waits_for_what_cannot_come_is_found(waiting: Path, words: str) -> None:
+    assert await broken(waiting) == set(), "waiting for somebody is no fault"
+    invariant, statements = WAITING_CASES[words]
+    lines = (await found(waiting, *statements))[invariant]
+    assert any(words in line for line in lines), lines
+
+
+async def test_a_run_that_waits_past_its_deadline_is_missed_after_two_leases(waiting: Path) -> None:
+    late = call("in-time", "lookUp", f"deadline_at = {NOW} - 9000")
+    assert "V15" not in await broken(waiting, late, lease_ms=60_000)
+    assert any("waited for too long" in line for line in (await found(waiting, lease_ms=4000))["V15"])
 
 
 @pytest.mark.proves("V1")

@@ -31,6 +31,7 @@ class Known:
     messages: dict[str, Json] = field(default_factory=dict)
     agents: dict[str, Json] = field(default_factory=dict)
     runs: dict[str, Json] = field(default_factory=dict)
+    calls: dict[str, Json] = field(default_factory=dict)  # those that wait for somebody
     paused_at: str | None = None  # since when all agents are paused
     to_load: set[str] = field(default_factory=set)
 
@@ -60,6 +61,7 @@ async def fetch(caller: Api) -> Known:
         if known.is_owner or agent["id"] == known.me["id"]:
             known.agents[agent["id"]] = agent
     known.runs = {run["id"]: run for run in await _all(caller, "/runs")}
+    await _fetch_calls(caller, known)
     return known
 
 
@@ -69,7 +71,12 @@ async def load(caller: Api, known: Known) -> None:
         known.spaces[space_id] = await caller.get(f"/spaces/{space_id}")
         await _fetch_messages(caller, known, space_id)
         known.runs |= {run["id"]: run for run in await _all(caller, "/runs", spaceId=space_id)}
+        await _fetch_calls(caller, known)
     known.to_load.clear()
+
+
+async def _fetch_calls(caller: Api, known: Known) -> None:
+    known.calls |= {call["callId"]: call for call in await _all(caller, "/pending")}
 
 
 async def _fetch_messages(caller: Api, known: Known, space_id: str) -> None:
@@ -132,6 +139,10 @@ def _apply_one(known: Known, event: Json) -> None:
             known.paused_at = None
         case "run_started" | "run_finished":
             known.runs[event["runId"]] = event["run"]
+        case "tool.requires_action":
+            known.calls[event["call"]["callId"]] = event["call"]
+        case "pending_resolved":
+            known.calls.pop(event["call"]["callId"], None)
         case _ if space_id and space_id not in known.spaces and event["type"] in _SAYS_READABLE:
             known.to_load.add(space_id)
     if space_id:
@@ -155,6 +166,7 @@ def _look(known: Known, space_id: str, event: Json) -> None:
         known.spaces.pop(space_id, None)
         known.messages = {id: m for id, m in known.messages.items() if m["spaceId"] != space_id}
         known.runs = {id: r for id, r in known.runs.items() if r.get("spaceId") != space_id or r["agentId"] == mine}
+        known.calls = {id: c for id, c in known.calls.items() if c.get("spaceId") != space_id or c["agentId"] == mine}
     if left:
         known.to_load.discard(space_id)
 
@@ -212,13 +224,20 @@ def followed(known: Known) -> Json:
     for agent in view["agents"].values():
         paused = known.paused_at or agent.get("pausedAt")
         agent["state"] = "paused" if paused else "running" if agent["id"] in busy else "idle"
+        agent["waitingFor"] = sorted(id for id, call in known.calls.items() if call["agentId"] == agent["id"])
     return view
 
 
 def seen(known: Known) -> Json:
     """A view as it was fetched. Reactions are sets; everything else has its order."""
     view: Json = copy.deepcopy(
-        {"spaces": known.spaces, "messages": known.messages, "agents": known.agents, "runs": known.runs}
+        {
+            "spaces": known.spaces,
+            "messages": known.messages,
+            "agents": known.agents,
+            "runs": known.runs,
+            "calls": known.calls,
+        }
     )
     view["switches"] = {"all agents": {"pausedAt": known.paused_at}}
     for message in view["messages"].values():

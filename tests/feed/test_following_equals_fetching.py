@@ -247,6 +247,30 @@ async def cancel(world: World) -> None:
     assert (await world.office.run_finished("ada"))["status"] == "cancelled"
 
 
+@action(*CALLED, "tool.requires_action", "pending_resolved", routes="POST /api/runs/{run_id}/tool-results")
+async def a_program_answers(world: World) -> None:
+    left, answered = await world.open_call(), await world.open_call()
+    assert left["callId"] != answered["callId"]
+    body = {"callId": answered["callId"], "result": {"said": "hello?"}}
+    await world["ada"].ask("POST", f"/runs/{answered['runId']}/tool-results", json=body)
+    await world.office.idle()
+
+
+@action("message_created", "message_updated", "pending_resolved", routes="POST /api/pending/{call_id}/resolve")
+async def a_person_answers(world: World) -> None:
+    await world.open_call("ask us")
+    asked = await world.open_call("ask us")
+    await world["pia"].create(f"/pending/{asked['callId']}/resolve", {"result": "No."}, status=200)
+    await world.office.idle()
+
+
+@action("message_updated", "pending_resolved", routes="POST /api/pending/{call_id}/cancel")
+async def a_call_is_cancelled(world: World) -> None:
+    asked = await world.open_call("ask us")
+    await world["pia"].create(f"/pending/{asked['callId']}/cancel", {}, status=200)
+    await world.office.idle()
+
+
 @action("agent_updated", routes="POST /api/agents/{id}/pause")
 async def pause_an_agent(world: World) -> None:
     await world.office.create("/agents/ping/pause", {})
@@ -334,6 +358,19 @@ NOT_FOLLOWED = {
     "POST /api/invites/accept": "as above",
     "PUT /api/variables/{name}": "an event would tell everybody what is set where; runs read it when they need it",
     "DELETE /api/variables/{name}": "as above",
+    "PUT /api/policies": "for those who manage agents; each call reads what is decided about it",
+    "DELETE /api/policies/{id}": "as above",
+    "POST /api/tools": "tools are listed when somebody asks; runs read them when they begin",
+    "PATCH /api/tools/{name}": "as above",
+    "DELETE /api/tools/{name}": "as above",
+    "POST /api/pending/{call_id}/progress": "live only: whoever looks later reads the last of it",
+    "POST /api/hooks": "as above",
+    "DELETE /api/hooks/{id}": "as above",
+    "POST /hooks/{token}": "goes the way of POST /api/agents/{id}/trigger, whose run is followed",
+    "POST /api/webhooks": "where somebody is told is nobody else's concern",
+    "PATCH /api/webhooks/{id}": "as above",
+    "DELETE /api/webhooks/{id}": "as above",
+    "POST /api/webhooks/{id}/test": "changes nothing",
     "POST /api/keys/rotate": "nobody sees a difference",
     "POST /api/files": "a file is seen where a message shows it; whoever uploads it is told",
     "DELETE /api/files/{id}": "only what no message shows can be deleted",

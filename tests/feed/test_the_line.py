@@ -18,8 +18,9 @@ from tests.feed.streams import Stream, following
 from tests.feed.worlds import Made, World, enter
 
 _SELECT_TYPES = Statement(select(events.c.type).distinct())
-# Nobody is present yet: people sign in later. What somebody has read: tests/path/test_unread.py.
-SENT_LIVE = LIVE_EVENTS - {"presence", "space_read"}
+# Nobody is present yet: people sign in later. What somebody has read: tests/path/test_unread.py. How far a program is
+# with a call: tests/client/test_tools.py.
+SENT_LIVE = LIVE_EVENTS - {"presence", "space_read", "tool.progress"}
 
 
 # ── headers and heartbeats ──────────────────────────────────────────────────────────────────────────────────────────
@@ -170,6 +171,37 @@ async def test_live_events_show_work_as_it_grows_and_are_never_stored(world: Wor
         assert shown(member, "agent_typing")
     stored = {row[0] for row in await world.office.office.store.read(lambda tx: tx.all(_SELECT_TYPES))}
     assert stored <= STORED_EVENTS
+
+
+@pytest.mark.proves("S4-32")
+async def test_arguments_of_a_visible_call_grow_before_the_eyes_of_everybody_there(world: World) -> None:
+    await world.office.create("/tools", CHART)
+    args: Json = {"title": "Sales", "bars": list(range(300)), "spoken": "word " * 200}
+    steps = [{"calls": [{"tool": "drawChart", "args": args}]}]
+    await world.office.agent("tess", [{"steps": steps}], tools=["messaging", "drawChart"])
+    await world.office.space("stage", ["tess", "psn_pia"])
+    async with following(world.office, world["pia"]) as member, following(world.office, world["otto"]) as outsider:
+        await world.office.post("stage", "@tess draw")
+        await world.office.run_finished("tess")
+        await finished([member, outsider], world)
+    pieces = shown(member, "tool.streaming")
+    assert pieces
+    for piece in pieces:
+        assert (piece["call"]["toolName"], piece["spaceId"]) == ("drawChart", "stage")
+        for name, value in (piece["call"].get("args") or {}).items():
+            assert value == args[name][: len(value)], "each holds a beginning of the whole"
+    assert not shown(outsider, "tool.streaming")
+    (done,) = [event["call"] for event in shown(member, "tool.done")]
+    assert done["result"] == {"success": True, "args": args}
+
+
+CHART: Json = {
+    "name": "drawChart",
+    "description": "Draw a chart",
+    "inputSchema": {"type": "object"},
+    "executionType": "internal",
+    "visible": True,
+}
 
 
 def say(text: str) -> Json:

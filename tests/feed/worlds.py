@@ -55,7 +55,16 @@ ADA = [
     turn("think long", delayMs=600_000),
     turn("be lengthy", call("send_message", text="word " * 1000)),
     {"when": "loose words", "steps": [{"text": "words outside a tool"}, {"text": "and again"}]},
+    turn("call the desk", call("callDesk", line=4)),
+    turn("ask us", call("askUs", what="Tea?")),
     {"kind": "trigger", "steps": [{"calls": [call("send_message", text="somebody rang", spaceId="team")]}]},
+]
+# Two tools that somebody else answers: a program, unseen; and a person in the room.
+LINE = {"type": "object", "properties": {"line": {"type": "integer"}}}
+WHAT = {"type": "object", "properties": {"what": {"type": "string"}}}
+ANSWERED: list[Json] = [
+    {"name": "callDesk", "description": "Call", "inputSchema": LINE, "executionType": "external", "visible": False},
+    {"name": "askUs", "description": "Ask", "inputSchema": WHAT, "executionType": "space"},
 ]
 ALWAYS = [{"steps": [{"calls": [call("send_message", text="and you?")]}]}]
 
@@ -66,6 +75,7 @@ class World:
     people: dict[str, Api]
     messages: dict[str, Json]
     runs: dict[str, str]  # ids of Ada's runs so far: in `team`, in `den`, and in no space
+    call_id: str  # a call of hers in `team` that waits for a person
     asked: set[str] = field(default_factory=set)  # the routes used, as "POST /api/…"
 
     def __getitem__(self, name: str) -> Api:
@@ -76,6 +86,21 @@ class World:
         await self.office.post("team", f"@ada {text}")
         return await self.office.run_finished("ada", nth=nth)
 
+    async def open_call(self, text: str = "call the desk") -> Json:
+        """Let her call a tool in the team's space that somebody else answers; the call, which is open."""
+        known = [call["callId"] for call in await self["ada"].items("/pending")]
+
+        async def new() -> list[Json]:
+            return [call for call in await self["ada"].items("/pending") if call["callId"] not in known]
+
+        async def is_there() -> bool:
+            return bool(await new())
+
+        await self.office.post("team", f"@ada {text}")
+        await self.office.until(is_there)
+        await self.office.idle()
+        return (await new())[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -84,6 +109,7 @@ class Made:
     tokens: dict[str, str]
     messages: dict[str, Json]
     runs: dict[str, str]
+    call_id: str
 
 
 def make(database: Database) -> Made:
@@ -95,7 +121,9 @@ def make(database: Database) -> Made:
 
 
 async def _build(office: Driver) -> Made:
-    await office.agent("ada", ADA, tools=["messaging", "memory", "shown"])
+    for config in ANSWERED:
+        await office.create("/tools", {**config, "isAsync": True})
+    await office.agent("ada", ADA, tools=["messaging", "memory", "shown", "callDesk", "askUs"])
     await office.agent("ping", ALWAYS)
     await office.agent("pong", ALWAYS)
     people = {"ada": await office.as_agent("ada")}
@@ -117,11 +145,14 @@ async def _build(office: Driver) -> Made:
     await office.create("/agents/ada/trigger", {"serviceName": "bell", "payload": {"rings": 1}})
     await office.idle()
     runs = {run.get("spaceId", "nowhere"): run["id"] for run in await people["ada"].items("/runs")}
-    return Made({name: caller.token or "" for name, caller in people.items()}, messages, runs)
+    await office.post("team", "@ada ask us")
+    await office.idle()
+    (open_call,) = await office.items("/pending")
+    return Made({name: caller.token or "" for name, caller in people.items()}, messages, runs, open_call["callId"])
 
 
 async def enter(offices: Offices, made: Made, **settings: Any) -> World:
     office = await offices.open(families=SHOWN, **settings)
     people: dict[str, Api] = {"owner": office}
     people |= {name: Api(office.office, token) for name, token in made.tokens.items()}
-    return World(office, people, dict(made.messages), dict(made.runs))
+    return World(office, people, dict(made.messages), dict(made.runs), made.call_id)

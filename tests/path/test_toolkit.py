@@ -29,6 +29,10 @@ class Kept:
 
     async def check(self, tx: Transaction) -> None: ...
 
+    async def asked(self, tx: Transaction, call: ToolCall) -> None: ...
+
+    async def park(self, tx: Transaction) -> None: ...
+
     async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None: ...
 
     async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None:
@@ -63,6 +67,12 @@ async def toolkit_of(office: Driver, agent_id: str) -> Toolkit:
 
 def asks(tool: str, **args: Any) -> ToolCall:
     return ToolCall(ids.call(), tool, orjson.dumps(args).decode())
+
+
+def over(result: ToolResult | None) -> ToolResult:
+    """What came of a call that nobody has to wait for."""
+    assert result is not None
+    return result
 
 
 @pytest.mark.proves("S0-01")
@@ -104,9 +114,9 @@ async def test_a_toolkit_holds_definitions_and_a_handler_for_each(office: Driver
         assert isinstance(schema["properties"], dict)
         orjson.dumps(schema)
     sent = await toolkit.handlers["send_message"](asks("send_message", text="by hand"), "general")
-    assert [message["id"] for message in await office.messages("general")] == [sent.value["messageId"]]
-    assert (await toolkit.dispatch(asks("do_nothing"), "general")).value == {"action": "none"}
-    assert (await toolkit.dispatch(asks("fly"), "general")).value == {
+    assert [message["id"] for message in await office.messages("general")] == [over(sent).value["messageId"]]
+    assert over(await toolkit.dispatch(asks("do_nothing"), "general")).value == {"action": "none"}
+    assert over(await toolkit.dispatch(asks("fly"), "general")).value == {
         "error": "There is no tool named 'fly' among yours."
     }
 
@@ -179,8 +189,8 @@ async def test_two_toolkits_reach_only_the_rows_of_their_own_agent(office: Drive
     await ada.dispatch(asks("store_memory", content="the key is under the mat"), None)
     await ada.dispatch(asks("update_memory", label="mood", content="glad"), None)
     await bo.dispatch(asks("update_memory", label="mood", content="grim"), None)
-    assert (await bo.dispatch(asks("search_memory", query="key"), None)).value == {"passages": []}
-    found = (await ada.dispatch(asks("search_memory", query="key"), None)).value["passages"]
+    assert over(await bo.dispatch(asks("search_memory", query="key"), None)).value == {"passages": []}
+    found = over(await ada.dispatch(asks("search_memory", query="key"), None)).value["passages"]
     assert [passage["content"] for passage in found] == ["the key is under the mat"]
     assert (await office.get("/agents/ada/blocks/mood"))["content"] == "glad"
     assert (await office.get("/agents/bo/blocks/mood"))["content"] == "grim"
@@ -277,4 +287,4 @@ async def test_the_model_reads_a_result_as_one_text_that_holds_its_json(office: 
     ]
     assert [turn.is_error for turn in turns] == [False, True]
     result = await (await toolkit_of(office, "ada")).dispatch(asks("do_nothing"), None)
-    assert content(result) == {"content": [{"type": "text", "text": '{"action":"none"}'}]}
+    assert content(over(result)) == {"content": [{"type": "text", "text": '{"action":"none"}'}]}

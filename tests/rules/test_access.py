@@ -60,6 +60,9 @@ OFFICE_TABLE: dict[Action, set[str]] = {
     "make_any_token": {"Olga"},
     "erase_space": {"Olga"},
     "see_usage": {"Olga", "Anna"},
+    "manage_hooks": {"Olga", "Anna"},
+    "list_webhooks": {"Olga", "Anna", "Peter"},
+    "make_webhook": {"Olga", "Anna", "Peter"},
     "operate": {"Olga"},
 }
 
@@ -78,6 +81,12 @@ def test_a_run_is_seen_by_those_in_its_space_and_looked_into_by_owners_and_its_a
     assert those("see_run", private) == those("see_inside_run", private) == those("cancel_run", private) == set()
 
 
+def test_a_webhook_is_turned_by_its_person_and_ended_by_owners_too() -> None:
+    hers = Thing("webhook", "w", holder="psn_p")
+    assert those("see_webhook", hers) == those("delete_webhook", hers) == {"Olga", "Peter"}
+    assert those("change_webhook", hers) == {"Peter"}
+
+
 def test_only_its_author_changes_a_message_and_only_where_they_can_read() -> None:
     assert those("change_message", Thing("message", "m", holder="psn_p", member=True)) == {"Peter"}
     assert those("change_message", Thing("message", "m", holder="psn_p", member=False)) == set()
@@ -87,7 +96,7 @@ def test_only_its_author_changes_a_message_and_only_where_they_can_read() -> Non
 @pytest.mark.parametrize("action", sorted(get_args(Action)))
 def test_a_principal_that_may_only_read_may_change_nothing(action: Action) -> None:
     reads = {"see_space", "read_space", "read_message", "see_inside_agent", "see_run", "see_inside_run", "read_file"}
-    reads |= {"list_people", "see_token"}
+    reads |= {"list_people", "see_token", "see_call", "see_approval", "list_webhooks", "see_webhook"}
     mine = Thing("thing", "x", holder=READER.id, member=True, public=True, people=1)
     if action in reads:
         assert ACTIONS[action].grant == "read_space"

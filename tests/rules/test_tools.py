@@ -12,7 +12,6 @@ from pydantic import Field
 from bullpen.errors import BadArguments, CannotStart, Invalid
 from bullpen.tools import Tool, ToolContext, rules, tool
 from bullpen.tools.registry import Registry
-from bullpen.tools.schema import parse_arguments
 from bullpen.tools.types import Effect
 
 
@@ -56,8 +55,8 @@ def test_the_schema_comes_from_the_signature_and_the_docstring() -> None:
     ],
 )
 def test_every_spelling_of_an_argument_is_understood(given_: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    args: Any = parse_arguments(paint, given_)
-    assert (args.space_id, args.brush_size, args.title) == expected
+    args = paint.parse(given_)
+    assert (args["space_id"], args["brush_size"], args["title"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def test_every_spelling_of_an_argument_is_understood(given_: dict[str, Any], exp
 )
 def test_what_does_not_fit_is_refused_with_what_to_write_instead(given_: Any, why: str) -> None:
     with pytest.raises(BadArguments) as caught:
-        parse_arguments(paint, given_)
+        paint.parse(given_)
     assert why in caught.value.message
 
 
@@ -89,11 +88,11 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.li
 @given(st.dictionaries(st.sampled_from(["spaceId", "channelId", "brushSize", "title", "x"]), JSON))
 def test_arguments_are_accepted_or_refused_and_nothing_else(given_: dict[str, Any]) -> None:
     try:
-        args: Any = parse_arguments(paint, given_)
+        args = paint.parse(given_)
     except BadArguments:
         return
-    assert isinstance(args.space_id, str)
-    assert 1 <= args.brush_size <= 9
+    assert isinstance(args["space_id"], str)
+    assert 1 <= args["brush_size"] <= 9
 
 
 def named(name: str) -> Tool:

@@ -24,6 +24,7 @@ from tests.secrets.writing import PARTS, traces
 from tests.upkeep.copies import back_up
 
 Sinks = dict[str, bytes]
+STATUSES = ("waiting", "pending", "resolved", "expired", "cancelled")
 
 
 @dataclass
@@ -56,6 +57,10 @@ class Sweep:
     async def _paths(self) -> AsyncIterator[str]:
         """Every listing, and every thing of the listings."""
         for path in ("/agents", "/spaces", "/runs", "/audit", "/usage", "/search?q=canary", "/me", "/tools", "/tokens"):
+            yield path
+        for path in ("/hooks", "/webhooks"):
+            yield path
+        for path in ("/policies", *(f"/pending?status={each}" for each in STATUSES)):
             yield path
         for path in ("/metrics", "/openapi.json", "/readyz"):
             yield f"http://office{path}"

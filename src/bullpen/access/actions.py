@@ -290,7 +290,7 @@ async def principal_of(tx: Transaction, token: str) -> Principal | None:
         return None
     if holder.kind == "tools":
         tools = frozenset(holder.tools or ())
-        return Principal("tools", holder.token_id, holder.name, frozenset(), holder.token_id, tools)
+        return Principal("tools", holder.token_id, holder.name, frozenset(), holder.token_id, tools, holder.agent_id)
     if holder.agent_id is not None:
         grants = rules.limited(rules.AGENT, holder.scopes)
         return Principal("agent", holder.agent_id, holder.name, grants, holder.token_id)

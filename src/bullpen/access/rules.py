@@ -103,6 +103,35 @@ def owners_where_open(principal: Principal, thing: Thing) -> bool:
     return (thing.public or thing.people == 0) and owners(principal, thing)
 
 
+def owners_who_read(principal: Principal, thing: Thing) -> bool:
+    """Owners see what an agent does unseen, wherever they may look."""
+    return owners(principal, thing) and (thing.member or owners_where_open(principal, thing))
+
+
+def people_there(principal: Principal, thing: Thing) -> bool:
+    """A person who is in the space: agents do not answer what people are asked, least of all their own."""
+    return people(principal, thing) and thing.member
+
+
+def people_it_shows_to(principal: Principal, thing: Thing) -> bool:
+    return people_there(principal, thing) and thing.shown
+
+
+def approvers(principal: Principal, thing: Thing) -> bool:
+    """Wherever it was asked for: in a room where nobody has the right, nobody could answer."""
+    return people(principal, thing) and "answer_pending" in principal.grants
+
+
+def its_agent(principal: Principal, thing: Thing) -> bool:
+    return principal.kind == "agent" and thing.holder == principal.id
+
+
+def its_program(principal: Principal, thing: Thing) -> bool:
+    """A token that names the tool, and that is for this agent or for any."""
+    named = principal.tools is not None and thing.tool in principal.tools
+    return named and principal.serves in (None, thing.holder)
+
+
 def agent_managers(principal: Principal, thing: Thing) -> bool:
     return "manage_agents" in principal.grants
 
@@ -136,17 +165,31 @@ Action = Literal[
     "make_any_token",
     "see_token",
     "see_usage",
+    "see_call",
+    "answer_external",
+    "answer_card",
+    "cancel_call",
+    "see_approval",
+    "answer_approval",
+    "cancel_approval",
+    "manage_hooks",
+    "list_webhooks",
+    "make_webhook",
+    "see_webhook",
+    "change_webhook",
+    "delete_webhook",
     "operate",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an action takes: a grant (None: just being somebody), and one of these relations to the thing."""
+    """What an action takes: a grant, and one of these relations to the thing."""
 
-    grant: Grant | None
+    grant: Grant
     relations: tuple[Relation, ...]
     seen_by: Action | None = None  # whoever may not do this either does not get to know of the thing at all
+    programs: bool = False  # a token that names the tool may, and needs no grant: it is good for nothing else
 
 
 ACTIONS: Final[Mapping[Action, Rule]] = {
@@ -177,13 +220,29 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "make_any_token": Rule("owner", (people,)),
     "see_token": Rule("read_space", (holder, owners), seen_by="see_token"),
     "see_usage": Rule("manage_agents", (people,)),
+    "see_call": Rule("read_space", (its_agent, people_it_shows_to, owners_who_read), seen_by="see_call", programs=True),
+    "answer_external": Rule("post", (its_agent, owners), programs=True),
+    "answer_card": Rule("post", (people_there,)),
+    "cancel_call": Rule("post", (its_agent, people_it_shows_to, owners), seen_by="see_call", programs=True),
+    "see_approval": Rule("read_space", (its_agent, people_it_shows_to, approvers), seen_by="see_approval"),
+    "answer_approval": Rule("answer_pending", (approvers,)),
+    "cancel_approval": Rule("post", (its_agent, approvers), seen_by="see_approval"),
+    "manage_hooks": Rule("manage_agents", (people,)),
+    "list_webhooks": Rule("read_space", (people,)),
+    "make_webhook": Rule("post", (people,)),
+    "see_webhook": Rule("read_space", (holder, owners), seen_by="see_webhook"),
+    # Where somebody's mentions go is theirs alone to say; that nothing goes anywhere, an owner's too.
+    "change_webhook": Rule("post", (holder,), seen_by="see_webhook"),
+    "delete_webhook": Rule("post", (holder, owners), seen_by="see_webhook"),
     "operate": Rule("owner", (people,)),
 }
 
 
 def allows(principal: Principal, action: Action, thing: Thing = OFFICE) -> bool:
     rule = ACTIONS[action]
-    if rule.grant is not None and rule.grant not in principal.grants:
+    if rule.programs and its_program(principal, thing):
+        return True
+    if rule.grant not in principal.grants:
         return False
     if rule.seen_by not in (None, action) and not allows(principal, rule.seen_by, thing):
         return False
@@ -197,7 +256,7 @@ def authorize(principal: Principal, action: Action, thing: Thing = OFFICE) -> No
     rule = ACTIONS[action]
     if rule.seen_by is not None and not allows(principal, rule.seen_by, thing):
         raise NotFound(f"There is no {thing.kind} {thing.id!r}, or it is not yours to see.")
-    if rule.grant is not None and rule.grant not in principal.grants:
+    if rule.grant not in principal.grants and principal.tools is None:
         raise Forbidden(
             f"This needs the grant {rule.grant!r}, which {principal.name} does not hold. Ask the owner for it."
         )
@@ -213,6 +272,13 @@ _REFUSALS: Final[Mapping[Action, str]] = {
     "see_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",
     "change_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",
     "see_inside_run": "The journal of a run is for owners and for the agent itself.",
+    "answer_external": "Only the agent's own token, one that names the tool, or an owner may answer this call.",
+    "answer_card": "Only a person who is in the space may answer this.",
+    "answer_approval": "Only an owner, or a person who holds `answer_pending`, may approve this.",
+    "cancel_approval": "Only its agent, an owner, or a person who holds `answer_pending` may cancel this.",
     "cancel_run": "Only people, and the agent itself, may cancel a run.",
     "list_people": "Only people may list people.",
+    "list_webhooks": "Only people have webhooks.",
+    "make_webhook": "Only people have webhooks.",
+    "change_webhook": "Only the person whose webhook this is may change or try it.",
 }

@@ -22,6 +22,7 @@ class Principal:
     grants: frozenset[Grant]
     credential: str = ""  # the token or session they came with: what is revoked ends what they opened with it
     tools: frozenset[str] | None = None  # a token that may only answer the calls of these
+    serves: str | None = None  # and only those of this agent
 
     @property
     def is_owner(self) -> bool:
@@ -37,6 +38,8 @@ class Thing:
     holder: str | None = None  # whose it is: a message's author, a run's agent, a token's person
     member: bool = False  # is the one who asks a member of the space it is in
     public: bool = False  # may any person know of the space it is in
+    tool: str = ""  # whose call it is
+    shown: bool = True  # is it there for everybody in the space to see
     people: int = 1  # how many people are in that space: owners look into rooms where agents are alone
 
 

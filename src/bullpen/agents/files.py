@@ -1,16 +1,16 @@
-"""Agents, spaces and variables from files: what `bullpen apply` and `serve --demo` read.
+"""Agents, spaces, tools and variables from files: what `bullpen apply` and `serve --demo` read.
 
-A project is one YAML or JSON file (`agents:`, `spaces:`, `variables:`, or a single agent), or a folder with
-`agents/*.yaml|yml|json|md`, `spaces.yaml` and `variables.yaml`. Markdown is front matter, then the instructions.
-Everything is checked here against the shapes of `bullpen.wire`, and every complaint names the file and the field. Knows
-nothing of the database: what becomes of a project is decided by whoever asked for it.
+A project is one YAML or JSON file (`agents:`, `spaces:`, `tools:`, `variables:`, or a single agent or tool), or a
+folder with `agents/*.yaml|yml|json|md`, `tools/*.yaml|yml|json`, `spaces.yaml` and `variables.yaml`. Markdown is front
+matter, then the instructions. Everything is checked here against the shapes of `bullpen.wire`, and every complaint
+names the file and the field. Knows nothing of the database: what becomes of a project is decided by whoever asked.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from bullpen import ids
 from bullpen.errors import Invalid, NotFound
-from bullpen.wire.requests import ApplyVariable, CreateAgent, CreateSpace, Request
+from bullpen.wire.requests import ApplyVariable, CreateAgent, CreateSpace, CreateTool, Request
 
 T = TypeVar("T", bound=Request)
 
@@ -30,21 +30,23 @@ MAX_DEPTH = 64
 MAX_VALUES = 200_000
 
 ENDINGS = ("yaml", "yml", "json")
-KINDS = ("agents", "spaces", "variables")
+TOOL_FILES = (".json", ".yaml", ".yml")
+KINDS = ("agents", "spaces", "tools", "variables")
 
-Entries: TypeAlias = "tuple[list[Entry], list[Entry], list[Entry]]"
+Entries: TypeAlias = "Mapping[str, list[Entry]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     agents: list[CreateAgent]
     spaces: list[CreateSpace]
+    tools: list[CreateTool] = field(default_factory=list)
     variables: list[ApplyVariable] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One agent or space as it was written, and where."""
+    """One agent, space, tool or variable as it was written, and where."""
 
     where: str
     written: Any
@@ -57,14 +59,17 @@ def read_project(path: Path, *, model: str | None = None, environ: Mapping[str, 
     """
     if not path.exists():
         raise NotFound(f"There is no file or folder {str(path)!r}.")
-    agents, spaces, variables = _read_folder(path) if path.is_dir() else _read_single(path)
+    written = _read_folder(path) if path.is_dir() else _read_single(path)
+    agents, spaces, tools, variables = (written.get(kind, []) for kind in KINDS)
     project = Project(
         [_agent(entry, model) for entry in agents],
         [_space(entry) for entry in spaces],
+        [_check(CreateTool, entry.where, entry.written) for entry in tools],
         [_variable(entry, environ or {}) for entry in variables],
     )
     _refuse_twins([(entry.where, agent.id) for entry, agent in zip(agents, project.agents, strict=True)])
     _refuse_twins([(entry.where, space.id) for entry, space in zip(spaces, project.spaces, strict=True)])
+    _refuse_twins([(entry.where, tool.name) for entry, tool in zip(tools, project.tools, strict=True)], "name")
     return project
 
 
@@ -72,11 +77,17 @@ def read_project(path: Path, *, model: str | None = None, environ: Mapping[str, 
 
 
 def _read_folder(folder: Path) -> Entries:
-    agents = [_named_by_file(file, _read_one(file, folder)) for file in _agent_files(folder)]
-    spaces, variables = list(_listed(folder, "spaces")), list(_listed(folder, "variables"))
-    if not agents and not spaces and not variables:
+    found = {
+        "agents": [_named_by_file(file, _read_one(file, folder), "id") for file in _files(folder, "agents", _PARSERS)],
+        "spaces": list(_listed(folder, "spaces")),
+        "tools": [
+            _named_by_file(file, _read_one(file, folder), "name") for file in _files(folder, "tools", TOOL_FILES)
+        ],
+        "variables": list(_listed(folder, "variables")),
+    }
+    if not any(found.values()):
         raise Invalid(f"{folder} holds no project: put agents into {folder / 'agents'} and spaces into spaces.yaml.")
-    return agents, spaces, variables
+    return found
 
 
 def _listed(folder: Path, kind: str) -> Iterator[Entry]:
@@ -88,13 +99,13 @@ def _listed(folder: Path, kind: str) -> Iterator[Entry]:
         yield from _entries(file.name, _parse(file), kind, bare=True)
 
 
-def _agent_files(folder: Path) -> Iterator[Path]:
-    for file in sorted((folder / "agents").glob("*")):
+def _files(folder: Path, kind: str, endings: Collection[str]) -> Iterator[Path]:
+    for file in sorted((folder / kind).glob("*")):
         if file.name.startswith(".") or file.stem.lower() == "readme" or not file.is_file():
             continue
-        if file.suffix not in _PARSERS:
-            known = ", ".join(sorted(_PARSERS))
-            raise Invalid(f"{file} cannot be read: agents are written in files that end in {known}.")
+        if file.suffix not in endings:
+            known = ", ".join(sorted(endings))
+            raise Invalid(f"{file} cannot be read: {kind} are written in files that end in {known}.")
         yield file
 
 
@@ -107,14 +118,15 @@ def _read_single(file: Path) -> Entries:
     if isinstance(written, Mapping) and any(kind in written for kind in KINDS):
         if unknown := sorted(set(written) - set(KINDS)):
             raise Invalid(
-                f"{file} may have agents, spaces and variables, and nothing else.",
+                f"{file} may have agents, spaces, tools and variables, and nothing else.",
                 fields={unknown[0]: "is not known"},
             )
-        agents, spaces, variables = (list(_entries(file.name, written, kind)) for kind in KINDS)
-        return agents, spaces, variables
+        return {kind: list(_entries(file.name, written, kind)) for kind in KINDS}
+    if isinstance(written, Mapping) and ("executionType" in written or "execution_type" in written):
+        return {"tools": [_named_by_file(file, Entry(file.name, written), "name")]}
     if isinstance(written, Mapping) and "name" in written:
-        return [_named_by_file(file, Entry(file.name, written))], [], []
-    raise Invalid(f"{file} holds no project: it should have a list named agents, spaces or variables.")
+        return {"agents": [_named_by_file(file, Entry(file.name, written), "id")]}
+    raise Invalid(f"{file} holds no project: it should have a list named agents, spaces, tools or variables.")
 
 
 def _entries(name: str, written: Any, kind: str, *, bare: bool = False) -> Iterator[Entry]:
@@ -128,9 +140,9 @@ def _entries(name: str, written: Any, kind: str, *, bare: bool = False) -> Itera
         yield Entry(f"{name}: {kind}[{index}]", item)
 
 
-def _named_by_file(file: Path, entry: Entry) -> Entry:
-    if isinstance(entry.written, Mapping) and "id" not in entry.written:
-        return Entry(entry.where, {"id": file.stem, **entry.written})
+def _named_by_file(file: Path, entry: Entry, field: str) -> Entry:
+    if isinstance(entry.written, Mapping) and field not in entry.written:
+        return Entry(entry.where, {field: file.stem, **entry.written})
     return entry
 
 
@@ -213,11 +225,11 @@ def _refuse_bad_id(where: str, id: str | None) -> None:
         )
 
 
-def _refuse_twins(named: list[tuple[str, str | None]]) -> None:
+def _refuse_twins(named: list[tuple[str, str | None]], field: str = "id") -> None:
     first: dict[str | None, str] = {}
     for where, id in named:
         if id in first:
-            raise Invalid(f"{first[id]} and {where} have the same id, {id!r}.", fields={"id": "is used twice"})
+            raise Invalid(f"{first[id]} and {where} have the same {field}, {id!r}.", fields={field: "is used twice"})
         first[id] = where
 
 

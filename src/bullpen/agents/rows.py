@@ -30,11 +30,15 @@ _DELETE = Statement(update(agents).where(agents.c.id == bindparam("id_")).values
 
 # Through the agent's threads, so that the index on runs under way is used: the agent may have had many runs.
 _UNDER_WAY = exists().where(
-    threads.c.agent_id == agents.c.id, runs.c.thread_id == threads.c.id, runs.c.finished_at.is_(None)
+    threads.c.agent_id == agents.c.id,
+    runs.c.thread_id == threads.c.id,
+    runs.c.finished_at.is_(None),
+    threads.c.state != "waiting",
 )
-_QUEUED = exists().where(threads.c.agent_id == agents.c.id, threads.c.state != "idle")
+_QUEUED = exists().where(threads.c.agent_id == agents.c.id, threads.c.state != "idle", threads.c.state != "waiting")
+_WAITING = exists().where(threads.c.agent_id == agents.c.id, threads.c.state == "waiting")
 _PAUSED = or_(agents.c.paused_at.is_not(None), all_paused)
-_STATE = case((_PAUSED, "paused"), (_UNDER_WAY, "running"), (_QUEUED, "queued"), else_="idle")
+_STATE = case((_PAUSED, "paused"), (_UNDER_WAY, "running"), (_QUEUED, "queued"), (_WAITING, "waiting"), else_="idle")
 _SPENT = (
     select(func.coalesce(func.sum(runs.c.cost), 0.0))
     .where(runs.c.agent_id == agents.c.id, runs.c.id >= bindparam("today"))
@@ -97,6 +101,7 @@ _DEFINED = (
     "limits",
     "on_unsent_text",
     "variables",
+    "policy",
     "avatar",
 )
 

@@ -17,6 +17,7 @@ from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.audit.actions import note
 from bullpen.errors import NotFound
 from bullpen.events.actions import in_turn
+from bullpen.hooks import rows as hooks
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
@@ -27,6 +28,8 @@ from bullpen.runs import rows as run_rows
 from bullpen.runs.loop import EVERY
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
+from bullpen.tools import pending
+from bullpen.tools import rows as tool_rows
 from bullpen.wire import Agent
 from bullpen.wire.nouns import Block, InboxItem, Passage, Pause, Woken
 from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, TriggerAgent, UpdateAgent
@@ -40,7 +43,7 @@ Search = Annotated[str, Query(max_length=1000, description="Words the passage co
 @router.post("", status_code=201, response_model=Agent)
 async def create_agent(request: CreateAgent, caller: Caller, office: Office) -> Response:
     access.authorize(caller, "manage_agents")
-    office.check_agent(request.model, request.tools)
+    await office.check_agent(request.model, request.tools, policy=request.policy)
 
     async def body(tx: Transaction) -> Agent:
         return await _with_blocks(tx, (await office.create_agent(tx, request, caller)).id)
@@ -58,7 +61,7 @@ class AgentPage(Page[Agent]):
 async def list_agents(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
     async def body(tx: Transaction) -> tuple[list[Agent], str | None]:
         found = await rows.select_agents(tx, before=cursor or LAST, limit=limit)
-        return found, await rows.select_all_paused_at(tx)
+        return await _with_calls(tx, found), await rows.select_all_paused_at(tx)
 
     found, paused_at = await office.store.read(body)
     more = {} if paused_at is None else {"pausedAt": paused_at}
@@ -73,14 +76,24 @@ async def get_agent(id: str, caller: Caller, office: Office) -> Response:
 async def _with_blocks(tx: Transaction, id: str) -> Agent:
     agent = await agents.get(tx, id)
     blocks = {label: content for label, content, _ in await memory_rows.select_blocks(tx, id)}
+    (agent,) = await _with_calls(tx, [agent])
     return agent.model_copy(update={"blocks": blocks})
+
+
+async def _with_calls(tx: Transaction, found: list[Agent]) -> list[Agent]:
+    """With the calls that each waits for. One statement, on the few rows that are open."""
+    waited_for = await tool_rows.select_waited_for(tx, [agent.id for agent in found])
+    return [
+        agent.model_copy(update={"waiting_for": waited_for[agent.id]}) if agent.id in waited_for else agent
+        for agent in found
+    ]
 
 
 def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
     """Everybody may know who is there; instructions and models are for those who look after agents."""
     shown = agent.model_dump(mode="json", by_alias=True, exclude_none=True)
     if not access.allows(caller, "see_inside_agent", Thing("agent", agent.id, holder=agent.id)):
-        for name in ("instructions", "model", "limits", "blocks"):
+        for name in ("instructions", "model", "limits", "blocks", "policy"):
             shown.pop(name, None)
     return shown
 
@@ -88,7 +101,7 @@ def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
 @router.patch("/{id}", response_model=Agent)
 async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Office) -> Response:
     access.authorize(caller, "manage_agents")
-    office.check_agent(request.model, request.tools)
+    await office.check_agent(request.model, request.tools, policy=request.policy)
 
     async def body(tx: Transaction) -> Agent:
         await update(tx, id, request, caller)
@@ -103,10 +116,14 @@ async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
     access.authorize(caller, "manage_agents")
 
     async def body(tx: Transaction) -> list[str]:
-        await in_turn(tx, id)
+        calls = await tool_rows.select_open_of(tx, id)
+        await in_turn(tx, id, *{call.space_id for call in calls if call.visible and call.space_id is not None})
         await agents.delete(tx, id)
         note(tx, caller, "agent.deleted", "agent", id)
         stopped = await runs.cancel_all_of(tx, id)
+        await pending.drop(tx, [call.call_id for call in calls], caller.id)
+        await tool_rows.delete_policies_of(tx, id)
+        await hooks.delete_hooks_of(tx, id)
         await inbox_rows.delete_unclaimed(tx, id)
         await spaces.remove_everywhere(tx, id)
         return stopped

@@ -1,4 +1,4 @@
-"""Apply a project: agents and spaces as files describe them.
+"""Apply a project: agents, spaces, tools and variables as files describe them.
 
 Idempotent: what is there and the same is left alone, what differs is changed, what is not named is not touched. Memory
 is the agent's own once it has it: a block is only made when it is missing.
@@ -25,6 +25,8 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces import rules as space_rules
 from bullpen.storage import Transaction
+from bullpen.tools import actions as tools
+from bullpen.tools.registry import Registry
 from bullpen.variables.actions import Vault
 from bullpen.wire import Agent, Space
 from bullpen.wire.nouns import Applied
@@ -33,6 +35,7 @@ from bullpen.wire.requests import (
     ApplyVariable,
     CreateAgent,
     CreateSpace,
+    CreateTool,
     UpdateAgent,
     UpdateSpace,
     WakeRequest,
@@ -46,25 +49,38 @@ Change = dict[str, Any]
 @router.post("/apply", response_model=Applied)
 async def apply(request: ApplyProject, caller: Owner, office: Office) -> Response:
     for agent in request.agents:
-        office.check_agent(agent.model, agent.tools)
+        coming = [tool.name for tool in request.tools]
+        await office.check_agent(agent.model, agent.tools, coming, policy=agent.policy)
     if any(variable.type == "secret" for variable in request.variables):
         await office.vault.prepare(office.store)
-    return answer(await office.store.transact(lambda tx: apply_project(tx, request, caller, office.vault)))
+
+    async def body(tx: Transaction) -> dict[str, list[Change]]:
+        return await apply_project(tx, request, caller, office.vault, office.registry)
+
+    return answer(await office.store.transact(body))
 
 
 async def apply_project(
-    tx: Transaction, request: ApplyProject, caller: Principal, vault: Vault
+    tx: Transaction, request: ApplyProject, caller: Principal, vault: Vault, registry: Registry
 ) -> dict[str, list[Change]]:
     """All or nothing: one transaction."""
     spaces_named = [id for space in request.spaces if (id := _id_of(space)) is not None]
     members = [member for space in request.spaces for member in space.members]
-    await in_turn(tx, *(agent.id for agent in request.agents if agent.id is not None), *spaces_named, *members)
+    agents_named = [agent.id for agent in request.agents if agent.id is not None]
+    tools_named = [tools.turn_of(tool.name) for tool in request.tools]
+    await in_turn(tx, *agents_named, *spaces_named, *members, *tools_named)
     return {
+        # First: agents may list them.
+        "tools": [await _apply_tool(tx, tool, caller, registry) for tool in request.tools],
         "agents": [await _apply_agent(tx, agent, caller) for agent in request.agents],
         "spaces": [await _apply_space(tx, space, caller) for space in request.spaces],
         # Last: they may be at home in an agent or a space that has just been made.
         "variables": [await _apply_variable(tx, variable, caller, vault) for variable in request.variables],
     }
+
+
+async def _apply_tool(tx: Transaction, request: CreateTool, caller: Principal, registry: Registry) -> Change:
+    return {"id": request.name, "change": await tools.ensure(tx, registry, caller, request)}
 
 
 async def _apply_variable(tx: Transaction, request: ApplyVariable, caller: Principal, vault: Vault) -> Change:

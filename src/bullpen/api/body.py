@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -27,6 +29,9 @@ KEYS = 5_000
 PARTS = 80_000
 # A text, or the rest of the body if it never ends: so the search never comes back, whatever the body.
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class CappedRequest(Request):
@@ -64,6 +69,15 @@ class CappedRequest(Request):
             raise HTTPException(415, "Send JSON, with Content-Type: application/json")
         if body:
             self._json = _parsed(body)
+
+    async def model(self, kind: type[Model]) -> Model:
+        """The body as this, for a route that looks at the caller before it reads anything. Refused like any other."""
+        await self.load()
+        try:
+            return kind.model_validate(getattr(self, "_json", None))
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False)
+            raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found]) from None
 
 
 def is_json(content_type: str) -> bool:

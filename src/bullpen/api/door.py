@@ -6,7 +6,7 @@ never come from an address or a header. Wrong secrets are counted before they ar
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
@@ -16,6 +16,9 @@ from bullpen.access.types import Principal
 from bullpen.api import limits
 from bullpen.api.watch import CALLER
 from bullpen.errors import TooManyRequests, Unauthenticated
+from bullpen.storage.store import Body
+
+T = TypeVar("T")
 
 LOCAL = "bullpen.local"
 KNOWN = 10_000
@@ -52,22 +55,29 @@ def address_of(request: Request) -> str:
 
 
 async def _by_token(office: Any, request: Request, token: str) -> Principal:
-    hash = access.hashed(token)
     # Before anything is looked up: a flood must cost the others nothing.
-    office.limits.take_request(hash, request.scope)
+    office.limits.take_request(access.hashed(token), request.scope)
+    principal = await unless_guessed(office, request, token, lambda tx: access.principal_of(tx, token))
+    if principal is None:
+        raise Unauthenticated("This token is not known here, or was revoked.")
+    return principal
+
+
+async def unless_guessed(office: Any, request: Request, secret: str, look: Body[T | None]) -> T | None:
+    """What a secret leads to. Whoever has guessed too often gets no answer, right or wrong."""
+    hash = access.hashed(secret)
     address = address_of(request)
     # One that has worked before is let through, or somebody's guesses would shut out everybody behind one address.
     if hash not in office.known_tokens and office.guesses.exhausted(address):
         raise TooManyRequests("Too many unknown tokens came from here. Wait a minute.", retry_after=60)
-    principal: Principal | None = await office.store.read(lambda tx: access.principal_of(tx, token))
-    if principal is None:
+    found: T | None = await office.store.read(look)
+    if found is None:
         office.known_tokens.discard(hash)
         if office.settings.limits.guesses_per_minute:
             office.guesses.spend(address)
-        raise Unauthenticated("This token is not known here, or was revoked.")
-    if len(office.known_tokens) < KNOWN:
+    elif len(office.known_tokens) < KNOWN:
         office.known_tokens.add(hash)
-    return principal
+    return found
 
 
 async def _by_cookie(office: Any, request: Request, cookie: str) -> Principal:

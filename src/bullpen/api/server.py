@@ -18,16 +18,21 @@ from bullpen.api import (
     events,
     files,
     health,
+    hooks,
     messages,
+    pending,
     people,
+    policies,
     runs,
     search,
     sessions,
     spaces,
     tokens,
+    tools,
     upkeep,
     usage,
     variables,
+    webhooks,
     why,
 )
 from bullpen.api.gate import Gate
@@ -41,12 +46,17 @@ ROUTERS = (
     spaces.router,
     agents.router,
     runs.router,
+    pending.router,
     search.router,
     files.router,
     why.router,
     sessions.router,
     people.router,
     tokens.router,
+    tools.router,
+    policies.router,
+    hooks.router,
+    webhooks.router,
     usage.router,
     apply.router,
     audit.router,
@@ -85,7 +95,7 @@ def build(office: Any, *more: APIRouter) -> FastAPI:
     app.state.office = office
     for router in ROUTERS:
         app.include_router(router, prefix="/api")
-    for router in (health.router, *more):
+    for router in (health.router, hooks.bell, *more):
         app.include_router(router)
     errors.install(app)
     app.add_middleware(Gate)

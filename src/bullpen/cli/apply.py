@@ -24,7 +24,10 @@ def run(args: Namespace) -> int:
 async def _apply(settings: Settings, project: Project) -> Applied:
     async with door.to_server_or_folder(settings) as bp:
         return await bp.apply(
-            agents=_written(project.agents), spaces=_written(project.spaces), variables=_written(project.variables)
+            agents=_written(project.agents),
+            spaces=_written(project.spaces),
+            tools=_written(project.tools),
+            variables=_written(project.variables),
         )
 
 
@@ -34,6 +37,11 @@ def _written(items: list[Any]) -> list[dict[str, Any]]:
 
 
 def _readable(applied: Applied) -> str:
-    kinds = {"agent": applied.agents, "space": applied.spaces, "variable": applied.variables}
+    kinds = {
+        "tool": applied.tools,
+        "agent": applied.agents,
+        "space": applied.spaces,
+        "variable": applied.variables,
+    }
     changes = [(kind, change) for kind, found in kinds.items() for change in found]
     return "\n".join(f"{change.change:<9}  {kind}  {show.one_line(change.id)}" for kind, change in changes)

@@ -15,6 +15,10 @@ from bullpen import __version__
 
 ROLES = ("member", "admin", "owner")
 SCOPES = ("space", "agent", "person", "thread")
+WEBHOOK_EVENTS = ("mention", "tool.requires_action")
+DECISIONS = ("allow", "ask", "deny")
+PENDING_KINDS = ("external", "space", "approval", "variables", "takeover")
+PENDING_STATUSES = ("waiting", "pending", "resolved", "expired", "cancelled")
 RUN_STATUSES = ("queued", "thinking", "acting", "waiting", "completed", "failed", "cancelled")
 
 Add = Callable[..., ArgumentParser]
@@ -42,6 +46,9 @@ def parser() -> ArgumentParser:
     _add_server(add)
     _add_operator(add)
     _add_variables(add)
+    _add_policies(add)
+    _add_hooks(add)
+    _add_webhooks(add)
     _add_brakes(add)
     _add_talk(add)
     _add_listings(add)
@@ -52,7 +59,7 @@ def _add_server(add: Add) -> None:
     serve = add("serve", "serve", "Run the server: API, page and worker in one process.")
     serve.add_argument("--host", help="address to listen on (127.0.0.1)")
     serve.add_argument("--port", type=_port, help="port to listen on (8420)")
-    serve.add_argument("--demo", metavar="NAME", help="load an example first: office, companion")
+    serve.add_argument("--demo", metavar="NAME", help="load an example first: office, companion, gateway")
     add("worker", "worker", "Run one more worker process (PostgreSQL).")
     add("migrate", "migrate", "Bring the database to this version, after a backup.")
 
@@ -90,7 +97,9 @@ def _add_operator(add: Add) -> None:
     _add_json(doctor)
 
     _add_upkeep(add)
-    apply = add("apply", "apply", "Load agents and spaces from a file or folder. Doing it again changes nothing.")
+    apply = add(
+        "apply", "apply", "Load agents, spaces and tools from a file or folder. Doing it again changes nothing."
+    )
     apply.add_argument("path", type=Path, metavar="PATH", help="YAML or JSON file, or a project folder")
     apply.add_argument("--model", help="run every agent on this model, e.g. openai:NAME (BULLPEN_MODEL)")
     _add_json(apply)
@@ -142,6 +151,93 @@ def _add_variables(add: Add) -> None:
     keys.add_argument("what", nargs="?", choices=("list", "rotate", "abandon"), default="list", help=what)
     keys.add_argument("--yes", action="store_true", help="abandon: say so, nothing brings them back")
     _add_json(keys)
+
+
+def _add_policies(add: Add) -> None:
+    policies = add("policies", "policies", "List what agents may do with tools; `policies set` and `delete` change it.")
+    actions = policies.add_subparsers(title="actions", metavar="ACTION")
+    policies.add_argument("--agent", metavar="ID", help="only those of this agent")
+    policies.add_argument("--space", metavar="ID", help="only those for this space")
+    policies.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
+    policies.add_argument("--cursor", help="go on where an earlier listing ended")
+    _add_json(policies)
+    policies.set_defaults(action="list")
+    put = actions.add_parser(
+        "set",
+        help="Decide whether an agent may use a tool.",
+        description="Decide whether an agent may use a tool. A `deny` from anywhere wins.",
+        allow_abbrev=False,
+    )
+    put.add_argument("agent", metavar="AGENT", help="id of the agent")
+    put.add_argument("tool", metavar="TOOL", help="name of the tool")
+    put.add_argument("decision", choices=DECISIONS, help="ask: somebody has to approve each call")
+    put.add_argument("--space", metavar="ID", help="only in this space", default=SUPPRESS)
+    put.add_argument(
+        "--when", metavar="JSON", help='only for some arguments: {"path": "amount", "op": "gt", "value": 100}'
+    )
+    delete = actions.add_parser(
+        "delete", help="Take a policy back.", description="Take a policy back.", allow_abbrev=False
+    )
+    delete.add_argument("id", metavar="ID", help="id of the policy, as `bullpen policies` shows it")
+    for action, name in ((put, "set"), (delete, "delete")):
+        action.add_argument("--data", type=Path, metavar="DIR", help="the data folder", default=SUPPRESS)
+        action.set_defaults(action=name)
+
+
+def _add_hooks(add: Add) -> None:
+    hooks = add("hooks", "hooks", "List secret addresses that wake an agent; `hooks create` and `revoke` change them.")
+    actions = hooks.add_subparsers(title="actions", metavar="ACTION")
+    hooks.add_argument("--agent", metavar="ID", help="only those of this agent")
+    _add_page(hooks)
+    hooks.set_defaults(action="list")
+    create = _add_action(
+        actions, "create", "Make a hook and print its address, alone, on stdout. It is shown this once."
+    )
+    create.add_argument("agent", metavar="AGENT", help="id of the agent that it wakes")
+    create.add_argument("--name", required=True, help="who will ring it; the agent is told")
+    create.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+    revoke = _add_action(actions, "revoke", "End a hook: its address leads nowhere from then on.")
+    revoke.add_argument("id", metavar="ID", help="id of the hook, as `bullpen hooks` shows it")
+
+
+def _add_webhooks(add: Add) -> None:
+    webhooks = add("webhooks", "webhooks", "List addresses that are told when something waits for you.")
+    actions = webhooks.add_subparsers(title="actions", metavar="ACTION")
+    _add_page(webhooks)
+    webhooks.set_defaults(action="list")
+    create = _add_action(actions, "create", "Make a webhook and print what it signs with, alone, on stdout, this once.")
+    create.add_argument("url", metavar="URL", help="where to tell you")
+    create.add_argument("--events", type=_events, metavar="A,B", help=f"of what: {', '.join(WEBHOOK_EVENTS)} (all)")
+    create.add_argument("--members", type=_names, metavar="A,B", help="whose mentions; otherwise your own")
+    create.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+    said = {
+        "delete": "End a webhook.",
+        "enable": "Switch a webhook on again.",
+        "disable": "Switch a webhook off.",
+        "test": "Send a ping now, and say what came back.",
+        "deliveries": "List what a webhook was told, newest first.",
+    }
+    for name, help in said.items():
+        action = _add_action(actions, name, help)
+        action.add_argument("id", metavar="ID", help="id of the webhook, as `bullpen webhooks` shows it")
+        if name in ("test", "deliveries"):
+            action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+        if name == "deliveries":
+            action.add_argument("--limit", type=_count, help="at most this many (50; up to 200)", default=SUPPRESS)
+            action.add_argument("--cursor", help="go on where an earlier listing ended", default=SUPPRESS)
+
+
+def _add_action(actions: Any, name: str, help: str) -> ArgumentParser:
+    action: ArgumentParser = actions.add_parser(name, help=help, description=help, allow_abbrev=False)
+    action.add_argument("--data", type=Path, metavar="DIR", help="the data folder", default=SUPPRESS)
+    action.set_defaults(action=name)
+    return action
+
+
+def _add_page(listing: ArgumentParser) -> None:
+    listing.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
+    listing.add_argument("--cursor", help="go on where an earlier listing ended")
+    _add_json(listing)
 
 
 def _add_scope(command: ArgumentParser, default: Any = None) -> ArgumentParser:
@@ -209,6 +305,11 @@ def _add_talk(add: Add) -> None:
     )
     download.add_argument("--force", action="store_true", help="replace a file that is there already")
     download.set_defaults(verb="download")
+    resolve = add("resolve", "resolve", "Answer a call that waits, or cancel it.")
+    resolve.add_argument("call", metavar="CALL", help="id of the call, as `bullpen pending` shows it")
+    resolve.add_argument("result", metavar="JSON", nargs="?", help='the answer, e.g. {"confirmed": true}; - for stdin')
+    resolve.add_argument("--cancel", action="store_true", help="nobody will answer it; its agent is told so")
+    _add_json(resolve)
     follow = add("follow", "follow", "Show what happens as it happens, until Ctrl-C.")
     follow.add_argument("space", metavar="SPACE", nargs="?", help="only this space; otherwise all that you may see")
     follow.add_argument("--after", metavar="CURSOR", help="begin after this event instead of now")
@@ -220,10 +321,15 @@ def _add_listings(add: Add) -> None:
     runs.add_argument("--agent", metavar="ID")
     runs.add_argument("--space", metavar="ID")
     runs.add_argument("--status", choices=RUN_STATUSES)
-    others = [add(name, "listings", f"List {name}.") for name in ("spaces", "agents", "people")]
+    others = [add(name, "listings", f"List {name}.") for name in ("spaces", "agents", "people", "tools")]
+    pending = add("pending", "listings", "List the calls that wait for somebody's answer, newest first.")
+    pending.add_argument(
+        "--status", choices=PENDING_STATUSES, help="those that ended so; otherwise those that are open"
+    )
+    pending.add_argument("--kind", choices=PENDING_KINDS, help="only these")
     files = add("files", "listings", "List the files of a space, or those that only you have.")
     files.add_argument("--space", metavar="ID")
-    for listing in (runs, *others, files):
+    for listing in (runs, *others, pending, files):
         listing.set_defaults(listing=listing.prog.split()[-1])
         listing.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
         listing.add_argument("--cursor", help="go on where an earlier listing ended")
@@ -253,6 +359,13 @@ def _names(text: str) -> list[str]:
     if not all(names):
         raise ArgumentTypeError("write names with commas between them: a,b")
     return names
+
+
+def _events(text: str) -> list[str]:
+    named = _names(text)
+    if unknown := [name for name in named if name not in WEBHOOK_EVENTS]:
+        raise ArgumentTypeError(f"there is no {unknown[0]!r}; there are {', '.join(WEBHOOK_EVENTS)}")
+    return named
 
 
 def _port(text: str) -> int:

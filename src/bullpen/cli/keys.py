@@ -14,8 +14,10 @@ from bullpen.access.rules import SYSTEM
 from bullpen.cli import door, show
 from bullpen.cli.failures import CommandFailed
 from bullpen.settings import load_settings
+from bullpen.storage import Transaction
 from bullpen.variables.actions import Vault, abandon
 from bullpen.variables.keys import Keys
+from bullpen.webhooks import actions as webhooks
 from bullpen.wire.nouns import KeyUses, Rotation
 
 
@@ -60,7 +62,7 @@ async def _abandon(args: Namespace) -> int:
     await store.open()
     try:
         vault = Vault(Keys(settings.keys_path), {})
-        lost = await store.transact(lambda tx: abandon(tx, vault, SYSTEM))
+        lost = await store.transact(lambda tx: _abandoned(tx, vault))
     finally:
         await store.close()
     if args.json:
@@ -68,6 +70,11 @@ async def _abandon(args: Namespace) -> int:
     else:
         print("\n".join(f"deleted {name}" for name in lost) or "No secret is lost: nothing was deleted.")
     return 0
+
+
+async def _abandoned(tx: Transaction, vault: Vault) -> list[str]:
+    lost = await abandon(tx, vault, SYSTEM)
+    return [*lost, *(f"the webhook {id}" for id in await webhooks.abandon(tx, vault, SYSTEM))]
 
 
 def _told(done: Rotation) -> str:

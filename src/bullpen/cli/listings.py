@@ -1,4 +1,4 @@
-"""bullpen runs, spaces, agents, people, files: lists, as a table or as the JSON that the API gives."""
+"""bullpen runs, spaces, agents, people, tools, pending, files: lists, as a table or as the JSON that the API gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bullpen.cli import door, show
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
 from bullpen.wire import Agent, Run, Space
-from bullpen.wire.nouns import File, Person
+from bullpen.wire.nouns import File, PendingCall, Person, ToolConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,14 @@ def _fetch_files(bp: Bullpen, args: Namespace) -> Awaitable[Page[File]]:
     return bp.files.list(space=args.space, limit=args.limit, cursor=args.cursor)
 
 
+def _fetch_tools(bp: Bullpen, args: Namespace) -> Awaitable[Page[ToolConfig]]:
+    return bp.tools.list(limit=args.limit, cursor=args.cursor)
+
+
+def _fetch_pending(bp: Bullpen, args: Namespace) -> Awaitable[Page[PendingCall]]:
+    return bp.pending.list(status=args.status, kind=args.kind, limit=args.limit, cursor=args.cursor)
+
+
 def _run_row(run: Run) -> Sequence[str]:
     started, taken = show.date(run.started_at), show.seconds(run.started_at, run.finished_at)
     return (run.id, run.agent_id, run.space_id or "-", run.status, run.outcome or "-", str(run.depth), started, taken)
@@ -100,6 +108,17 @@ def _file_row(file: File) -> Sequence[str]:
     return (file.id, file.name, file.type, str(file.size), file.owner_id, show.date(file.created_at))
 
 
+def _tool_row(tool: ToolConfig) -> Sequence[str]:
+    kind = "built in" if tool.built_in else f"{tool.execution_type}, async" if tool.is_async else tool.execution_type
+    return (tool.name, kind, "shown" if tool.visible else "-", f"{tool.timeout / 1000:g} s", tool.description)
+
+
+def _pending_row(call: PendingCall) -> Sequence[str]:
+    asked = show.one_line(show.as_json(call.args) if isinstance(call.args, Mapping) else str(call.args), 60)
+    since = show.date(call.created_at)
+    return (call.call_id, call.kind, call.tool_name, call.agent_id, call.space_id or "-", call.status, since, asked)
+
+
 LISTINGS: Mapping[str, Listing] = {
     "runs": Listing(
         _fetch_runs,
@@ -124,6 +143,18 @@ LISTINGS: Mapping[str, Listing] = {
         ("AGENT", "NAME", "STATE", "MODEL", "TOOLS"),
         _agent_row,
         "No agents yet. Load some with `bullpen apply PATH`, or start with `bullpen serve --demo office`.",
+    ),
+    "tools": Listing(
+        _fetch_tools,
+        ("TOOL", "TYPE", "IN ROOMS", "AT MOST", "DESCRIPTION"),
+        _tool_row,
+        "No tools.",
+    ),
+    "pending": Listing(
+        _fetch_pending,
+        ("CALL", "KIND", "TOOL", "AGENT", "SPACE", "STATUS", "SINCE", "ASKED"),
+        _pending_row,
+        "Nothing waits for an answer.",
     ),
     "people": Listing(
         _fetch_people,

@@ -3,20 +3,23 @@
     async with Bullpen(url, token) as bp:
         await bp.spaces("general").send("hello everyone")
         async for event in bp.events(space="general"): ...
+        await bp.serve_tools(fetch_report)      # a function made a tool with @tool; runs its calls here
 
-Imports `bullpen.wire` and httpx and nothing of the server. Errors are the classes of `bullpen.wire.errors`, one per
-code, plus `Unreachable` when nobody answered.
+Imports `bullpen.wire`, `bullpen.define` and httpx, and nothing of the server. Errors are the classes of
+`bullpen.wire.errors`, one per code, plus `Unreachable` when nobody answered.
 """
 
 from bullpen.client.client import Applied, Bullpen, Change, NewToken
 from bullpen.client.connection import Page, Unreachable
 from bullpen.client.follow import Event, Follow
+from bullpen.define import Call, FunctionTool, tool
 from bullpen.wire.errors import (
     AlreadyExists,
     ApiError,
     BadRequest,
     Conflict,
     Forbidden,
+    Gone,
     Invalid,
     NotFound,
     QuotaExceeded,
@@ -33,11 +36,14 @@ __all__ = [
     "Applied",
     "BadRequest",
     "Bullpen",
+    "Call",
     "Change",
     "Conflict",
     "Event",
     "Follow",
     "Forbidden",
+    "FunctionTool",
+    "Gone",
     "Invalid",
     "NewToken",
     "NotFound",
@@ -49,4 +55,5 @@ __all__ = [
     "TooManyRequests",
     "Unauthenticated",
     "Unreachable",
+    "tool",
 ]

@@ -2,7 +2,8 @@
 
 `Bullpen` is the door; everything hangs off it (`bp.spaces("general").send(…)`, `bp.runs.list(…)`). Each method is one
 request, and gives the nouns of `bullpen.wire`. Fields are checked by the server, so that an older client can use what
-a newer server offers. Following events is `follow.py`, how requests travel is `connection.py`.
+a newer server offers. Following events is `follow.py`, how requests travel is `connection.py`, and carrying out the
+calls of one's own tools is `serving.py`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,14 @@ from pydantic import Field
 from bullpen.client.connection import Connection, Page, Unreachable, path
 from bullpen.client.files import Files
 from bullpen.client.follow import Follow
+from bullpen.client.hooks import Hooks, Webhooks
+from bullpen.client.policies import Policies
+from bullpen.client.serving import HEARTBEAT_SECONDS, Serving
+from bullpen.client.tools import AnyTool, Pending, Tools, definition_of, name_of
 from bullpen.wire import Agent, Message, Run, RunMessage, Space, Token, Wire
+from bullpen.wire.errors import Forbidden
 from bullpen.wire.nouns import (
+    Acceptance,
     AuditCheck,
     AuditRow,
     Erased,
@@ -53,7 +60,7 @@ class NewToken(Wire):
 
 
 class Change(Wire):
-    """What applying a project did to one agent or space."""
+    """What applying a project did to one agent, space, tool or variable."""
 
     id: str
     change: Literal["created", "updated", "unchanged"]
@@ -62,6 +69,7 @@ class Change(Wire):
 class Applied(Wire):
     agents: list[Change]
     spaces: list[Change]
+    tools: list[Change] = Field(default_factory=list)
     variables: list[Change] = Field(default_factory=list)
 
 
@@ -80,7 +88,9 @@ class Bullpen:
         patience: float = 10.0,
     ) -> None:
         self._connection = Connection(url, token, transport=transport, patience=patience)
-        self.agents = Agents(self._connection)
+        self.tools = Tools(self._connection)
+        self.pending = Pending(self._connection)
+        self.agents = Agents(self._connection, self.tools)
         self.spaces = Spaces(self._connection)
         self.messages = Messages(self._connection)
         self.files = Files(self._connection)
@@ -90,6 +100,9 @@ class Bullpen:
         self.invites = Invites(self._connection)
         self.audit = Audit(self._connection)
         self.variables = Variables(self._connection)
+        self.policies = Policies(self._connection)
+        self.hooks = Hooks(self._connection)
+        self.webhooks = Webhooks(self._connection)
         self.keys = Keys(self._connection)
 
     async def __aenter__(self) -> Bullpen:
@@ -150,19 +163,53 @@ class Bullpen:
         *,
         agents: Iterable[Mapping[str, Any]] = (),
         spaces: Iterable[Mapping[str, Any]] = (),
+        tools: Iterable[AnyTool | Mapping[str, Any]] = (),
         variables: Iterable[Mapping[str, Any]] = (),
     ) -> Applied:
-        """Make the server hold these agents, spaces and variables. Doing it again changes nothing."""
-        body = {"agents": list(agents), "spaces": list(spaces), "variables": list(variables)}
+        """Make the server hold these agents, spaces, tools and variables. Doing it again changes nothing."""
+        body = {
+            "agents": [_with_tool_names(agent) for agent in agents],
+            "spaces": list(spaces),
+            "tools": [definition_of(tool) for tool in tools],
+            "variables": list(variables),
+        }
         return Applied.model_validate(await self._connection.request("POST", path("apply"), body=body, repeatable=True))
+
+    async def serve_tools(
+        self, *functions: AnyTool, concurrency: int = 8, grace: float = 5.0, heartbeat: float = HEARTBEAT_SECONDS
+    ) -> None:
+        """Carry out the calls of these functions, made tools with `@tool`, until this is cancelled.
+
+        They are defined first, if the token may do that. Calls made while nobody served them are found. At most
+        `concurrency` run at once; when this ends, those under way have `grace` seconds, and stay open otherwise.
+        The server hears every `heartbeat` seconds that a call is under way, and whenever a function says how far it is.
+        """
+        serving = Serving(self._connection, functions, concurrency=concurrency, grace=grace, heartbeat=heartbeat)
+        for function in functions:
+            try:
+                await self.tools.define(function)
+            except Forbidden:
+                break  # a token that answers calls and does nothing else: somebody else has defined them
+        await serving.run()
+
+
+def _with_tool_names(agent: Mapping[str, Any]) -> Mapping[str, Any]:
+    listed = agent.get("tools")
+    return agent if listed is None else {**agent, "tools": [name_of(tool) for tool in listed]}
 
 
 class Agents:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, tools: Tools) -> None:
         self._connection = connection
+        self._tools = tools
 
-    async def create(self, **fields: Any) -> Agent:
-        """A new agent, from the fields of `bullpen.wire.requests.CreateAgent`."""
+    async def create(self, *, tools: Iterable[AnyTool | str] | None = None, **fields: Any) -> Agent:
+        """A new agent, from the fields of `bullpen.wire.requests.CreateAgent`.
+
+        `tools` may hold functions made tools with `@tool`: they are defined first.
+        """
+        if tools is not None:
+            fields["tools"] = await self._tools.names(tools)
         return Agent.model_validate(await self._connection.request("POST", path("agents"), body=fields))
 
     async def get(self, id: str) -> Agent:
@@ -172,8 +219,10 @@ class Agents:
         found = await self._connection.request("GET", path("agents"), query={"limit": limit, "cursor": cursor})
         return _page(Agent, found)
 
-    async def update(self, id: str, **fields: Any) -> Agent:
+    async def update(self, id: str, *, tools: Iterable[AnyTool | str] | None = None, **fields: Any) -> Agent:
         """Change the named fields and no others. They are set, not added to, so repeating it is harmless."""
+        if tools is not None:
+            fields["tools"] = await self._tools.names(tools)
         found = await self._connection.request("PATCH", path("agents", id), body=fields, repeatable=True)
         return Agent.model_validate(found)
 
@@ -340,6 +389,12 @@ class Runs:
         """The journal of a run, in rising order."""
         query = {"limit": limit, "cursor": cursor}
         return _page(RunMessage, await self._connection.request("GET", path("runs", id, "messages"), query=query))
+
+    async def submit_result(self, id: str, call_id: str, result: Any) -> Acceptance:
+        """What came of a call of this run. The same result again is a duplicate; another one is a Conflict."""
+        body = {"callId": call_id, "result": result}
+        found = await self._connection.request("POST", path("runs", id, "tool-results"), body=body, repeatable=True)
+        return Acceptance.model_validate(found)
 
     async def cancel(self, id: str) -> Run:
         return Run.model_validate(await self._connection.request("POST", path("runs", id, "cancel")))

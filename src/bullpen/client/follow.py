@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -108,9 +108,17 @@ class Follow:
     to hear about. The first connection raises if it cannot be made; later ones are made again for as long as it takes.
     """
 
-    def __init__(self, connection: Connection, *, query: Mapping[str, Any], after: str | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        query: Mapping[str, Any],
+        after: str | None = None,
+        on_open: Callable[[], object] | None = None,
+    ) -> None:
         self._connection = connection
         self._query = query
+        self._on_open = on_open  # told of each connection: whoever keeps a list beside the stream loads it then
         self._cursor = after
         self._response: httpx.Response | None = None
         self._chunks: AsyncIterator[bytes] | None = None
@@ -199,6 +207,8 @@ class Follow:
         self._parser = Parser()
         if self._cursor is None:
             self._cursor = self._start_cursor()
+        if self._on_open is not None:
+            self._on_open()
 
     def _start_cursor(self) -> str | None:
         """Where a stream without a cursor began, so that even a loss before the first event loses none."""

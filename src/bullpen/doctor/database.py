@@ -27,6 +27,7 @@ from bullpen.storage.tables import messages, runs, spaces, threads
 from bullpen.variables import actions as variables
 from bullpen.variables import keys
 from bullpen.variables import rows as variable_rows
+from bullpen.webhooks import actions as webhooks
 
 CONNECT_SECONDS = 10.0
 OLDEST_POSTGRES = 14
@@ -214,10 +215,14 @@ async def secrets(patient: Patient) -> list[Finding]:
         return [problem("secrets", keys.missing_key(path, missing[0]), advice)]
     if ring is None:
         return [ok("secrets", f"There are no secrets yet; the first makes a key in {path}.")]
-    if unopened := await patient.store.read(lambda tx: variables.unopened(tx, ring)):
+    if unopened := await patient.store.read(lambda tx: _unopened(tx, ring)):
         said = f"{len(unopened)} secrets cannot be opened: {', '.join(unopened[:5])}."
         return [problem("secrets", said, "Somebody has changed their rows. Set them again, and read the audit log.")]
     return [ok("secrets", f"{sum(used.values())} secrets can be opened with the keys in {path}. Keep a copy of it.")]
+
+
+async def _unopened(tx: Transaction, ring: keys.KeyRing) -> list[str]:
+    return [*await variables.unopened(tx, ring), *(f"webhook {id}" for id in await webhooks.unopened(tx, ring))]
 
 
 async def stored_files(patient: Patient) -> list[Finding]:

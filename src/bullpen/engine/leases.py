@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Text, bindparam, insert, literal_column, or_, select, update
+from sqlalchemy import Text, bindparam, exists, insert, literal_column, or_, select, update
 
 from bullpen.errors import Fenced
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.paused import held_back, is_paused
 from bullpen.storage.statements import now_millis
-from bullpen.storage.tables import leases, threads
+from bullpen.storage.tables import leases, pending_calls, threads
 
 _INSERT = Statement(insert(leases))
 _LOCK = Statement(
@@ -24,8 +24,16 @@ _LOCK = Statement(
     .with_for_update()
 )
 _LOCK_TOKEN = Statement(select(leases.c.token).where(leases.c.thread_id == bindparam("thread_id")).with_for_update())
+# Calls that were approved after their run had gone on: they come before whatever else there is to do.
+_APPROVED = exists().where(
+    pending_calls.c.thread_id == threads.c.id,
+    # Written out, not bound: only then is it seen to be the condition of the index on undelivered results.
+    pending_calls.c.status == literal_column("'resolved'"),
+    pending_calls.c.delivered_via.is_(None),
+    pending_calls.c.execution != "inline",
+)
 _LOCK_STATE = Statement(
-    select(threads.c.state, threads.c.epoch, held_back)
+    select(threads.c.state, threads.c.epoch, held_back, _APPROVED)
     .where(threads.c.id == bindparam("thread_id"))
     .with_for_update(of=threads)
 )
@@ -70,6 +78,7 @@ class Lease:
     token: int
     rested: bool = False  # the last transaction put the thread to rest, or aside: this drive is over
     paused: bool = False  # the last look at the agent found it paused: no further pass begins
+    approved: bool = False  # calls of it were approved after their run had gone on, and are to be carried out first
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,7 @@ async def claim(tx: Transaction, thread_id: str, epoch: int, *, owner: str, mill
     if state is None or state[0] != "queued" or state[1] != epoch or state[2]:
         return None
     await tx.run(_TAKE, id_=thread_id, owner_=owner, epoch_=epoch, millis=millis)
-    return Lease(thread_id, token + 1)
+    return Lease(thread_id, token + 1, approved=bool(state[3]))
 
 
 def _is_held(tx: Transaction, holder: str | None, until: int, now: int) -> bool:

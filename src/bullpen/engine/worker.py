@@ -12,8 +12,9 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 
-from sqlalchemy import bindparam, literal_column, select
+from sqlalchemy import and_, bindparam, func, literal_column, select
 
 from bullpen.errors import Fenced
 from bullpen.observe import counts, logs
@@ -22,12 +23,13 @@ from bullpen.storage import Row, Statement, Store, Transaction
 from bullpen.storage.paused import all_paused, held_back
 from bullpen.storage.statements import now_millis
 from bullpen.storage.store import RetryTransaction
-from bullpen.storage.tables import inbox_items, threads
+from bullpen.storage.tables import inbox_items, pending_calls, threads
 from bullpen.storage.tables import leases as leases_table
 
 logger = logging.getLogger("bullpen.engine")
 
 GRACE_SECONDS = 3.0
+TICK_MS = 10  # moments that are nearer to each other are one
 
 # How long to wait before somebody else's lease may be asked for again; None: done.
 Drive = Callable[[str, int], Awaitable["float | None"]]
@@ -36,7 +38,7 @@ Wake = Callable[[Transaction, str], None]
 Nudge = Callable[[Transaction, str, int], Awaitable[None]]
 
 # Written out, not bound: only then is it seen to be the condition of the index on threads that are not idle.
-_NOT_IDLE = threads.c.state != literal_column("'idle'")
+_NOT_IDLE = and_(threads.c.state != literal_column("'idle'"), threads.c.state == literal_column("'queued'"))
 _SELECT_ABANDONED = Statement(
     select(threads.c.id, threads.c.epoch)
     .select_from(threads.join(leases_table, leases_table.c.thread_id == threads.c.id))
@@ -44,15 +46,37 @@ _SELECT_ABANDONED = Statement(
 )
 _SELECT_QUEUED = Statement(select(threads.c.id, threads.c.epoch).where(_NOT_IDLE, ~held_back))
 _SELECT_DUE = Statement(
-    select(threads.c.id)
-    .distinct()
+    select(threads.c.id, func.min(inbox_items.c.due_at))
     .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
     .where(
         inbox_items.c.claimed_by.is_(None),
-        inbox_items.c.due_at <= bindparam("now"),
+        inbox_items.c.due_at <= bindparam("soon"),
         threads.c.state == "idle",
         # While all are paused nobody is late: whoever waits for a turn still has it when they go on.
         ~all_paused,
+    )
+    .group_by(threads.c.id)
+)
+# Threads whose run waits, and until when; and those that wait for what is there by now, since a nudge was lost. Two
+# questions, each with an index of its own: one for both would look at every call there ever was.
+_OF_CALLS = pending_calls.join(threads, threads.c.id == pending_calls.c.thread_id)
+_SELECT_WAITED = Statement(
+    select(threads.c.id, pending_calls.c.deadline_at)
+    .select_from(_OF_CALLS)
+    .where(
+        pending_calls.c.status == literal_column("'waiting'"),
+        pending_calls.c.deadline_at <= bindparam("soon"),
+        threads.c.state == "waiting",
+    )
+)
+_SELECT_ANSWERED = Statement(
+    select(threads.c.id, literal_column("0"))
+    .distinct()
+    .select_from(_OF_CALLS)
+    .where(
+        pending_calls.c.status == literal_column("'resolved'"),
+        pending_calls.c.delivered_via.is_(None),
+        threads.c.state == literal_column("'waiting'"),
     )
 )
 
@@ -65,9 +89,12 @@ class Worker(abc.ABC):
         self.drive: Drive | None = None
         self.give_up: GiveUp | None = None
         self.wake: Wake | None = None
+        self.go_on: Wake | None = None
         self.hurry: Callable[[], None] | None = None
+        self.tidy: Callable[[], Awaitable[None]] | None = None
         self.driving: set[str] = set()
         self._sweep_now = asyncio.Event()
+        self._moments: set[int] = set()  # at which there will be a sweep besides the regular ones
 
     @property
     @abc.abstractmethod
@@ -126,26 +153,39 @@ class Worker(abc.ABC):
     async def sweep_forever(self, nudge: Nudge) -> None:
         while True:
             await self.survive(self.sweep(nudge))
+            if self.tidy is not None:
+                await self.survive(self.tidy())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._sweep_now.wait(), self.settings.lease_seconds / 2)
             self._sweep_now.clear()
 
     async def sweep(self, nudge: Nudge) -> None:
         """Nudge whatever has been forgotten. Looks first: an office at rest writes nothing."""
-        abandoned, due = await self.store.read(self._forgotten)
+        now = self.store.clock.millis()
+        abandoned, due, waited = await self.store.read(partial(self._forgotten, soon=now + self.lease_millis))
+        for _, moment in (*due, *waited):
+            if moment > now:
+                self.sweep_at(moment)
 
         async def body(tx: Transaction) -> None:
             assert self.wake is not None
+            assert self.go_on is not None
             for thread_id, epoch in abandoned:
                 await nudge(tx, thread_id, epoch)
-            for (thread_id,) in due:
+            for thread_id in late_items:
                 self.wake(tx, thread_id)
+            for thread_id in late_answers:
+                self.go_on(tx, thread_id)
 
-        if abandoned or due:
+        late_items = [thread_id for thread_id, moment in due if moment <= now]
+        late_answers = [thread_id for thread_id, moment in waited if moment <= now]
+        if abandoned or late_items or late_answers:
             await self.store.transact(body)
 
-    async def _forgotten(self, tx: Transaction) -> tuple[list[Row], list[Row]]:
-        return await self._abandoned(tx), list(await tx.all(_SELECT_DUE, now=tx.clock.millis()))
+    async def _forgotten(self, tx: Transaction, soon: int) -> tuple[list[Row], list[Row], list[Row]]:
+        """Threads that nobody drives; those with an item, and those with a deadline, that is due until then."""
+        due, waited = await tx.all(_SELECT_DUE, soon=soon), await tx.all(_SELECT_WAITED, soon=soon)
+        return await self._abandoned(tx), list(due), [*waited, *await tx.all(_SELECT_ANSWERED)]
 
     async def _abandoned(self, tx: Transaction) -> list[Row]:
         if tx.store.shared:
@@ -153,9 +193,22 @@ class Worker(abc.ABC):
         return [row for row in await tx.all(_SELECT_QUEUED) if row[0] not in self.driving]
 
     def sweep_at(self, due_at: int) -> None:
-        """Look for due items then, besides the regular sweeps."""
-        delay = max(0.0, (due_at - self.store.clock.millis()) / 1000)
-        asyncio.get_running_loop().call_later(delay, self._sweep_now.set)
+        """Look for what is due then, besides the regular sweeps.
+
+        Each sweep looks ahead further than the next one, so what is due later than that needs no timer here, however
+        many wait; nor is it missed if whoever asked for this has died.
+        """
+        now = self.store.clock.millis()
+        moment = -(-due_at // TICK_MS) * TICK_MS
+        if due_at <= now:
+            self._sweep_now.set()
+        elif due_at <= now + self.lease_millis and moment not in self._moments:
+            self._moments.add(moment)
+            asyncio.get_running_loop().call_later((moment - now) / 1000, self._moment_came, moment)
+
+    def _moment_came(self, moment: int) -> None:
+        self._moments.discard(moment)
+        self._sweep_now.set()
 
     async def survive(self, work: Awaitable[None]) -> bool:
         return await survive(self.store, work)

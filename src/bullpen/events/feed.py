@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from pydantic_core import from_json
 
+from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.events import actions, rows
 from bullpen.events.signals import Signals
@@ -47,6 +49,7 @@ MayRead = Callable[[Transaction, Principal, list[str] | None], Awaitable[set[str
 # After these, what a follower may see of a space can be different.
 ACCESS_CHANGED = "access_changed"
 SPACE_ERASED = "space_erased"
+ABOUT_APPROVALS = frozenset({"tool.requires_action", "pending_resolved"})
 CHANGES_READERS = frozenset({"member_joined", "member_left", "space_created", "space_updated", "space_erased"})
 
 
@@ -85,6 +88,19 @@ class Follower:
             owner = self.principal.is_owner and (space_id is None or self.readable.get(space_id, False))
             return owner or (self.principal.kind == "agent" and self.principal.id == agent_id)
         return self.readable.get(space_id, False)
+
+    def answers(self, event: StoredEvent) -> bool:
+        """Is this about a call of a tool that they were made to answer, or about an approval that they may give?"""
+        tools = self.principal.tools
+        if event.type in ABOUT_APPROVALS and access.allows(self.principal, "answer_approval"):
+            return bool(orjson.loads(event.body)["call"].get("kind") == "approval")
+        if tools is None or not event.type.startswith(("tool.", "pending_")):
+            return False
+        if self.principal.serves not in (None, event.agent_id):
+            return False
+        call = orjson.loads(event.body)["call"]
+        # What somebody has yet to approve is not theirs to carry out.
+        return call["toolName"] in tools and call.get("kind") != "approval"
 
     def leaves(self, event: StoredEvent) -> bool:
         """Is this the event that tells them that they are out? They must hear of it, though they may read no more."""
@@ -287,7 +303,7 @@ class Feed:
         given = 0
         erased = event.type == SPACE_ERASED
         for follower in followers:
-            visible = follower.may_see(event.audience, event.space_id, event.agent_id)
+            visible = follower.may_see(event.audience, event.space_id, event.agent_id) or follower.answers(event)
             if visible or follower.leaves(event) or (erased and follower in could):
                 chunk = chunk or frame(self.incarnation, event)
                 follower.put(chunk)
@@ -412,7 +428,8 @@ class Feed:
                 made.add(event.space_id)
             if follower.wants(space_id=event.space_id, run_id=event.run_id):
                 await self._learn([follower], event.space_id)
-                if follower.leaves(event) or follower.may_see(event.audience, event.space_id, event.agent_id):
+                seen = follower.may_see(event.audience, event.space_id, event.agent_id)
+                if seen or follower.leaves(event) or follower.answers(event):
                     chunks.append(frame(self.incarnation, event))
                 # Who was in a space that is gone cannot be known any more, so whoever was away loads again.
                 lost = event.type == SPACE_ERASED or follower.lost(event.space_id)
@@ -432,6 +449,9 @@ def _live_chunk(frame_: dict[str, Any]) -> bytes:
         for k, v in frame_.items()
         if k not in {"audience", "readerId", "key", "last", "type", "spaceId", "agentId", "runId", "at"}
     }
+    if frame_["type"] == "tool.streaming":
+        # Read here and not by the sender: between processes only what was added travels.
+        shown["call"] = {**shown["call"], "args": _readable(shown["text"])}
     data = actions.body(
         frame_["type"],
         frame_["at"],
@@ -441,3 +461,11 @@ def _live_chunk(frame_: dict[str, Any]) -> bytes:
         fields=shown,
     )
     return b"data: %s\n\n" % data
+
+
+def _readable(arguments: str) -> Any:
+    """As much of unfinished arguments as can be read; None: nothing can."""
+    try:
+        return from_json(arguments, allow_partial="trailing-strings")
+    except ValueError:
+        return None

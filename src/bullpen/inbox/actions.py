@@ -10,6 +10,7 @@ from bullpen.inbox import rows, rules
 from bullpen.inbox.types import Cause, Item, Recipient
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
+from bullpen.wire.nouns import InboxKind
 
 # One run takes at most this many items; the rest make the next one.
 DRAIN = 100
@@ -59,7 +60,9 @@ async def deliver(
         has_turn = has_turn and recipient.paused
 
 
-async def deliver_trigger(tx: Transaction, agent_id: str, scope: str, payload: dict[str, Any], cause: Cause) -> str:
+async def deliver_trigger(
+    tx: Transaction, agent_id: str, scope: str, payload: dict[str, Any], cause: Cause, *, id: str | None = None
+) -> str:
     """Wake an agent with something that no message says: its one mind, or a thread made for this alone."""
     thread_id = await (
         threads.ensure(tx, agent_id, scope, None)
@@ -67,7 +70,7 @@ async def deliver_trigger(tx: Transaction, agent_id: str, scope: str, payload: d
         else threads.create_fresh(tx, agent_id, None, cause_kind=cause.kind, cause_id=cause.id, grants=cause.grants)
     )
     item = Item(
-        id=ids.inbox_item(),
+        id=id or ids.inbox_item(),
         thread_id=thread_id,
         kind="trigger",
         space_id=None,
@@ -81,6 +84,35 @@ async def deliver_trigger(tx: Transaction, agent_id: str, scope: str, payload: d
     await rows.insert_item(tx, item, key=f"trigger:{item.id}", rank=0, due_at=tx.clock.millis())
     threads.wake(tx, thread_id)
     return item.id
+
+
+async def deliver_result(
+    tx: Transaction,
+    thread_id: str,
+    *,
+    kind: InboxKind,
+    key: str,
+    space_id: str | None,
+    payload: dict[str, Any],
+    cause: Cause,
+    depth: int,
+    chain_id: str,
+) -> None:
+    """What a thread asked for earlier has come. Delivering it twice keeps one."""
+    item = Item(
+        id=ids.inbox_item(),
+        thread_id=thread_id,
+        kind=kind,
+        space_id=space_id,
+        payload=payload,
+        cause=cause,
+        depth=depth,
+        chain_id=chain_id,
+        addressed=False,
+        batch=None,
+    )
+    if await rows.insert_item(tx, item, key=key, rank=0, due_at=tx.clock.millis()):
+        threads.wake(tx, thread_id)
 
 
 async def claim(tx: Transaction, thread_id: str, run_id: str) -> Sequence[Item]:

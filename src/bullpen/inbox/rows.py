@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import orjson
-from sqlalchemy import and_, bindparam, delete, exists, select, update
+from sqlalchemy import Text, and_, bindparam, delete, exists, select, update
 
 from bullpen.access import rules as access
 from bullpen.inbox import rules
@@ -53,6 +53,21 @@ _SELECT_UNCLAIMED = Statement(
     .where(inbox_items.c.thread_id == bindparam("thread_id"), inbox_items.c.claimed_by.is_(None))
     .order_by(inbox_items.c.id)
     .limit(bindparam("limit"))
+)
+_SELECT_HELD = Statement(
+    select(
+        select(people.c.role)
+        .where(
+            people.c.id == bindparam("id"),
+            bindparam("kind", type_=Text) == "person",
+            people.c.disabled_at.is_(None),
+            people.c.erased_at.is_(None),
+        )
+        .scalar_subquery(),
+        select(agents.c.id)
+        .where(agents.c.id == bindparam("id"), bindparam("kind", type_=Text) == "agent", agents.c.deleted_at.is_(None))
+        .scalar_subquery(),
+    )
 )
 _HAS_UNCLAIMED = Statement(
     select(inbox_items.c.id)
@@ -185,6 +200,13 @@ async def select_unclaimed(tx: Transaction, thread_id: str, limit: int) -> list[
         grants = access.written(access.parsed(item.cause.grants) & held)
         found.append(replace(item, cause=replace(item.cause, grants=grants)))
     return found
+
+
+async def select_held(tx: Transaction, cause: Cause) -> str:
+    """What is left by now of the grants that whoever caused something had then."""
+    row = await tx.one(_SELECT_HELD, kind=cause.kind, id=cause.id) or (None, None)
+    held = rules.held_now(cause.kind, row[0], there=row[1] is not None)
+    return access.written(access.parsed(cause.grants) & held)
 
 
 async def has_unclaimed(tx: Transaction, thread_id: str) -> bool:

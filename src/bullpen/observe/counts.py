@@ -36,6 +36,7 @@ TOKENS = Counter("bullpen_model_tokens_total", "Tokens that models counted.", "d
 EVENTS = Counter("bullpen_events_delivered_total", "Events handed to followers, counted once for each follower.")
 DROPPED = Counter("bullpen_followers_dropped_total", "Followers dropped because they did not read.")
 FENCED = Counter("bullpen_fenced_total", "Drives that ended because another worker had taken the thread.")
+DELIVERIES = Counter("bullpen_webhook_attempts_total", "Attempts to tell a webhook something, by ending.", "ending")
 LOOP_LAG = Histogram("bullpen_loop_lag_seconds", "How late the event loop woke somebody who asked for a time.")
 
 COUNTED: tuple[Counter | Histogram, ...] = (
@@ -53,5 +54,6 @@ COUNTED: tuple[Counter | Histogram, ...] = (
     EVENTS,
     DROPPED,
     FENCED,
+    DELIVERIES,
     LOOP_LAG,
 )

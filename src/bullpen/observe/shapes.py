@@ -50,6 +50,8 @@ _KEY: Final = "[A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----"
 SHAPES: Final = (
     # Ours.
     _shape("bp_", r"bp_[\w-]{16,200}", r"bp_[\w-]{0,199}"),
+    # What a webhook is signed with, ours and others'.
+    _shape("whsec_", r"whsec_[A-Za-z0-9+/=]{16,200}", r"whsec_[A-Za-z0-9+/=]{0,199}"),
     # `Bearer …` and `Basic …`, as headers and commands have them.
     _shape("Bearer |bearer |BEARER ", _SCHEME.format("(?i:bearer)", 16), r"(?i:bearer) [\w.~+/=-]{0,2047}"),
     _shape("Basic |basic |BASIC ", _SCHEME.format("(?i:basic)", 12), r"(?i:basic) [\w.~+/=-]{0,2047}"),

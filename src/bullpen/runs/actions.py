@@ -38,7 +38,8 @@ from bullpen.spaces.types import Room
 from bullpen.storage import Row, Stage, Transaction
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
-from bullpen.tools import cards
+from bullpen.tools import approvals, cards, pending
+from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, Tool, ToolCall, ToolResult
 from bullpen.wire import Agent
@@ -186,7 +187,8 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
 async def _prompt(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> str:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time."""
     blocks = [(label, content) for label, content, _ in await memory_rows.select_blocks(tx, agent.id)]
-    text = _shown_again(transcript.system_prompt(agent, blocks, _lessons(agent, teaching)), REDACTOR.version)
+    lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
+    text = _shown_again(transcript.system_prompt(agent, blocks, lessons), REDACTOR.version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
     return hash
@@ -197,10 +199,21 @@ def _lessons(agent: Agent, teaching: dict[str, str]) -> list[str]:
     return list(dict.fromkeys(text for name in agent.tools if (text := teaching.get(name)) is not None))
 
 
+async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> list[str]:
+    names = [name for name in agent.tools if name not in teaching]
+    found = {config.name: config for config in await tool_rows.select_tools(tx, names)} if names else {}
+    return transcript.lessons([found[name] for name in dict.fromkeys(names) if name in found])
+
+
 async def _rest(tx: Transaction, lease: Lease, *, always: bool = False) -> bool:
     """Put the thread to rest, unless something came in. Its state is locked, so either we see the item or its poster
     sees us idle."""
     await thread_rows.lock_state(tx, lease.thread_id)
+    if not always and await tool_rows.has_approved(tx, lease.thread_id):
+        # To be carried out before anything else: by the drive that this nudge begins.
+        await leases.release(tx, lease)
+        await threads.nudge(tx, lease.thread_id)
+        return True
     if not always and await inbox_rows.has_unclaimed(tx, lease.thread_id):
         return False
     await thread_rows.update_idle(tx, lease.thread_id)
@@ -336,18 +349,38 @@ class RunJournal:
     async def check(self, tx: Transaction) -> None:
         await leases.check(tx, self._lease)
 
+    async def asked(self, tx: Transaction, call: ToolCall) -> None:
+        await rows.mark_started(tx, self.run.id, call.id)
+
     async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None:
         await rows.mark_started(tx, self.run.id, call.id)
         if not call.started:
             _tell_call(tx, "tool.started", self.run, tool, call, args)
 
+    async def park(self, tx: Transaction) -> None:
+        """Wait: the thread is nobody's until somebody lets it go on, and those behind it in a group need not wait."""
+        run = self.run if self.run.status == "waiting" else replace(self.run, status=rules.move(self.run, "waiting"))
+        active_ms = run.active_ms + int((monotonic() - self._began) * 1000)
+        run = await _written(tx, self._lease, replace(run, active_ms=active_ms))
+        await inbox.pass_turn(tx, run.id)
+        # Whoever wants it to stop has left that to us, since we held the thread.
+        wait = partial(_wait, lease=self._lease, again=run.cancel_requested)
+        tx.defer(Stage.THREADS, self._lease.thread_id, wait)
+        entries = [replace(e, started=True) if e.call_id and e.type == "tool_call_message" else e for e in self.entries]
+        self._next = (run, entries)
+
     async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None:
         run, call = self.run, result.call
+        if run.status == "waiting":
+            run = replace(run, status=rules.move(run, "acting"))
         if not call.started:
             _tell_call(tx, "tool.started", run, tool, call, result.args)
         name = "tool.error" if result.is_error else "tool.done"
         _tell_call(tx, name, run, tool, call, result.args, result=result.value)
         added = [self._return(tx, run, call, result.value, result.is_error)]
+        if result.approval is not None and (who := approvals.edited(result.approval)):
+            said = f"{who['editedBy']} changed the arguments before they approved the call: {call.arguments}"
+            added = [replace(added[0], args=call.arguments, content=said)]
         run = replace(
             run,
             position=run.position + 1,
@@ -465,6 +498,15 @@ async def _rest_after(tx: Transaction, lease: Lease) -> None:
     await _rest(tx, lease)
 
 
+async def _wait(tx: Transaction, lease: Lease, *, again: bool) -> None:
+    """The state is locked: an answer that comes now finds us waiting, one that came before was seen."""
+    await thread_rows.lock_state(tx, lease.thread_id)
+    await thread_rows.update_waiting(tx, lease.thread_id)
+    await leases.release(tx, lease)
+    if again or await tool_rows.has_approved(tx, lease.thread_id):
+        await threads.nudge(tx, lease.thread_id)
+
+
 async def stop(
     tx: Transaction, lease: Lease, run: Run, entries: list[Entry], reason: StopReason, error: str | None = None
 ) -> Run:
@@ -473,10 +515,16 @@ async def stop(
     left = unsettled(entries)
     if left:
         why = _WHY.get(reason, "Not run: the run was stopped.")
+        shown = [call.id for call in left if call.started]
+        # What nobody has approved yet, or what nobody has begun since, has not been run.
+        unbegun = await approvals.withdraw(tx, shown)
+        left = [replace(call, started=False) if call.id in unbegun else call for call in left]
         more = RunJournal(lease, run, entries).refusals(tx, run, left, why)
         await rows.insert_entries(tx, more)
-        for call in left:
-            if call.started:
+        started = [call for call in left if call.id in shown]
+        theirs = await pending.leave(tx, [call.id for call in started if call.started])
+        for call in started:
+            if call.id not in theirs:
                 await cards.complete(tx, _unrun(call, why))
         run = replace(run, position=run.position + len(more))
         entries = [*entries, *more]
@@ -527,12 +575,28 @@ def _tell(tx: Transaction, type: str, run: Run) -> None:
 
 
 def _tell_call(tx: Transaction, type: str, run: Run, tool: Tool | None, call: ToolCall, args: Any, **more: Any) -> None:
+    place = (run.space_id, run.agent_id, run.id)
+    tell_call(tx, type, place, call, args, visible=tool is not None and tool.visible, **more)
+
+
+def tell_call(
+    tx: Transaction,
+    type: str,
+    place: tuple[str | None, str, str],
+    call: ToolCall,
+    args: Any,
+    *,
+    visible: bool,
+    **more: Any,
+) -> None:
+    """`place`: the space, the agent and the run."""
+    space_id, agent_id, run_id = place
     record(
         tx,
         type,
-        space_id=run.space_id,
-        agent_id=run.agent_id,
-        run_id=run.id,
-        audience="space" if tool is not None and tool.visible else "owners",
+        space_id=space_id,
+        agent_id=agent_id,
+        run_id=run_id,
+        audience="space" if visible else "owners",
         call={"callId": call.id, "toolName": call.tool, "args": args, **more},
     )

@@ -17,7 +17,7 @@ from bullpen.llm.types import CallDelta, Delta, TextDelta
 from bullpen.observe.redact import REDACTOR
 from bullpen.runs.types import Run
 
-EVERY_SECONDS = 0.05
+EVERY_SECONDS = 1 / 15
 SPACE_NAMES = ("spaceId", "space_id", "channelId", "channel_id")
 
 
@@ -29,6 +29,7 @@ class Live:
         # Where an unaddressed message will go, and whether the agent could send it anywhere else.
         self.space_id: str | None = None
         self.only_space = False
+        self.visible: frozenset[str] = frozenset()  # tools whose calls everybody in that space sees
         self._last: tuple[int, str] | None = None
 
     @property
@@ -57,11 +58,14 @@ class Live:
 
     def _show_call(self, delta: CallDelta) -> None:
         key = f"{self._run.id}/{self._run.step}/{delta.index}"
+        shown = {"toolName": REDACTOR.clean(delta.name), "index": delta.index, "runStep": self._run.step + 1}
+        seen = delta.name in self.visible and self.space_id is not None
         self._publish(
             "tool.streaming",
-            audience="owners",
+            space_id=self.space_id if seen else None,
+            audience="space" if seen else "owners",
             key=key,
-            call={"toolName": REDACTOR.clean(delta.name), "index": delta.index, "runStep": self._run.step + 1},
+            call=shown,
             text=growing(delta.arguments),
         )
         if delta.name == "send_message" and self.space_id is not None:
@@ -88,19 +92,24 @@ class Live:
             space_id=space_id or self._run.space_id,
             agent_id=self._run.agent_id,
             run_id=self._run.id,
-            audience="owners" if audience == "owners" or self._run.space_id is None else "space",
+            audience="owners" if audience == "owners" or (space_id or self._run.space_id) is None else "space",
             key=key,
             **fields,
         )
 
 
+def parsed(arguments: str) -> Any:
+    """As much of unfinished arguments as can be read; None: nothing can."""
+    try:
+        return from_json(arguments, allow_partial="trailing-strings")
+    except ValueError:
+        return None
+
+
 def growing(arguments: str) -> str:
     """Arguments as they grow, without secrets and without what may be the beginning of one."""
     if "\\" in arguments:
-        try:
-            found = from_json(arguments, allow_partial="trailing-strings")
-        except ValueError:
-            found = None
+        found = parsed(arguments)
         # A model may escape what it likes, so only the texts themselves tell.
         if (shown := _growing(found, last=True)) != found:
             return orjson.dumps(shown).decode()
@@ -122,10 +131,7 @@ def _growing(value: Any, *, last: bool) -> Any:
 
 def partial_text(arguments: str, space_id: str, *, sure: bool) -> str:
     """The words of a message that is still being written, if they are certain to go to this space."""
-    try:
-        found = from_json(arguments, allow_partial="trailing-strings")
-    except ValueError:
-        return ""
+    found = parsed(arguments)
     if not isinstance(found, dict):
         return ""
     named = [found[name] for name in SPACE_NAMES if name in found]

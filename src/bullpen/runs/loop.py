@@ -25,16 +25,18 @@ from bullpen.llm.models import Models
 from bullpen.llm.types import Model, Reply, ToolSpec, Transcript, Turn, UserTurn
 from bullpen.observe import counts, logs
 from bullpen.observe.redact import REDACTOR
-from bullpen.runs import actions, rows, rules, transcript
+from bullpen.runs import actions, late, rows, rules, transcript
 from bullpen.runs.live import Live
 from bullpen.runs.types import Entry, Run
 from bullpen.settings import Settings
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
 from bullpen.threads import rows as thread_rows
+from bullpen.tools import rows as tool_rows
+from bullpen.tools.configs import made
 from bullpen.tools.registry import Registry
 from bullpen.tools.toolkit import Toolkit, get_toolkit
-from bullpen.tools.types import Means, RunView
+from bullpen.tools.types import Means, RunView, Tool
 from bullpen.variables import actions as variables
 from bullpen.variables import rules as variable_rules
 from bullpen.variables.types import Place
@@ -99,6 +101,7 @@ class Drive:
     before: list[Turn] = field(default_factory=list)
     said: str = ""  # the text of what woke the run
     cleaned: int = -1  # for which values of the redactor all of this is clean
+    defined: dict[str, Tool] = field(default_factory=dict)  # tools of the agent that somebody has made
     missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
     live: Live = field(init=False)
 
@@ -117,11 +120,16 @@ async def drive(world: World, thread_id: str, epoch: int) -> float | None:
         nonlocal lease
         millis = int(world.settings.engine.lease_seconds * 1000)
         lease = await leases.claim(tx, thread_id, epoch, owner=world.owner, millis=millis)
-        return await actions.start_or_resume(tx, lease, world.teaching) if isinstance(lease, Lease) else None
+        if not isinstance(lease, Lease) or lease.approved:
+            return None
+        return await actions.start_or_resume(tx, lease, world.teaching)
 
     begun = await world.store.transact(claim)
     if isinstance(lease, Held):
         return lease.millis / 1000 + 0.02
+    if isinstance(lease, Lease) and lease.approved:
+        await late.carry_out(world, lease)
+        begun = await world.store.transact(partial(_next, world=world, lease=lease))
     while begun is not None and isinstance(lease, Lease):
         await _drive_run(Drive(world, lease, *begun))
         begun = None if lease.rested else await world.store.transact(partial(_next, world=world, lease=lease))
@@ -182,6 +190,8 @@ async def _load(drive: Drive) -> None:
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
         if drive.agent is not None and drive.agent.variables:
             await _fill_in(tx, drive, drive.agent)
+        if drive.agent is not None and (others := drive.world.registry.unknown(drive.agent.tools)):
+            drive.defined = {tool.name: made(tool) for tool in await tool_rows.select_tools(tx, others)}
         drive.before = await _past(tx, run, drive.agent)
 
     await drive.world.store.read(read)
@@ -301,9 +311,11 @@ async def _ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.
         model = drive.world.models.resolve(agent.model)
     except Invalid as error:
         raise ModelRefused(error.message) from error
-    definitions = [tool.spec for tool in drive.world.registry.listed(agent.tools)]
+    tools = drive.world.registry.listed(agent.tools, drive.defined)
+    definitions = [tool.spec for tool in tools]
     if drive.live.watched:
         drive.live.space_id = drive.space_id
+        drive.live.visible = frozenset(tool.name for tool in tools if tool.visible)
         mine = await drive.world.store.read(lambda tx: space_rows.select_spaces_of(tx, agent.id, limit=2))
         drive.live.only_space = len(mine) == 1
     away = 0.0
@@ -356,7 +368,7 @@ async def act(drive: Drive) -> None:
     else:
         toolkit = _toolkit(drive, journal)
         result = await toolkit.dispatch(left[0], drive.space_id)
-        if result.effects.moved:
+        if result is not None and result.effects.moved:
             drive.space_id = result.effects.space_id
     journal.adopt()
     drive.run, drive.entries = journal.run, journal.entries
@@ -379,12 +391,21 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
         chain_limit=settings.limits.chain_depth,
         group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
         agents_per_minute=settings.limits.agent_messages_per_minute,
+        approval_ms=None if rules.is_attended(run) else int(settings.limits.approval_seconds * 1000),
     )
     world = drive.world
-    return get_toolkit(agent, view, registry=world.registry, store=world.store, journal=journal, means=world.means)
+    return get_toolkit(
+        agent,
+        view,
+        registry=world.registry,
+        store=world.store,
+        journal=journal,
+        means=world.means,
+        defined=drive.defined,
+    )
 
 
-PASSES: Mapping[RunStatus, Pass] = {"thinking": think, "acting": act}
+PASSES: Mapping[RunStatus, Pass] = {"thinking": think, "acting": act, "waiting": act}
 
 
 # ── stopping ────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,12 +14,15 @@ MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     "queued": frozenset({"thinking", "cancelled"}),
     "thinking": frozenset({"thinking", "acting", "completed", "failed", "cancelled"}),
     "acting": frozenset({"acting", "thinking", "waiting", "completed", "failed", "cancelled"}),
-    "waiting": frozenset({"acting", "cancelled"}),
+    "waiting": frozenset({"waiting", "acting", "completed", "failed", "cancelled"}),
     "completed": frozenset(),
     "failed": frozenset(),
     "cancelled": frozenset(),
 }
 FINISHED: Final = frozenset({status for status, moves in MOVES.items() if not moves})
+
+# What wakes an agent without a person having asked for anything just then.
+UNATTENDED: Final = frozenset({"trigger", "task"})
 
 _STATUS_OF: Final[Mapping[StopReason, RunStatus]] = {
     "cancelled": "cancelled",
@@ -77,3 +80,8 @@ def needs_correction(run: Run, text: str) -> bool:
 
 def agrees_with_the_wire() -> bool:
     return set(MOVES) == set(get_args(RunStatus))
+
+
+def is_attended(run: Run) -> bool:
+    """Did a person ask for it, just now? Nobody may be there to approve what a trigger or a schedule has begun."""
+    return run.cause_kind == "person" and run.trigger.get("kind") not in UNATTENDED

@@ -19,7 +19,7 @@ from bullpen.observe.redact import REDACTOR
 from bullpen.runs.types import Entry, Run
 from bullpen.tools.types import rendered
 from bullpen.wire import Agent
-from bullpen.wire.nouns import File
+from bullpen.wire.nouns import File, ToolConfig
 
 WINDOW = 20
 JOURNALS = 5
@@ -39,6 +39,22 @@ def system_prompt(agent: Agent, blocks: Sequence[tuple[str, str]], teaching: Seq
         parts.append("Your memory:\n" + "\n".join(f"<{label}>\n{content}\n</{label}>" for label, content in blocks))
     parts.extend(teaching)
     return "\n\n".join(parts)
+
+
+def lessons(defined: Sequence[ToolConfig]) -> list[str]:
+    """What an agent has to know about the tools that somebody has made for it."""
+    found = []
+    if shown := [config.name for config in defined if config.visible]:
+        found.append(
+            f"What you do with these tools is shown in the space you are in: {', '.join(shown)}. Call enter_space "
+            "before you use one of them: it shows in the space you entered last, and outside a space it is refused."
+        )
+    if later := [config.name for config in defined if config.is_async]:
+        found.append(
+            f"These tools are answered later: {', '.join(later)}. Such a call gives a `pendingToolCallId` at once. Go "
+            "on with something else and do not call it again; you are woken with the result under the same id."
+        )
+    return found
 
 
 def history(
@@ -119,6 +135,8 @@ def journal(entries: Sequence[Entry]) -> list[Turn]:
                 calls.append(CallWish(entry.call_id or "", entry.tool_name or "", entry.args or "{}"))
             case "tool_return_message":
                 content = rendered(orjson.loads(entry.result or "null"))
+                if entry.content:
+                    content.append({"type": "text", "text": entry.content})
                 turns.append(ToolTurn(entry.call_id or "", entry.tool_name or "", content, bool(entry.is_error)))
     if pending:
         turns.append(AssistantTurn(text, tuple(calls)))

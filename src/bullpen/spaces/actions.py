@@ -32,6 +32,7 @@ from bullpen.spaces.types import Author, Draft, Room
 from bullpen.storage import Stage, Transaction
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import chain_stops
+from bullpen.webhooks import actions as webhooks
 from bullpen.wire import Message, Space, Wake
 from bullpen.wire.nouns import File, MessageStatus, WakePolicy
 from bullpen.wire.requests import CreateSpace, UpdateSpace
@@ -308,6 +309,7 @@ async def post(
     draft.chain_id = author.chain_id or draft.id
     draft.wake = rules.written(_policy(room, author), room.trigger)
     replied = await _replied(tx, room, reply_to)
+    draft.answers = None if replied is None else replied.author_id
     tx.defer(Stage.SPACES, room.id, partial(_number, draft=draft))
     await _hand_out(tx, room, draft, replied, chain_limit=chain_limit, group_wait_ms=group_wait_ms)
     return draft
@@ -428,7 +430,7 @@ def _woken(room: Room, draft: Draft, replied: Message | None, present: list[Reci
 
 async def _number(tx: Transaction, draft: Draft) -> None:
     """Give the message its place in the space. The counter row is locked from here to the commit."""
-    seq = await _next_seq(tx, draft)
+    seq, anybody_listens = await _next_seq(tx, draft)
     author = draft.author
     draft.message = Message(
         id=draft.id,
@@ -459,21 +461,28 @@ async def _number(tx: Transaction, draft: Draft) -> None:
         run_id=author.run_id,
         message=draft.message,
     )
+    if anybody_listens and author.kind != "system" and ("@" in draft.text or draft.answers is not None):
+        await webhooks.mentioned(tx, draft.message, partial(_is_mentioned, draft))
 
 
-async def _next_seq(tx: Transaction, draft: Draft) -> int:
+def _is_mentioned(draft: Draft, id: str, name: str) -> bool:
+    """Answering somebody is mentioning them."""
+    return id == draft.answers or rules.mentions(draft.text, id=id, name=name)
+
+
+async def _next_seq(tx: Transaction, draft: Draft) -> tuple[int, bool]:
     if not draft.agents_per_minute:
         return await rows.update_last_seq(tx, draft.space_id)
     price = rules.agent_price(draft.agents_per_minute)
-    seq = await rows.update_last_seq_paid(tx, draft.space_id, price)
-    if seq is None:
+    found = await rows.update_last_seq_paid(tx, draft.space_id, price)
+    if found is None:
         wait = await rows.select_agents_wait(tx, draft.space_id, price) / 1000
         raise TooManyRequests(
             f"The agents of {draft.space_id!r} have sent {draft.agents_per_minute} messages within a minute, which is "
             f"the most, so this one was not sent. There is room again in {wait:.1f} s.",
             retry_after=wait,
         )
-    return seq
+    return found
 
 
 async def _stop_chain(tx: Transaction, draft: Draft) -> None:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    literal_column,
     or_,
     select,
     text,
@@ -31,7 +32,7 @@ from bullpen.spaces import rules
 from bullpen.spaces.types import Room
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, insert_or_ignore
-from bullpen.storage.tables import agents, members, messages, people, reactions, spaces, threads
+from bullpen.storage.tables import agents, members, messages, people, reactions, spaces, threads, webhooks
 from bullpen.wire import Member, Message, Reaction, Space, Wake
 from bullpen.wire.nouns import File
 
@@ -62,11 +63,13 @@ _ROOM = (
     spaces.c.last_seq,
 )
 _SELECT_ROOM = Statement(select(*_ROOM).where(spaces.c.id == bindparam("id")))
+# Does any webhook listen? Asked along with what every message asks anyway, so that nobody pays for there being none.
+_ANYBODY_LISTENS = exists(select(webhooks.c.id).where(webhooks.c.enabled == literal_column("1")))
 _BUMP = Statement(
     update(spaces)
     .where(spaces.c.id == bindparam("id_"))
     .values(last_seq=spaces.c.last_seq + 1)
-    .returning(spaces.c.last_seq)
+    .returning(spaces.c.last_seq, _ANYBODY_LISTENS)
 )
 # The same for an agent's words, which are paid for: `agents_free_at` is when the space's agents will have paid for all
 # they said, and it may lie a window ahead. One statement, so no crash and no other process comes between.
@@ -78,7 +81,7 @@ _BUMP_PAID = Statement(
         last_seq=spaces.c.last_seq + 1,
         agents_free_at=case((spaces.c.agents_free_at > _NOW, spaces.c.agents_free_at), else_=_NOW) + _PRICE,
     )
-    .returning(spaces.c.last_seq)
+    .returning(spaces.c.last_seq, _ANYBODY_LISTENS)
 )
 _SELECT_FREE_AT = Statement(select(spaces.c.agents_free_at).where(spaces.c.id == bindparam("id")))
 
@@ -315,16 +318,17 @@ async def select_made_by(tx: Transaction, created_by: str) -> list[str]:
     return [row[0] for row in await tx.all(_SELECT_MADE_BY, created_by=created_by)]
 
 
-async def update_last_seq(tx: Transaction, space_id: str) -> int:
+async def update_last_seq(tx: Transaction, space_id: str) -> tuple[int, bool]:
+    """The next number, and whether any webhook listens."""
     row = await tx.one(_BUMP, id_=space_id)
     assert row is not None
-    return int(row[0])
+    return int(row[0]), bool(row[1])
 
 
-async def update_last_seq_paid(tx: Transaction, space_id: str, price: int) -> int | None:
+async def update_last_seq_paid(tx: Transaction, space_id: str, price: int) -> tuple[int, bool] | None:
     """The same, if the space's agents can afford one more message. None: not yet."""
     row = await tx.one(_BUMP_PAID, id_=space_id, now=tx.clock.millis(), price=price)
-    return None if row is None else int(row[0])
+    return None if row is None else (int(row[0]), bool(row[1]))
 
 
 async def select_agents_wait(tx: Transaction, space_id: str, price: int) -> int:

@@ -49,6 +49,7 @@ class Draft:
     type: MessageType = "text"
     status: MessageStatus = "complete"
     reply_to: str | None = None
+    answers: str | None = None  # whom it replies to
     client_message_id: str | None = None
     attachments: list[File] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)

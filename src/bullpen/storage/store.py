@@ -141,6 +141,8 @@ class Store(abc.ABC):
         self.on_events: Callable[[], None] | None = None
         # Called after a durable commit that dropped files, with their ids: their bytes can go. A hint; a sweep comes.
         self.on_dropped: Callable[[Sequence[str]], None] | None = None
+        # Called after a durable commit that queued something for a webhook. A hint; a look comes now and then.
+        self.on_deliveries: Callable[[], None] | None = None
         # Called after every durable commit; tests kill the process here.
         self.on_commit: Callable[[int], None] | None = None
         self.commits = 0

@@ -211,7 +211,7 @@ threads = Table(
     _text("anchor"),  # what makes it the only one: the space's id, '' for scope agent, its own id when fresh
     _text("space_id", null=True),
     _text("active_space_id", null=True),
-    _text("state"),  # idle | queued
+    _text("state"),  # idle | queued | waiting: its run waits for a result, and nobody drives it
     _number("epoch", default=0),
     _number("run_count", default=0),
     _text("created_at"),
@@ -474,4 +474,169 @@ audit = Table(
     _text("object_id"),
     _text("detail"),  # JSON, never a secret and never what somebody said
     _text("hash"),  # SHA-256 of the row before's hash and of this row
+)
+
+# Tools that somebody has defined: everything but the built-in ones.
+tools = Table(
+    "tools",
+    metadata,
+    _text("name", primary_key=True),
+    _text("definition"),  # JSON, as it goes over the wire
+    _text("hash"),  # SHA-256 of what it does: an approval of another one does not count
+    _text("created_by"),
+    _text("created_at"),
+    _text("updated_at"),
+)
+
+_waiting = text("status = 'waiting'")
+_open = text("status IN ('waiting', 'pending')")
+_unresolved = text("resolved_at IS NULL")  # the same rows; the planner takes another index for another condition
+_undelivered = text("status = 'resolved' AND delivered_via IS NULL")
+
+# Calls whose result comes later: from somebody's program, from a person, or after an approval.
+pending_calls = Table(
+    "pending_calls",
+    metadata,
+    _text("call_id", primary_key=True),
+    _text("kind"),  # external | space | approval | variables | takeover
+    _text("status"),  # waiting: a run waits for it | pending: it will come by inbox | resolved | expired | cancelled
+    _text("agent_id"),
+    _text("run_id"),
+    _text("thread_id"),
+    _text("space_id", null=True),
+    _text("tool_name"),
+    _text("args"),
+    _text("result", null=True),
+    _text("answered_by", null=True),
+    _text("delivered_via", null=True),  # inline | inbox: an accepted result reaches its agent by one of them, once
+    _number("visible", default=0),
+    _number("deadline_at", null=True),  # milliseconds: how long a run waits
+    _number("expires_at", null=True),  # milliseconds: how long an answer is taken
+    _text("progress", null=True),  # JSON: what whoever carries it out has said last
+    _text("cause_kind"),
+    _text("cause_id"),
+    _text("grants"),
+    _number("depth", default=0),
+    _text("chain_id"),
+    _text("created_at"),
+    _text("resolved_at", null=True),
+    # Of approvals only: the tool as it was shown, what the approval holds for, how often it was asked for, and how far
+    # the approved call has come (inline: its run has begun it | queued, started: after its run had gone on).
+    _text("tool_hash", null=True),
+    _text("hash", null=True),
+    _number("asks", default=0),
+    _text("execution", null=True),
+    Index("pending_calls_deadline", "deadline_at", sqlite_where=_waiting, postgresql_where=_waiting),
+    Index("pending_calls_open", "status", "call_id", sqlite_where=_open, postgresql_where=_open),
+    Index("pending_calls_agent", "agent_id", "call_id"),
+    Index("pending_calls_waited_for", "agent_id", sqlite_where=_unresolved, postgresql_where=_unresolved),
+    Index("pending_calls_expiry", "expires_at", sqlite_where=_unresolved, postgresql_where=_unresolved),
+    Index("pending_calls_run", "run_id"),
+    Index("pending_calls_undelivered", "thread_id", sqlite_where=_undelivered, postgresql_where=_undelivered),
+)
+
+# What agents may do with tools, where, and with which arguments.
+policies = Table(
+    "policies",
+    metadata,
+    _text("id", primary_key=True),
+    _text("key"),  # SHA-256 of agent, space, tool and condition: each has one decision
+    _text("agent_id"),
+    _text("space_id", null=True),  # None: wherever the agent is
+    _text("tool_name"),
+    _text("decision"),  # allow | ask | deny
+    _text("condition", null=True),  # JSON: for which arguments; see tools/policies.py
+    _text("tool_hash", null=True),  # it came of an approval: it holds for the tool as it was then
+    _text("created_by"),
+    _text("created_at"),
+    UniqueConstraint("key", name="policies_key"),
+    Index("policies_agent", "agent_id", "tool_name"),
+    Index("policies_space", "space_id"),
+)
+
+# Secret addresses, each of which wakes one agent.
+hooks = Table(
+    "hooks",
+    metadata,
+    _text("id", primary_key=True),
+    _text("hash"),  # SHA-256; the secret itself is never stored
+    _text("name"),
+    _text("agent_id"),
+    _text("person_id"),  # who made it: it gives what they still hold of these grants
+    _text("grants"),
+    _text("created_at"),
+    _text("used_at", null=True),
+    UniqueConstraint("hash", name="hooks_hash"),
+    Index("hooks_agent", "agent_id"),
+    Index("hooks_person", "person_id"),
+)
+
+# What a hook was told under a key of the sender's: the same again wakes nobody.
+hook_uses = Table(
+    "hook_uses",
+    metadata,
+    _text("hook_id", primary_key=True),
+    _text("key", primary_key=True),  # SHA-256 of the sender's key
+    _text("digest"),  # SHA-256 of what was said
+    _text("item_id"),
+    _text("created_at"),
+    Index("hook_uses_created", "created_at"),
+)
+
+_enabled = text("enabled = 1")
+_queued = text("status = 'queued'")
+_over = text("status <> 'queued'")
+
+# Addresses of people that are told when something waits for them.
+webhooks = Table(
+    "webhooks",
+    metadata,
+    _text("id", primary_key=True),
+    _text("person_id"),
+    _text("url"),
+    _text("events"),  # JSON: mention, tool.requires_action
+    _text("members"),  # JSON: whose mentions; empty: the person's own
+    _text("grants"),  # what its person held when it was made: it is told what they still may see of that
+    _text("secret"),  # sealed: what its deliveries are signed with
+    _text("key_id"),  # what that is sealed with
+    _number("enabled", default=1),
+    _text("reason", null=True),  # why it is not enabled
+    _number("failures", default=0),  # attempts that failed, one after another
+    _text("last_error", null=True),
+    _text("created_at"),
+    _text("delivered_at", null=True),
+    Index("webhooks_person", "person_id", "id"),
+    Index("webhooks_enabled", "person_id", sqlite_where=_enabled, postgresql_where=_enabled),
+    Index("webhooks_key", "key_id"),
+)
+
+# What a webhook is told of, by name only: the words are read when it is sent.
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    _text("id", primary_key=True),  # the `webhook-id` of each attempt
+    _text("webhook_id"),
+    _text("type"),
+    _text("key"),  # the same thing is told once
+    _text("subject_id"),  # the message or the call
+    _text("space_id", null=True),
+    _text("status"),  # queued | delivered | failed | dropped: there was nothing to tell any more
+    _number("attempts", default=0),
+    _number("next_attempt_at"),  # milliseconds; while one is under way, when another process may take it over
+    _number("last_status", null=True),
+    _text("last_error", null=True),
+    _text("created_at"),
+    _text("finished_at", null=True),
+    UniqueConstraint("webhook_id", "key", name="webhook_deliveries_key"),
+    Index("webhook_deliveries_webhook", "webhook_id", "id"),
+    Index(
+        "webhook_deliveries_queued",
+        "webhook_id",
+        "next_attempt_at",
+        sqlite_where=_queued,
+        postgresql_where=_queued,
+    ),
+    Index("webhook_deliveries_due", "next_attempt_at", sqlite_where=_queued, postgresql_where=_queued),
+    Index("webhook_deliveries_over", "finished_at", sqlite_where=_over, postgresql_where=_over),
+    Index("webhook_deliveries_space", "space_id"),
 )

@@ -37,13 +37,14 @@ from bullpen.tools import Tool
 _AWAKE = Statement(
     select(threads.c.id)
     .select_from(threads.join(leases, leases.c.thread_id == threads.c.id))
-    .where(threads.c.state != "idle", ~held_back | (leases.c.owner == bindparam("me")))
+    .where(threads.c.state == "queued", ~held_back | (leases.c.owner == bindparam("me")))
     .limit(1)
 )
 _WAITING = Statement(
     select(inbox_items.c.id)
     .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
-    .where(inbox_items.c.claimed_by.is_(None), ~is_paused(threads.c.agent_id))
+    # A run that waits for somebody's answer rests too, and what came in meanwhile waits for it.
+    .where(inbox_items.c.claimed_by.is_(None), threads.c.state != "waiting", ~is_paused(threads.c.agent_id))
     .limit(1)
 )
 
@@ -100,8 +101,11 @@ def _open_store(settings: Settings) -> Store:
 
 
 async def calm(opened: app.Office, commits: Commits, seconds: float = 60) -> None:
-    """Until every thread rests and nothing waits for one. Threads are queued by the commit that wakes them, and the
-    next of a group is woken by the commit that ends the one before: this cannot come too early."""
+    """Until every thread rests or waits for somebody's answer, and nothing waits for one that rests.
+
+    Threads are queued by the commit that wakes them, and the next of a group is woken by the commit that ends the one
+    before: this cannot come too early.
+    """
     async with asyncio.timeout(seconds):
         before = commits.count
         while await opened.store.read(partial(_busy, me=opened.owner)):

@@ -33,6 +33,7 @@ Target: TypeAlias = Callable[..., None]
 
 JOB_BYTES = 200_000
 PR_SET_PDEATHSIG = 1
+FIRST_SECONDS = 100  # the first child waits until the server has imported everything, on a machine that may be busy
 
 
 class ChildFailed(Exception):
@@ -50,7 +51,8 @@ class Child:
         self._rest = b""
         self._ended = False
         self.reports: list[dict[str, Any]] = []
-        self.pid = int(self.next_report(30)["pid"])
+        self.pid = 0
+        self.pid = int(self.next_report(FIRST_SECONDS)["pid"])
         self.reports.clear()
 
     def next_report(self, seconds: float) -> dict[str, Any]:

@@ -59,6 +59,20 @@ _RUN = (
     "input_tokens",
     "output_tokens",
 )
+_CALL = (
+    "call_id",
+    "kind",
+    "status",
+    "space_id",
+    "tool_name",
+    "args",
+    "result",
+    "answered_by",
+    "delivered_via",
+    "visible",
+    "asks",
+    "execution",
+)
 _ENTRY = ("position", "step", "type", "call_id", "tool_name", "args", "result", "is_error", "content")
 
 
@@ -88,6 +102,9 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
             names.plain(f"{i['thread_id']} {i['key']} {i['depth']} → {i['claimed_by']}")
             for i in snapshot["inbox_items"]
         ),
+        "calls": sorted(
+            (names.of(call, _CALL) for call in snapshot["pending_calls"]), key=lambda call: call["call_id"]
+        ),
         "blocks": sorted(f"{b['agent_id']} {b['label']}: {b['content']}" for b in snapshot["blocks"]),
         "passages": [names.of(p, ("agent_id", "content", "tags")) for p in sorted(snapshot["passages"], key=_by_id)],
         "events": _events(snapshot, names),
@@ -114,9 +131,11 @@ def _events(snapshot: Snapshot, names: _Names) -> dict[str, list[Any]]:
 
 
 def _lasting(body: Any) -> Any:
-    """Without what an agent happened to be doing when it was changed."""
+    """Without what an agent happened to be doing when it was changed, and without the hash of a call's id."""
     if isinstance(body.get("agent"), dict):
         body["agent"].pop("state", None)
+    if isinstance(body.get("call"), dict):
+        body["call"].pop("hash", None)
     return body
 
 

@@ -55,7 +55,27 @@ async def _wake(tx: Transaction, thread_id: str) -> None:
     # Lock it even when it is not idle: a driver that is about to rest must either see our item or be seen by us.
     if await rows.lock_state(tx, thread_id) != "idle":
         return
-    await _nudge(tx, thread_id)
+    await nudge(tx, thread_id)
+
+
+def go_on_waiting(tx: Transaction, thread_id: str) -> None:
+    """What the thread waits for is there, or will not come. One that does not wait is left alone."""
+    tx.defer(Stage.THREADS, thread_id, partial(_go_on_waiting, thread_id=thread_id))
+
+
+async def _go_on_waiting(tx: Transaction, thread_id: str) -> None:
+    if await rows.lock_state(tx, thread_id) == "waiting":
+        await nudge(tx, thread_id)
+
+
+def look_again(tx: Transaction, thread_id: str) -> None:
+    """There is something to do in the thread, whether it rests or waits. One that is driven looks before it rests."""
+    tx.defer(Stage.THREADS, thread_id, partial(_look_again, thread_id=thread_id))
+
+
+async def _look_again(tx: Transaction, thread_id: str) -> None:
+    if await rows.lock_state(tx, thread_id) in ("idle", "waiting"):
+        await nudge(tx, thread_id)
 
 
 def nudge_again(tx: Transaction, thread_ids: Iterable[str]) -> None:
@@ -65,12 +85,15 @@ def nudge_again(tx: Transaction, thread_ids: Iterable[str]) -> None:
 
 
 async def _nudge_again(tx: Transaction, thread_id: str) -> None:
-    if await rows.lock_state(tx, thread_id) == "queued":
-        await _nudge(tx, thread_id)
+    if await rows.lock_state(tx, thread_id) in ("queued", "waiting"):
+        await nudge(tx, thread_id)
 
 
-async def _nudge(tx: Transaction, thread_id: str) -> None:
-    """A new epoch each time: a queue that is just done with the last nudge must not take this one for the same."""
+async def nudge(tx: Transaction, thread_id: str) -> None:
+    """Queue the thread, whose state is locked.
+
+    A new epoch each time: a queue that is just done with the last nudge must not take this one for the same.
+    """
     epoch = await rows.update_queued(tx, thread_id)
     if tx.store.nudge_port is not None:
         await tx.store.nudge_port.nudge(tx, thread_id, epoch)

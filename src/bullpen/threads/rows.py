@@ -41,6 +41,7 @@ _QUEUE = Statement(
     .returning(threads.c.epoch)
 )
 _REST = Statement(update(threads).where(threads.c.id == bindparam("id_")).values(state="idle"))
+_WAIT = Statement(update(threads).where(threads.c.id == bindparam("id_")).values(state="waiting"))
 _ENTER = Statement(
     update(threads).where(threads.c.id == bindparam("id_")).values(active_space_id=bindparam("space_id_"))
 )
@@ -114,6 +115,10 @@ async def update_queued(tx: Transaction, id: str) -> int:
 
 async def update_idle(tx: Transaction, id: str) -> None:
     await tx.run(_REST, id_=id)
+
+
+async def update_waiting(tx: Transaction, id: str) -> None:
+    await tx.run(_WAIT, id_=id)
 
 
 async def update_active_space(tx: Transaction, id: str, space_id: str | None) -> None:

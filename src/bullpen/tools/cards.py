@@ -14,6 +14,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.spaces.types import Author
 from bullpen.storage import Transaction
+from bullpen.tools import approvals
 from bullpen.tools.types import RunView, ToolCall, ToolResult
 from bullpen.wire.nouns import MessageStatus
 
@@ -31,15 +32,23 @@ def author(run: RunView) -> Author:
     )
 
 
-async def show_started(tx: Transaction, run: RunView, space_id: str | None, call: ToolCall, args: Any) -> None:
+async def show_started(
+    tx: Transaction,
+    run: RunView,
+    space_id: str | None,
+    call: ToolCall,
+    args: Any,
+    status: MessageStatus = "streaming",
+    **more: Any,
+) -> None:
     room = None if space_id is None else await rows.select_room(tx, space_id)
     if room is not None and await rows.is_member(tx, room.id, run.agent.id):
-        id, shown = ids.message_for(call.id), {"toolName": call.tool, "callId": call.id, "args": args}
-        spaces.show_call(tx, room, author(run), id=id, metadata=shown, status="streaming")
+        id, shown = ids.message_for(call.id), {"toolName": call.tool, "callId": call.id, "args": args, **more}
+        spaces.show_call(tx, room, author(run), id=id, metadata=shown, status=status)
 
 
 async def show_settled(tx: Transaction, run: RunView, space_id: str | None, result: ToolResult) -> None:
-    if result.call.started:
+    if result.call.started or result.approval is not None:
         await complete(tx, result)
         return
     room = None if space_id is None else await rows.select_room(tx, space_id)
@@ -57,4 +66,6 @@ async def complete(tx: Transaction, result: ToolResult) -> None:
 def _settled(result: ToolResult) -> tuple[dict[str, Any], MessageStatus]:
     metadata: dict[str, Any] = {"toolName": result.call.tool, "callId": result.call.id, "args": result.args}
     metadata.update({"error": result.value["error"]} if result.is_error else {"result": result.value})
+    if result.approval is not None:
+        metadata |= {"approvedBy": result.approval.answered_by, **approvals.edited(result.approval)}
     return metadata, "error" if result.is_error else "complete"

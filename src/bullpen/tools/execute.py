@@ -1,11 +1,12 @@
 """The one door through which an agent acts.
 
-A call goes: look up, authorize, budget, validate, run with a deadline, settle. Every way it can end is a ToolResult,
-stored before anything advances; nothing a tool does can raise past this module, but what the database or the lease
-says can.
+A call goes: look up, authorize, budget, validate, judge by policy, run with a deadline, settle. Every way it can end is
+a ToolResult, stored before anything advances; nothing a tool does can raise past this module, but what the database or
+the lease says can.
 
 A `tx` tool's effect, result and events are one commit. Any other tool is marked as started first: if the process
-dies then, a repeatable one is run again and a `once` tool is settled as outcome unknown, never repeated.
+dies then, a repeatable one is run again and a `once` tool is settled as outcome unknown, never repeated. A call that
+somebody has approved goes the same way, inline or later, with exactly what was approved.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from functools import partial
 from typing import Any
 
 import orjson
-from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_jsonable_python
 
 from bullpen import ids
 from bullpen.access.rules import SYSTEM
@@ -26,6 +28,7 @@ from bullpen.audit.actions import note
 from bullpen.errors import (
     BadArguments,
     EgressError,
+    Fenced,
     RequestError,
     SecretInvalid,
     ToolError,
@@ -37,10 +40,11 @@ from bullpen.events.actions import in_turn
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR
 from bullpen.storage import Store, Transaction
-from bullpen.storage.store import Body
-from bullpen.tools import cards, rules
+from bullpen.storage.store import Body, RetryTransaction
+from bullpen.tools import approvals, cards, pending, policies, rules
+from bullpen.tools import rows as tool_rows
 from bullpen.tools.outside import Outside
-from bullpen.tools.schema import Function, parse_arguments
+from bullpen.tools.schema import Function
 from bullpen.tools.types import (
     Denied,
     Done,
@@ -55,9 +59,11 @@ from bullpen.tools.types import (
     ToolCall,
     ToolContext,
     ToolResult,
+    Waiting,
 )
 from bullpen.variables import actions as variables
 from bullpen.variables.types import Place, Value
+from bullpen.wire.nouns import Decision, MessageStatus, PendingStatus
 
 logger = logging.getLogger("bullpen.tools")
 
@@ -85,9 +91,11 @@ class Door:
     journal: Journal
     means: Means
     values: Mapping[str, Value] = field(default_factory=dict)  # of the variables that the tool declares
+    approval: Waiting | None = None  # somebody had to approve the call, and did
+    late: bool = False  # after its run had gone on: what comes of it goes by inbox
 
     def context(self, tool: Tool, call: ToolCall, tx: Transaction | None, prepared: Any = None) -> ToolContext:
-        outside = Outside(f"tool:{tool.name}", self.means.egress, self.means.vault, self.values)
+        outside = Outside(tool.use or f"tool:{tool.name}", self.means.egress, self.means.vault, self.values)
         return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared)
 
 
@@ -100,22 +108,78 @@ async def execute(
     store: Store,
     journal: Journal,
     means: Means,
-) -> ToolResult:
-    """Carry out one call and keep what came of it."""
+) -> ToolResult | None:
+    """Carry out one call and keep what came of it. None: its run waits for somebody's answer."""
     door = Door(run, space_id, store, journal, means)
+    if call.started:
+        asked = await store.read(lambda tx: tool_rows.select_pending(tx, call.id))
+        if asked is not None and asked.kind == "approval":
+            return await _look_for_approval(door, tool, call)
+    return await _carry_out(door, tool, call)
+
+
+async def execute_late(
+    approval: Waiting, *, tool: Tool | None, run: RunView, store: Store, journal: Journal, means: Means
+) -> None:
+    """Carry out a call that was approved after its run had gone on."""
+    door = Door(run, approval.space_id, store, journal, means, approval=approval, late=True)
+    call = ToolCall(approval.call_id, approval.tool_name, approval.arguments, approval.execution == "started")
+    try:
+        await _carry_out(door, tool, call)
+    except (Fenced, RetryTransaction):
+        raise
+    except Exception as error:
+        if isinstance(error, store.connection_errors):
+            raise
+        # Our bug. Left as it is, it would keep the thread from everything else for ever.
+        logger.exception("an approved call cannot be carried out")
+        await _settle(door, None, call, OutcomeUnknown(rules.interrupted(call.tool)))
+
+
+async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResult | None:
     if tool is None:
         return await _settle(door, None, call, Denied(f"There is no tool named {call.tool!r} among yours."))
-    if call.started and not rules.may_run_again(tool):
+    if call.started and tool.awaits is None and not rules.may_run_again(tool):
         return await _settle(door, tool, call, OutcomeUnknown(rules.interrupted(tool.name)))
-    refusal = rules.not_granted(tool, run) or rules.no_space(tool, space_id) or rules.over_budget(tool, run)
-    if refusal is not None:
+    if call.started and tool.awaits is not None:
+        return await _look_for_answer(door, tool, call)
+    if (refusal := _refusal(door, tool)) is not None:
         return await _settle(door, tool, call, Denied(refusal))
     try:
-        args = parse_arguments(tool, _parsed(call.arguments))
+        given = _parsed(call.arguments)
+        args = tool.parse(given)
+        if tool.hash and args is not given:  # under the names that its schema has: so they are shown, approved and sent
+            call = replace(call, arguments=orjson.dumps(args).decode())
         if tool.variables:
             door = replace(door, values=await _values(door, tool))
     except ToolError as error:
         return await _settle(door, tool, call, _as_outcome(tool, error))
+    decision = await _decision(door, tool, args)
+    if decision == "deny":
+        return await _settle(door, tool, call, Denied(rules.denied(tool)))
+    if decision == "ask" and door.approval is None:
+        return await _ask(door, tool, call)
+    try:
+        return await _begin(door, tool, call, args)
+    except _Void:
+        return await _ask_anew(door, tool, call)
+
+
+def _refusal(door: Door, tool: Tool) -> str | None:
+    rightless = rules.no_rights(door.run) if door.late else None
+    return (
+        rightless
+        or rules.not_granted(tool, door.run)
+        or rules.no_space(tool, door.space_id)
+        or rules.over_budget(tool, door.run)
+    )
+
+
+async def _begin(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult | None:
+    if door.approval is not None:
+        await door.store.read(partial(_check_approval, tool=tool, approval=door.approval))
+    if tool.awaits is not None:
+        return await _await_answer(door, tool, call)
     if tool.effect == "tx":
         return await _run_in_transaction(door, tool, call, args)
     return await _run_outside(door, tool, call, args)
@@ -129,12 +193,13 @@ async def _values(door: Door, tool: Tool) -> Mapping[str, Value]:
     return await door.store.read(lambda tx: variables.resolve(tx, place, tool.variables, settings))
 
 
-async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: BaseModel) -> ToolResult:
+async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult:
     prepared = None
 
     async def body(tx: Transaction) -> ToolResult:
         await in_turn(tx, *_changed(door, tool, args))
         await door.journal.check(tx)
+        await _take(tx, door, tool)
         context = door.context(tool, call, tx, prepared)
         value = await _call(door, tool, tool.function, context, args)
         result = ToolResult(call, Done(value, tool.act), call.shown, context.effects)
@@ -165,12 +230,13 @@ async def _in_its_place(store: Store, body: Body[ToolResult]) -> ToolResult:
         await asyncio.sleep(wait)
 
 
-async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: BaseModel) -> ToolResult:
+async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult:
     async def begin(tx: Transaction) -> None:
         await door.journal.check(tx)
+        await _take(tx, door, tool, begins=True)
         await door.journal.started(tx, call, call.shown, tool)
-        if tool.visible and not call.started:
-            await cards.show_started(tx, door.run, door.space_id, call, call.shown)
+        if not call.started:
+            await _show(tx, door, tool, call, "streaming")
 
     await door.store.transact(begin)
     context = door.context(tool, call, None)
@@ -181,9 +247,230 @@ async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: BaseModel) 
     return await _settle(door, tool, replace(call, started=True), outcome, context.effects)
 
 
-def _changed(door: Door, tool: Tool, args: BaseModel) -> list[str]:
+# ── somebody else's answer ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _await_answer(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
+    """Ask whoever answers such calls. The run waits for it, or goes on and gets the answer by its inbox."""
+
+    async def body(tx: Transaction) -> ToolResult | None:
+        await in_turn(tx, *_where_shown(door, tool))
+        await door.journal.check(tx)
+        await _take(tx, door, tool)
+        goes_on = tool.is_async or door.late
+        status: PendingStatus = "pending" if goes_on else "waiting"
+        waiting = await pending.begin(tx, door.run, tool, call, door.space_id, status, door.approval)
+        await _show(tx, door, tool, call, "requires_action")
+        if goes_on:
+            told = {"status": "pending", "pendingToolCallId": call.id}
+            result = ToolResult(call, Done(told, tool.act), call.shown, Effects())
+            _count(tx, tool, result.outcome)
+            if not door.late:  # then its run is over, and the answer alone is worth waking somebody for
+                await door.journal.settled(tx, result, tool)
+            return result
+        await door.journal.started(tx, call, call.shown, tool)
+        await _park(tx, door, waiting)
+        return None
+
+    return await door.store.transact(body)
+
+
+async def _look_for_answer(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
+    """The run goes on: the answer is there, or its time is over; else it waits on."""
+
+    async def body(tx: Transaction) -> ToolResult | None:
+        await in_turn(tx, *_where_shown(door, tool))
+        await door.journal.check(tx)
+        waiting = await tool_rows.lock_pending(tx, call.id)
+        outcome = await _answered(tx, tool, waiting)
+        if outcome is None:
+            assert waiting is not None
+            await _park(tx, door, waiting)
+            return None
+        result = ToolResult(call, _cleaned(outcome), call.shown, Effects())
+        _count(tx, tool, outcome)
+        await door.journal.settled(tx, result, tool)
+        return result
+
+    return await door.store.transact(body)
+
+
+async def _answered(tx: Transaction, tool: Tool, waiting: Waiting | None) -> Outcome | None:
+    """What the run is told; None: it has to wait on. Settles by which way the answer goes, once."""
+    if waiting is None:
+        return OutcomeUnknown(rules.interrupted(tool.name))
+    if waiting.status == "resolved" and await tool_rows.deliver_pending(tx, waiting.call_id, "inline"):
+        error = pending.failure(waiting.result)
+        return Done(waiting.result, tool.act) if error is None else Failed(error)
+    if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
+        return None
+    if waiting.status == "waiting":
+        await tool_rows.move_pending(tx, waiting, "pending")
+        return Failed(f"Tool timed out after {tool.timeout_ms}ms", {"pendingToolCallId": waiting.call_id})
+    if waiting.status == "cancelled":
+        return Failed(f"{await approvals.name_of(tx, waiting.answered_by)} cancelled this call.")
+    return Failed("Nobody answered in time.")
+
+
+async def _park(tx: Transaction, door: Door, waiting: Waiting) -> None:
+    await door.journal.park(tx)
+    if tx.store.nudge_port is not None and waiting.deadline_at is not None:
+        await tx.store.nudge_port.remind(tx, door.run.thread_id, waiting.deadline_at)
+
+
+def _where_shown(door: Door, tool: Tool | None) -> list[str]:
+    """The space whose followers see the call, and must see its changes in their order."""
+    shown = tool is not None and tool.visible
+    return [door.space_id] if shown and door.space_id is not None else []
+
+
+async def _show(tx: Transaction, door: Door, tool: Tool, call: ToolCall, status: MessageStatus) -> None:
+    """That the call is under way: on a card of its own, or on the one that it was approved on."""
+    if door.approval is not None:
+        who = {"approvedBy": door.approval.answered_by, **approvals.edited(door.approval)}
+        await pending.show(tx, replace(door.approval, answered_by=None), status, **who)
+    elif tool.visible:
+        await cards.show_started(tx, door.run, door.space_id, call, call.shown, status=status)
+
+
+# ── somebody's approval ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Void(Exception):
+    """What was approved is not what would be carried out."""
+
+
+async def _decision(door: Door, tool: Tool, args: Mapping[str, Any]) -> Decision:
+    """What the policies say about this call. Read for each call: what was denied a moment ago is denied."""
+    run = door.run
+    found = await door.store.read(
+        lambda tx: tool_rows.select_rules(tx, run.agent.id, door.space_id, tool.name, tool.hash)
+    )
+    of_agent = run.agent.policy.get(tool.name)
+    return policies.decide(found, _as_shown(tool, args), of_agent=of_agent, of_tool=tool.policy)
+
+
+def _as_shown(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments as conditions name them: one value has one name, whichever of them the model used.
+
+    A built-in tool's are named as its schema has them, or as in Python. What was left out is not there.
+    """
+    if tool.hash:
+        return args
+    given = {name: to_jsonable_python(value) for name, value in args.items() if value is not None}
+    return {**given, **{to_camel(name): value for name, value in given.items()}}
+
+
+async def _ask(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
+    """Nothing happens yet. The run waits for an approval as long as it would for the tool, and goes on then."""
+    call = replace(call, arguments=call.arguments or "{}", started=True)
+
+    async def body(tx: Transaction) -> ToolResult | None:
+        await in_turn(tx, *_where_shown(door, tool))
+        await door.journal.check(tx)
+        status: PendingStatus = "pending" if tool.is_async else "waiting"
+        waiting = await approvals.ask(tx, door.run, tool, call, door.space_id, status)
+        if tool.visible:
+            await cards.show_started(
+                tx, door.run, door.space_id, call, call.shown, status="requires_action", approval=True
+            )
+        await door.journal.asked(tx, call)
+        if tool.is_async:
+            return await _tell_waiting(tx, door, tool, call)
+        await _park(tx, door, waiting)
+        return None
+
+    return await door.store.transact(body)
+
+
+async def _tell_waiting(tx: Transaction, door: Door, tool: Tool | None, call: ToolCall, **more: str) -> ToolResult:
+    result = ToolResult(call, Done(approvals.told(call.id, **more), None), call.shown, Effects())
+    await door.journal.settled(tx, result, tool)
+    return result
+
+
+async def _look_for_approval(door: Door, tool: Tool | None, call: ToolCall) -> ToolResult | None:
+    """The run goes on: somebody has answered, or its time is over; else it waits on."""
+
+    async def body(tx: Transaction) -> ToolResult | Waiting | None:
+        await in_turn(tx, *_where_shown(door, tool))
+        await door.journal.check(tx)
+        waiting = await tool_rows.lock_pending(tx, call.id)
+        assert waiting is not None
+        if approvals.is_approved(waiting):
+            return waiting
+        if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
+            await _park(tx, door, waiting)
+            return None
+        if waiting.status == "waiting":
+            await tool_rows.move_pending(tx, waiting, "pending")
+            return await _tell_waiting(tx, door, tool, call)
+        result = ToolResult(call, Denied(await _why_not(tx, waiting)), call.shown, Effects())
+        await door.journal.settled(tx, result, tool)
+        return result
+
+    found = await door.store.transact(body)
+    if not isinstance(found, Waiting):
+        return found
+    door = replace(door, space_id=found.space_id, approval=found)
+    approved = ToolCall(call.id, call.tool, found.arguments, started=found.execution is not None)
+    return await _carry_out(door, tool, approved)
+
+
+async def _why_not(tx: Transaction, waiting: Waiting) -> str:
+    if waiting.status == "resolved":
+        await tool_rows.deliver_pending(tx, waiting.call_id, "inline")
+        return await approvals.refusal(tx, waiting)
+    if waiting.status == "cancelled":
+        return f"{await approvals.name_of(tx, waiting.answered_by)} cancelled this call."
+    return pending.unanswered(waiting)
+
+
+async def _check_approval(tx: Transaction, tool: Tool, approval: Waiting) -> None:
+    if not await approvals.holds(tx, approval, tool):
+        raise _Void
+
+
+async def _take(tx: Transaction, door: Door, tool: Tool, *, begins: bool = False) -> None:
+    """An approved call begins, if the approval still stands. With `begins`, what it does outlives the transaction."""
+    if door.approval is None:
+        return
+    await _check_approval(tx, tool, await _standing(tx, door.approval.call_id))
+    if begins:
+        await tool_rows.update_execution(tx, door.approval.call_id, "started" if door.late else "inline")
+
+
+async def _standing(tx: Transaction, call_id: str) -> Waiting:
+    waiting = await tool_rows.lock_pending(tx, call_id)
+    if waiting is None or waiting.status != "resolved" or waiting.delivered_via is not None:
+        raise Fenced(f"Call {call_id} was ended by somebody else; this driver stops.")
+    return waiting
+
+
+async def _ask_anew(door: Door, tool: Tool, call: ToolCall) -> ToolResult:
+    if call.started:
+        return await _settle(door, tool, call, OutcomeUnknown(rules.interrupted(tool.name)))
+
+    async def body(tx: Transaction) -> ToolResult:
+        await in_turn(tx, *_where_shown(door, tool))
+        await door.journal.check(tx)
+        assert door.approval is not None
+        again = await approvals.ask_anew(tx, await _standing(tx, door.approval.call_id), tool)
+        if again is None:
+            refused = ToolResult(call, Denied(approvals.GIVEN_UP), call.shown, Effects())
+            return await _record(tx, door, tool, refused)
+        note = approvals.told(call.id, approvals.ASKED_ANEW)
+        if door.late:
+            await pending.by_inbox(tx, again, note, key=f":{again.asks}")
+            return ToolResult(call, Done(note, None), call.shown, Effects())
+        return await _tell_waiting(tx, door, tool, replace(call, started=True), message=approvals.ASKED_ANEW)
+
+    return await door.store.transact(body)
+
+
+def _changed(door: Door, tool: Tool, args: Mapping[str, Any]) -> list[str]:
     """The ids of what the call changes: followers must hear of its changes in the order they were made."""
-    named = [getattr(args, name, None) or door.space_id for name in tool.changes]
+    named = [args.get(name) or door.space_id for name in tool.changes]
     shown = [door.space_id] if tool.visible else []
     return [ids.canonical_space(id) for id in [*named, *shown] if id is not None]
 
@@ -196,11 +483,11 @@ class _ToolRaised(Exception):
         self.error = error
 
 
-async def _call(door: Door, tool: Tool, function: Function, context: ToolContext, args: BaseModel) -> Any:
+async def _call(door: Door, tool: Tool, function: Function, context: ToolContext, args: Mapping[str, Any]) -> Any:
     """Run one of the tool's functions, bounded in time."""
     try:
         async with asyncio.timeout(tool.timeout_ms / 1000):
-            return await function(context, **_named(args))
+            return await function(context, **args)
     except Exception as error:
         if isinstance(error, door.store.driver_errors) and context.transaction is not None:
             raise  # the store's to explain, or to try again
@@ -235,18 +522,25 @@ async def _settle(
 
 async def _record(tx: Transaction, door: Door, tool: Tool | None, result: ToolResult) -> ToolResult:
     """Keep the result, without any secret that a tool, a server or an error put into it."""
-    result = replace(result, outcome=_cleaned(result.outcome))
+    result = replace(result, outcome=_cleaned(result.outcome), approval=door.approval)
+    if door.approval is not None:
+        await _standing(tx, door.approval.call_id)
+        await tool_rows.deliver_pending(tx, door.approval.call_id, "inbox" if door.late else "inline")
     await door.journal.settled(tx, result, tool)
-    # A name that the model made up is not a label: there is no end of those.
-    name = "unknown" if tool is None else tool.name
-    tx.after_commit(partial(counts.TOOL_CALLS.add, name, ENDINGS[type(result.outcome)]))
+    _count(tx, tool, result.outcome)
     if isinstance(result.outcome, Failed) and result.outcome.detail.get("code") == SecretInvalid.code:
         # Somebody has been at the database: an operator should know.
         about = {name: result.outcome.detail[name] for name in ("variable", "scope")}
         note(tx, SYSTEM, "secret.invalid", "variable", about["variable"], scope=about["scope"], runId=door.run.id)
-    if tool is not None and tool.visible:
+    if (tool is not None and tool.visible) or (door.approval is not None and door.approval.visible):
         await cards.show_settled(tx, door.run, door.space_id, result)
     return result
+
+
+def _count(tx: Transaction, tool: Tool | None, outcome: Outcome) -> None:
+    # A name that the model made up is not a label: there is no end of those.
+    name = "unknown" if tool is None else tool.name
+    tx.after_commit(partial(counts.TOOL_CALLS.add, name, ENDINGS[type(outcome)]))
 
 
 def _cleaned(outcome: Outcome) -> Outcome:
@@ -256,10 +550,6 @@ def _cleaned(outcome: Outcome) -> Outcome:
     if isinstance(outcome, Failed):
         return replace(outcome, message=message, detail=REDACTOR.clean_json(outcome.detail))
     return replace(outcome, message=message)
-
-
-def _named(args: BaseModel) -> dict[str, Any]:
-    return {name: getattr(args, name) for name in type(args).model_fields}
 
 
 def _parsed(arguments: str) -> Any:

@@ -27,23 +27,39 @@ class Registry:
     def names(self) -> list[str]:
         return list(self._tools)
 
+    @property
+    def tools(self) -> list[Tool]:
+        return list(self._tools.values())
+
+    def knows(self, name: str) -> bool:
+        """Is it the name of a tool or of a family?"""
+        return name in self._tools or name in self._families
+
     def find(self, name: str) -> Tool | None:
         return self._tools.get(name)
 
-    def listed(self, names: Iterable[str]) -> list[Tool]:
-        """The tools an agent has: exactly those it lists, by family or one by one, in that order."""
+    def listed(self, names: Iterable[str], defined: Mapping[str, Tool] | None = None) -> list[Tool]:
+        """The tools an agent has: exactly those it lists, by family or one by one, in that order.
+
+        `defined` are those that somebody has made, as far as the agent lists them.
+        """
         chosen: dict[str, Tool] = {}
         for name in names:
             for member in self._families.get(name, [name]):
-                found = self._tools.get(member)
+                found = self._tools.get(member) or (defined or {}).get(member)
                 if found is not None:
                     chosen[member] = found
         return list(chosen.values())
 
-    def check(self, names: Iterable[str]) -> None:
+    def unknown(self, names: Iterable[str]) -> list[str]:
+        """Those that do not come with Bullpen, so that somebody must have defined them."""
+        return [name for name in names if not self.knows(name)]
+
+    def check(self, names: Iterable[str], defined: Iterable[str] = ()) -> None:
+        there = set(defined)
         for name in names:
-            if name not in self._families and name not in self._tools:
-                known = ", ".join([*self._families, *self._tools])
+            if not self.knows(name) and name not in there:
+                known = ", ".join([*self._families, *self._tools, *sorted(there)])
                 message = f"There is no tool or family named {name!r}. Known: {known}."
                 raise Invalid(message, fields={"tools": message})
 

@@ -18,6 +18,15 @@ def not_granted(tool: Tool, run: RunView) -> str | None:
     )
 
 
+def no_rights(run: RunView) -> str | None:
+    """Why a call that was approved late is refused: who caused it may have lost every right since."""
+    return None if run.grants else "Denied: whoever caused this call may not do any more what it would do for them."
+
+
+def denied(tool: Tool) -> str:
+    return f"Denied: you may not use {tool.name} like this here. Do not try again; say so if somebody should know."
+
+
 def over_budget(tool: Tool, run: RunView) -> str | None:
     """Why this call is refused for having used up the run's share, if it is."""
     if tool.act == "spoke" and run.message_count >= run.limits.max_messages:

@@ -1,20 +1,21 @@
 """From a typed Python function to a tool: its schema, its checks, and the spellings it accepts.
 
 The JSON Schema that the model sees and the check of its arguments come from one pydantic model, so they cannot
-differ. Arguments are named as the founding documents name them (camelCase); the other spelling is accepted.
+differ. Arguments are named as the founding documents name them (camelCase); the other spelling is accepted. How a
+signature is read is `bullpen.define`, which the SDK's tools share.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, get_type_hints
+from functools import partial
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from pydantic.alias_generators import to_camel, to_snake
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
 from bullpen.access.types import Grant
+from bullpen.define import Misfit, arranged, input_schema, parameters_of, spellings, validated
 from bullpen.errors import BadArguments
 from bullpen.tools.types import DEFAULT_TIMEOUT_MS, Act, Effect, Tool
 from bullpen.wire.nouns import VariableDefinition
@@ -37,14 +38,14 @@ def tool(
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
     def make(function: Function) -> Tool:
-        parameters = _parameters(function)
+        # Strict: the model saw "integer", so "5" is not one.
+        parameters = parameters_of(function, left_out=list(inspect.signature(function).parameters)[:1], strict=True)
         return Tool(
             name=function.__name__,
             description=inspect.cleandoc(function.__doc__ or ""),
             function=function,
-            parameters=parameters,
-            input_schema=_schema(parameters),
-            spellings=_spellings(parameters, aliases or {}),
+            input_schema=input_schema(parameters),
+            parse=partial(_parse, function.__name__, parameters, spellings(parameters, aliases)),
             effect=effect,
             act=act,
             visible=visible,
@@ -58,58 +59,11 @@ def tool(
     return make
 
 
-def _parameters(function: Function) -> type[BaseModel]:
-    hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {}
-    for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
-        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[name] = (hints[name], default)
-    # Strict: the model saw "integer", so "5" is not one.
-    config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
-    return create_model(function.__name__, __config__=config, **fields)
-
-
-def _schema(parameters: type[BaseModel]) -> dict[str, Any]:
-    schema = parameters.model_json_schema(by_alias=True)
-    shown: dict[str, Any] = _without_titles({"type": "object", "properties": schema.get("properties", {}), **schema})
-    return shown
-
-
-def _without_titles(node: Any) -> Any:
-    if isinstance(node, dict):
-        named = node.get("properties")
-        kept = {k: _without_titles(v) for k, v in node.items() if k not in {"title", "properties"}}
-        if isinstance(named, dict):
-            kept["properties"] = {k: _without_titles(v) for k, v in named.items()}
-        return kept
-    return [_without_titles(inner) for inner in node] if isinstance(node, list) else node
-
-
-def _spellings(parameters: type[BaseModel], aliases: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, field in parameters.model_fields.items():
-        wire = _wire_name(name, field)
-        for spelling in (wire, name, *aliases.get(wire, ())):
-            found[spelling] = found[to_snake(spelling)] = found[to_camel(to_snake(spelling))] = wire
-    return found
-
-
-def _wire_name(name: str, field: FieldInfo) -> str:
-    return field.alias or to_camel(name)
-
-
-def parse_arguments(tool: Tool, given: Any) -> BaseModel:
+def _parse(name: str, parameters: type[BaseModel], known: Mapping[str, str], given: Any) -> Mapping[str, Any]:
     """Checked arguments, or BadArguments that says what to write instead."""
-    if not isinstance(given, dict):
-        raise BadArguments(f"The arguments of {tool.name} must be a JSON object.")
-    canonical: dict[str, Any] = {}
-    for key, value in given.items():
-        name = tool.spellings.get(key, key)
-        if name in canonical and canonical[name] != value:
-            raise BadArguments(f"{key} says the same as {name}, with another value: give one of them.")
-        canonical[name] = value
     try:
-        return tool.parameters.model_validate(canonical)
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}" for e in error.errors()[:8])
-        raise BadArguments(f"The arguments of {tool.name} do not fit: {wrong}.") from None
+        canonical = arranged(name, known, given)
+        checked = validated(name, lambda: parameters.model_validate(canonical))
+    except Misfit as error:
+        raise BadArguments(str(error)) from None
+    return {field: getattr(checked, field) for field in parameters.model_fields}

@@ -17,7 +17,7 @@ from bullpen.tools.registry import Registry
 from bullpen.tools.types import Journal, Means, RunView, Tool, ToolCall, ToolResult, rendered
 from bullpen.wire import Agent
 
-Handler: TypeAlias = Callable[[ToolCall, str | None], Awaitable[ToolResult]]
+Handler: TypeAlias = Callable[[ToolCall, str | None], Awaitable[ToolResult | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,24 @@ class Toolkit:
     def _handler(self, tool: Tool | None) -> Handler:
         return partial(execute, tool=tool, run=self.run, store=self.store, journal=self.journal, means=self.means)
 
-    async def dispatch(self, call: ToolCall, space_id: str | None) -> ToolResult:
+    async def dispatch(self, call: ToolCall, space_id: str | None) -> ToolResult | None:
+        """None: the run waits for somebody's answer."""
         return await self._handler(self.tools.get(call.tool))(call, space_id)
 
 
 def get_toolkit(
-    agent: Agent, run: RunView, *, registry: Registry, store: Store, journal: Journal, means: Means
+    agent: Agent,
+    run: RunView,
+    *,
+    registry: Registry,
+    store: Store,
+    journal: Journal,
+    means: Means,
+    defined: Mapping[str, Tool] | None = None,
 ) -> Toolkit:
-    return Toolkit({tool.name: tool for tool in registry.listed(agent.tools)}, run, store, journal, means)
+    """`defined` are the tools that somebody has made, as far as the agent lists them."""
+    tools = {tool.name: tool for tool in registry.listed(agent.tools, defined)}
+    return Toolkit(tools, run, store, journal, means)
 
 
 def content(result: ToolResult) -> dict[str, Any]:

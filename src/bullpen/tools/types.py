@@ -7,20 +7,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import orjson
-from pydantic import BaseModel
 
 from bullpen.access.types import Grant
+from bullpen.clock import Clock
 from bullpen.errors import Broken
 from bullpen.files.folders import Folders
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
+from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolSpec
 from bullpen.settings import FileSettings
 from bullpen.storage import Transaction
 from bullpen.tools.outside import Outside
 from bullpen.variables.actions import Vault
 from bullpen.wire import Agent, Limits
-from bullpen.wire.nouns import VariableDefinition
+from bullpen.wire.nouns import Decision, PendingCall, PendingKind, PendingStatus, Progress, VariableDefinition
 
 if TYPE_CHECKING:
     from bullpen.net.client import Egress
@@ -30,6 +31,9 @@ Effect = Literal["tx", "pure", "idempotent", "once"]
 # What a successful call makes of its run; None: it only looked, or chose silence.
 Act = Literal["spoke", "reacted", "acted", "silence"]
 
+# How far an approved call has come.
+Execution = Literal["inline", "queued", "started"]
+
 DEFAULT_TIMEOUT_MS = 30_000
 
 
@@ -38,10 +42,9 @@ class Tool:
     name: str
     description: str
     function: Callable[..., Awaitable[Any]]
-    parameters: type[BaseModel]
     input_schema: dict[str, Any]
-    # Every spelling of an argument that is accepted, and the field it means.
-    spellings: Mapping[str, str]
+    # What the model wrote, as the function takes it; BadArguments if it does not fit the schema.
+    parse: Callable[[Any], Mapping[str, Any]]
     effect: Effect = "once"
     act: Act | None = "acted"
     visible: bool = False
@@ -54,6 +57,12 @@ class Tool:
     variables: tuple[VariableDefinition, ...] = ()
     # For a `tx` tool that has to do something outside first, with the same arguments: see docs/internals/tools.md.
     prepare: Callable[..., Awaitable[Any]] | None = None
+    # Whose answer it waits for, if the result comes from elsewhere; and whether the run waits too, or goes on.
+    awaits: Literal["external", "space"] | None = None
+    is_async: bool = False
+    use: str = ""  # how it is called where an owner lists hosts; empty: tool:NAME
+    policy: Decision | None = None  # what its definition says about using it; others may be stricter
+    hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
     def __post_init__(self) -> None:
@@ -77,6 +86,8 @@ class RunView:
     chain_limit: int
     group_wait_ms: int
     agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
+    # How long an approval may take, if nobody is there who asked for anything.
+    approval_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -153,6 +164,63 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """A call whose result comes later, as its row holds it. Who caused it travels along: rights only shrink."""
+
+    call_id: str
+    kind: PendingKind
+    status: PendingStatus
+    agent_id: str
+    run_id: str
+    thread_id: str
+    space_id: str | None
+    tool_name: str
+    args: Any
+    cause: Cause
+    depth: int
+    chain_id: str
+    created_at: str
+    result: Any = None
+    answered_by: str | None = None
+    delivered_via: Literal["inline", "inbox"] | None = None
+    visible: bool = False
+    deadline_at: int | None = None
+    expires_at: int | None = None
+    progress: Progress | None = None  # what whoever carries it out has said last
+    # Of approvals: see storage/tables.py.
+    tool_hash: str | None = None
+    hash: str | None = None
+    asks: int = 0
+    execution: Execution | None = None
+
+    @property
+    def arguments(self) -> str:
+        """Exactly what is carried out once it is approved."""
+        return orjson.dumps(self.args).decode()
+
+    @property
+    def shown(self) -> PendingCall:
+        """As it goes over the wire."""
+        return PendingCall(
+            call_id=self.call_id,
+            kind=self.kind,
+            agent_id=self.agent_id,
+            run_id=self.run_id,
+            space_id=self.space_id,
+            tool_name=self.tool_name,
+            args=self.args,
+            status=self.status,
+            result=self.result,
+            answered_by=self.answered_by,
+            delivered_via=self.delivered_via,
+            created_at=self.created_at,
+            expires_at=None if self.expires_at is None else Clock.at(self.expires_at),
+            progress=self.progress,
+            hash=self.hash if self.kind == "approval" else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     result: Any
     act: Act | None
@@ -187,6 +255,7 @@ class ToolResult:
     outcome: Outcome
     args: Any
     effects: Effects
+    approval: Waiting | None = None  # somebody had to approve the call first, and did
 
     @property
     def is_error(self) -> bool:
@@ -216,6 +285,12 @@ class Journal(Protocol):
     async def check(self, tx: Transaction) -> None:
         """Raise Fenced unless this driver still holds the thread."""
 
+    async def asked(self, tx: Transaction, call: ToolCall) -> None:
+        """Somebody has to approve it first."""
+
     async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None: ...
 
     async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None: ...
+
+    async def park(self, tx: Transaction) -> None:
+        """The run waits: nobody drives its thread until somebody lets it go on."""

@@ -24,17 +24,20 @@ from bullpen.errors import Conflict, NotFound
 from bullpen.events.actions import access_changed, in_turn
 from bullpen.files import actions as files
 from bullpen.files import rows as file_rows
+from bullpen.hooks import rows as hooks
 from bullpen.inbox import rows as inbox_rows
 from bullpen.runs import actions as runs
 from bullpen.runs import rows as run_rows
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
+from bullpen.tools import rows as tool_rows
 from bullpen.upkeep import rows, rules
 from bullpen.upkeep.export import LAST
 from bullpen.upkeep.rules import Kind, Target
 from bullpen.variables import rows as variables
 from bullpen.variables.types import Scope
+from bullpen.webhooks import rows as webhooks
 
 # Rows that one transaction looks at, and how many it changes at most.
 WINDOW = 1000
@@ -56,6 +59,10 @@ async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Targ
     """The part that takes effect at once. The caller has checked who may. Beginning twice is harmless."""
     target = await _BEGINNINGS[kind](tx, caller, id)
     await variables.delete_scope(tx, Scope(kind, target.id))
+    await tool_rows.delete_policies_of(tx, target.id)
+    await hooks.delete_hooks_of(tx, target.id)
+    await webhooks.delete_webhooks_of(tx, target.id)
+    await webhooks.delete_in_space(tx, target.id)
     return target
 
 
@@ -303,6 +310,10 @@ async def _drop_files(store: Store, target: Target) -> None:
     await store.transact(lambda tx: file_rows.delete_usage(tx, (target.kind, target.id)))
 
 
+async def _forget_calls(store: Store, target: Target) -> None:
+    await _in_windows(store, "pending_calls", lambda tx, a, u: rows.forget_calls(tx, target, a, u), BATCH)
+
+
 # ── an agent ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -346,6 +357,7 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
     "space": (
         _delete_threads,
         _forget_items,
+        _forget_calls,
         _delete_messages,
         _drop_files,
         _delete_space_events,
@@ -355,10 +367,12 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _empty_messages,
         _drop_files,
         _take_reactions,
+        _forget_calls,
         _scrub("messages", "inbox_items", "runs", "run_messages", "events"),
     ),
     "agent": (
         _silence_runs,
+        _forget_calls,
         _forget_passages,
         _empty_messages,
         _drop_files,

@@ -19,6 +19,7 @@ from bullpen.agents import actions as agents
 from bullpen.agents import rows as agent_rows
 from bullpen.events.actions import encode
 from bullpen.files import rows as file_rows
+from bullpen.hooks import rows as hooks
 from bullpen.memory import rows as memory_rows
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
@@ -26,6 +27,8 @@ from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
 from bullpen.upkeep import rows
 from bullpen.upkeep.rules import Kind
+from bullpen.webhooks import actions as webhook_actions
+from bullpen.webhooks import rows as webhooks
 from bullpen.wire import Message
 from bullpen.wire.nouns import File
 
@@ -95,6 +98,10 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
         for token in page:
             yield "token", token
         after = page[-1].id
+    for hook in await store.read(lambda tx: hooks.select_of_person(tx, id)):
+        yield "hook", hook
+    for webhook in await store.read(lambda tx: webhooks.select_webhooks(tx, before=LAST, limit=PAGE, person_id=id)):
+        yield "webhook", webhook if readable is None else webhook_actions.shown_to_others(webhook)
     for session in await store.read(lambda tx: rows.select_sessions(tx, id)):
         yield "session", session
     async for message in _written(store, id, readable):

@@ -14,14 +14,17 @@ from dataclasses import dataclass
 
 from bullpen import ids
 from bullpen.engine.worker import survive
+from bullpen.hooks import rows as hooks
 from bullpen.settings import RetentionSettings
 from bullpen.storage import Store, Transaction
 from bullpen.upkeep import rows
+from bullpen.webhooks import rows as webhooks
 
 ROUND_SECONDS = 3600.0
 DAY = 86_400_000
 EVENTS = 1000  # rows of one transaction
 RUNS = 50
+KEYS_DAYS = 3  # within which the same key wakes nobody twice
 PROMPTS = 2000  # runs of one look at which prompts are still in use
 
 
@@ -31,9 +34,10 @@ class Forgotten:
     journals: int = 0
     prompts: int = 0
     sessions: int = 0
+    deliveries: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.events or self.journals or self.prompts or self.sessions)
+        return bool(self.events or self.journals or self.prompts or self.sessions or self.deliveries)
 
 
 async def forget(store: Store, settings: RetentionSettings) -> Forgotten:
@@ -45,6 +49,7 @@ async def forget(store: Store, settings: RetentionSettings) -> Forgotten:
         done.journals = await _until_none(store, lambda tx: _forget_journals(tx, settings.journals_days))
         if done.journals:
             done.prompts = await _forget_prompts(store)
+        done.deliveries = await _until_none(store, lambda tx: _forget_deliveries(tx, settings.journals_days))
     if settings.sessions_days:
         done.sessions = await _until_none(store, lambda tx: _forget_sessions(tx, settings.sessions_days))
     return done
@@ -96,6 +101,14 @@ async def _forget_sessions(tx: Transaction, days: int) -> int:
     if not await rows.try_turn(tx):
         return 0
     return await rows.delete_ended(tx, tx.clock.millis() - days * DAY, EVENTS)
+
+
+async def _forget_deliveries(tx: Transaction, days: int) -> int:
+    """What webhooks were told; and, sooner, under which keys hooks were rung."""
+    if not await rows.try_turn(tx):
+        return 0
+    await hooks.delete_old_uses(tx, tx.clock.at(tx.clock.millis() - KEYS_DAYS * DAY))
+    return await webhooks.delete_old(tx, tx.clock.at(tx.clock.millis() - days * DAY), EVENTS)
 
 
 class Rounds:

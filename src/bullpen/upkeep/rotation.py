@@ -19,6 +19,7 @@ from bullpen.variables import rows
 from bullpen.variables.actions import SEALING, Vault, ref_of
 from bullpen.variables.keys import load
 from bullpen.variables.types import Stored
+from bullpen.webhooks import actions as webhooks
 
 BATCH = 100
 
@@ -52,6 +53,13 @@ async def rotate(store: Store, vault: Vault, actor: Actor, *, progress: Progress
         after = batch[-1][0]
         unopened += [f"{stored.name} of {stored.scope}" for stored, sealed in batch if not sealed]
         done += sum(sealed for _, sealed in batch)
+        if progress is not None:
+            progress(done, max(total, done))
+    last = ""
+    while found := await store.transact(partial(webhooks.seal_anew, vault=vault, after=last, limit=BATCH)):
+        last = found[-1][0]
+        unopened += [f"the webhook {id}" for id, sealed in found if not sealed]
+        done += sum(sealed for _, sealed in found)
         if progress is not None:
             progress(done, max(total, done))
     forgotten, idle = await store.transact(lambda tx: _forget(tx, vault))

@@ -30,6 +30,7 @@ from bullpen.storage.tables import (
     messages,
     meta,
     passages,
+    pending_calls,
     people,
     prompts,
     reactions,
@@ -41,6 +42,7 @@ from bullpen.storage.tables import (
     tokens,
 )
 from bullpen.upkeep.rules import NAMES, Target
+from bullpen.webhooks import rows as webhook_rows
 
 _DELETE_META = Statement(delete(meta).where(meta.c.key == bindparam("key_")))
 _SET_META = Statement(update(meta).where(meta.c.key == bindparam("key_")).values(value=bindparam("value_")))
@@ -54,11 +56,13 @@ _END_SESSIONS = Statement(update(sessions).where(sessions.c.ended_at.is_(None)).
 
 
 async def begin_new_life(tx: Transaction) -> str:
-    """Nobody drives a thread yet, nobody is signed in, and a cursor from before names nothing here."""
+    """Nobody drives a thread yet, nobody is signed in, a cursor from before names nothing here, and what webhooks were
+    about to be told is long past."""
     await tx.run(_DELETE_META, key_=event_rows.INCARNATION)
     await tx.run(_SET_META, key_=event_rows.FORGOTTEN, value_="0.0")
     await tx.run(_RELEASE_ALL)
     await tx.run(_END_SESSIONS, now=tx.clock.now())
+    await webhook_rows.drop_queued(tx, None, "The office was restored from a backup.")
     return await event_rows.ensure_incarnation(tx)
 
 
@@ -254,11 +258,23 @@ def _rewrite(table: Table, *columns: str) -> Statement:
     return Statement(update(table).where(table.c.id == bindparam("id_")).values(values))
 
 
-_KEYS: Mapping[str, str] = {"reactions": "message_id"}
+_KEYS: Mapping[str, str] = {"reactions": "message_id", "pending_calls": "call_id"}
 _WINDOWS = {
     table.name: _window(table, _KEYS.get(table.name, "id"))
-    for table in (messages, inbox_items, runs, run_messages, events, reactions)
+    for table in (messages, inbox_items, runs, run_messages, events, reactions, pending_calls)
 }
+_DELETE_CALLS = Statement(
+    delete(pending_calls).where(
+        _inside(pending_calls, "call_id"),
+        or_(pending_calls.c.agent_id == bindparam("id_"), pending_calls.c.space_id == bindparam("id_")),
+    )
+)
+# What somebody answered is theirs; that the call was answered is not.
+_EMPTY_ANSWERS = Statement(
+    update(pending_calls)
+    .where(_inside(pending_calls, "call_id"), pending_calls.c.answered_by == bindparam("id_"))
+    .values(result="null")
+)
 # Where words are copied to, each with the columns that hold them.
 COPIES: Mapping[str, Sequence[str]] = {
     "messages": ("metadata",),
@@ -276,6 +292,12 @@ async def select_window(tx: Transaction, table: str, after: Any, limit: int) -> 
     """Up to which key the next `limit` rows go. None: there are none left."""
     row = await tx.one(_WINDOWS[table], after=after, limit=limit)
     return None if row is None else row[0]
+
+
+async def forget_calls(tx: Transaction, target: Target, after: str, upto: str) -> None:
+    """Calls of an agent or in a space that is gone; of a person, what they answered."""
+    statement = _EMPTY_ANSWERS if target.kind == "person" else _DELETE_CALLS
+    await tx.run(statement, id_=target.id, after=after, upto=upto)
 
 
 async def select_copies(tx: Transaction, table: str, target: Target, after: Any, upto: Any) -> Sequence[Row]:

@@ -52,30 +52,39 @@ class KeyRing:
     # ── sealing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def seal(self, key_id: str, scope: Scope, name: str, value: str) -> str:
-        nonce = os.urandom(NONCE)
-        return base64.b64encode(
-            nonce + self._cipher(key_id).encrypt(nonce, value.encode(), _about(scope, name))
-        ).decode()
+        return self.seal_for("variables", key_id, _about(scope, name), value)
 
     def open(self, ref: SecretRef) -> str:
-        cipher = self._cipher(ref.key_id)
-        try:
-            sealed = base64.b64decode(ref.sealed, validate=True)
-            opened: bytes = cipher.decrypt(sealed[:NONCE], sealed[NONCE:], _about(ref.scope, ref.name))
-        except (binascii.Error, ValueError, _invalid_tag()):
+        opened = self.open_for("variables", ref.key_id, _about(ref.scope, ref.name), ref.sealed)
+        if opened is None:
             raise SecretInvalid(
                 f"The secret {ref.name} of {ref.scope} cannot be opened: it was changed, or moved here from elsewhere. "
                 "Set it again.",
                 fields={"variable": ref.name, "scope": str(ref.scope)},
-            ) from None
+            )
+        return opened
+
+    def seal_for(self, label: str, key_id: str, about: bytes, value: str) -> str:
+        """For one purpose. `about` says what it is and where it stands: elsewhere it does not open."""
+        nonce = os.urandom(NONCE)
+        return base64.b64encode(nonce + self._cipher(label, key_id).encrypt(nonce, value.encode(), about)).decode()
+
+    def open_for(self, label: str, key_id: str, about: bytes, sealed: str) -> str | None:
+        """None: it was changed, or moved here from elsewhere."""
+        cipher = self._cipher(label, key_id)
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            opened: bytes = cipher.decrypt(whole[:NONCE], whole[NONCE:], about)
+        except (binascii.Error, ValueError, _invalid_tag()):
+            return None
         return opened.decode()
 
-    def _cipher(self, key_id: str) -> Any:
-        found = self._derived.get(("variables", key_id))
+    def _cipher(self, label: str, key_id: str) -> Any:
+        found = self._derived.get((label, key_id))
         if found is None:
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-            found = self._derived["variables", key_id] = AESGCM(self.derive("variables", key_id))
+            found = self._derived[label, key_id] = AESGCM(self.derive(label, key_id))
         return found
 
     def derive(self, label: str, key_id: str) -> bytes:

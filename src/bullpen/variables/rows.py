@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,7 +22,7 @@ from sqlalchemy import (
 
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import upsert
-from bullpen.storage.tables import meta, threads, variables
+from bullpen.storage.tables import meta, threads, variables, webhooks
 from bullpen.variables.types import Found, Link, Place, Scope, Stored
 from bullpen.wire.nouns import VariableScope
 
@@ -126,7 +127,10 @@ _SELECT_SEALING_KEY = Statement(select(meta.c.value).where(meta.c.key == SEALING
 _SET_SEALING_KEY = upsert(meta, ("key",), ("value",))
 _FORGET_SEALING_KEY = Statement(delete(meta).where(meta.c.key == SEALING_KEY))
 _COUNT_KEYS = Statement(
-    select(variables.c.key_id, func.count()).where(variables.c.key_id.is_not(None)).group_by(variables.c.key_id)
+    select(variables.c.key_id, func.count())
+    .where(variables.c.key_id.is_not(None))
+    .group_by(variables.c.key_id)
+    .union_all(select(webhooks.c.key_id, func.count()).group_by(webhooks.c.key_id))
 )
 _SELECT_SECRETS = Statement(
     select(*_COLUMNS)
@@ -258,8 +262,11 @@ async def delete_sealing_key(tx: Transaction) -> None:
 
 
 async def count_keys(tx: Transaction) -> dict[str, int]:
-    """How many secrets are sealed with which key."""
-    return {row[0]: row[1] for row in await tx.all(_COUNT_KEYS)}
+    """How many secrets are sealed with which key: variables, and what webhooks are signed with."""
+    found: Counter[str] = Counter()
+    for key_id, count in await tx.all(_COUNT_KEYS):
+        found[key_id] += count
+    return dict(found)
 
 
 async def select_secrets(tx: Transaction, *, after: Stored | None = None, but: str = "", limit: int) -> list[Stored]:

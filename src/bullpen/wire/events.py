@@ -35,7 +35,7 @@ STORED_EVENTS: Final = frozenset(
 )
 
 LIVE_EVENTS: Final = frozenset(
-    {"agent_typing", "agent_done", "tool.streaming", "message_streaming", "presence", "space_read"}
+    {"agent_typing", "agent_done", "tool.streaming", "tool.progress", "message_streaming", "presence", "space_read"}
 )
 
 RESET: Final = "reset"

@@ -36,6 +36,12 @@ InboxKind = Literal["message", "tool_result", "task", "skill", "subagent", "trig
 Role = Literal["member", "admin", "owner"]
 ScopeKind = Literal["workspace", "person", "space", "agent", "thread"]
 VariableType = Literal["text", "secret"]
+ExecutionType = Literal["gateway", "external", "space", "internal", "function"]
+Decision = Literal["allow", "ask", "deny"]
+PendingKind = Literal["external", "space", "approval", "variables", "takeover"]
+WebhookEvent = Literal["mention", "tool.requires_action"]
+DeliveryStatus = Literal["queued", "delivered", "failed", "dropped"]
+PendingStatus = Literal["waiting", "pending", "resolved", "expired", "cancelled"]
 
 
 class Wire(BaseModel):
@@ -166,6 +172,7 @@ class Agent(Wire):
     limits: Limits = Field(default_factory=Limits)
     on_unsent_text: Literal["drop", "deliver"] = "drop"
     variables: list[VariableDefinition] = Field(default_factory=list)
+    policy: dict[str, Decision] = Field(default_factory=dict)  # by the name of the tool
     avatar: str | None = None
     blocks: dict[str, str] | None = None  # where memory is asked for together with the agent
     state: AgentState = "idle"
@@ -403,6 +410,7 @@ class Change(Wire):
 class Applied(Wire):
     agents: list[Change]
     spaces: list[Change]
+    tools: list[Change]
     variables: list[Change]
 
 
@@ -516,3 +524,143 @@ class KeyUse(Wire):
 class KeyUses(Wire):
     path: str
     keys: list[KeyUse]
+
+
+class Execution(Wire):
+    """Where a gateway tool's work is done. URL and headers may refer to variables as {{var:NAME}}."""
+
+    url: str
+    method: str = "POST"
+    headers: dict[str, str] = Field(default_factory=dict)
+
+
+class ToolConfig(Wire):
+    """A tool as it is defined. Those that come with Bullpen have the type `function`, and cannot be changed."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    execution_type: ExecutionType
+    visible: bool
+    is_async: bool = False
+    timeout: int = 30_000
+    execution: Execution | None = None
+    variables: list[VariableDefinition] = Field(default_factory=list)
+    policy: Decision | None = None
+    built_in: bool = False
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class Progress(Wire):
+    """How far somebody has come with a call, as they say themselves."""
+
+    fraction: float | None = None
+    message: str | None = None
+    at: str
+
+
+class PendingCall(Wire):
+    """A tool call whose result comes later."""
+
+    call_id: str
+    kind: PendingKind
+    agent_id: str
+    run_id: str
+    space_id: str | None = None
+    tool_name: str
+    args: Any = None
+    status: PendingStatus
+    result: Any = None
+    answered_by: str | None = None
+    delivered_via: Literal["inline", "inbox"] | None = None
+    created_at: str
+    expires_at: str | None = None
+    progress: Progress | None = None
+    # What an approval holds for: the tool, its arguments, its agent and its space. Send it back to approve just that.
+    hash: str | None = None
+
+
+class Policy(Wire):
+    """Whether an agent may use a tool: in one space or anywhere, for some arguments or for all."""
+
+    id: str
+    agent_id: str
+    space_id: str | None = None
+    tool_name: str
+    decision: Decision
+    when: dict[str, Any] | None = None
+    created_by: str
+    created_at: str
+
+
+class Acceptance(Wire):
+    """A result was taken; `duplicate` if the same one had been taken before."""
+
+    accepted: bool = True
+    duplicate: bool = False
+
+
+class Hook(Wire):
+    """A secret address that wakes one agent. It gives what whoever made it still may."""
+
+    id: str
+    name: str
+    agent_id: str
+    created_by: str
+    created_at: str
+    used_at: str | None = None
+
+
+class NewHook(Hook):
+    """A hook that was made just now. `url` is its address, shown this once."""
+
+    url: str
+
+
+class Webhook(Wire):
+    """An address that is told when its person is mentioned, or when a call waits that they may answer."""
+
+    id: str
+    person_id: str
+    url: str  # to others than its person, only where it leads
+    events: list[WebhookEvent]
+    members: list[str] = Field(default_factory=list)  # whose mentions; empty: its person's own
+    enabled: bool = True
+    reason: str | None = None  # why it is not enabled
+    failures: int = 0  # attempts that failed, one after another
+    last_error: str | None = None
+    created_at: str
+    delivered_at: str | None = None
+
+
+class NewWebhook(Webhook):
+    """A webhook that was made just now. `secret` is what its deliveries are signed with, shown this once."""
+
+    secret: str
+
+
+class Delivery(Wire):
+    """Something that a webhook is told. `id` is the same in every attempt."""
+
+    id: str
+    webhook_id: str
+    type: WebhookEvent
+    subject_id: str  # the message or the call
+    space_id: str | None = None
+    status: DeliveryStatus
+    attempts: int
+    next_attempt_at: str | None = None
+    last_status: int | None = None
+    last_error: str | None = None
+    created_at: str
+    finished_at: str | None = None
+
+
+class WebhookTest(Wire):
+    """What came of telling a webhook something just now."""
+
+    delivered: bool
+    status: int | None = None
+    error: str | None = None
+    ms: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -17,7 +17,17 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from bullpen.wire.nouns import Limits, Role, ScopeKind, SpaceKind, VariableDefinition, VariableType, WakePolicy
+from bullpen.wire.nouns import (
+    Decision,
+    Limits,
+    Role,
+    ScopeKind,
+    SpaceKind,
+    VariableDefinition,
+    VariableType,
+    WakePolicy,
+    WebhookEvent,
+)
 
 MAX_TEXT = 32_768
 
@@ -157,6 +167,7 @@ class CreateAgent(Request):
     on_unsent_text: Literal["drop", "deliver"] = "drop"
     blocks: dict[ShortText, LongText] = Field(default_factory=dict, max_length=100)
     variables: list[DeclaredVariable] = Field(default_factory=list, max_length=100)
+    policy: dict[ShortText, Decision] = Field(default_factory=dict, max_length=200)
     avatar: ShortText | None = None
 
 
@@ -171,6 +182,7 @@ class UpdateAgent(Request):
     limits: LimitsRequest | None = None
     on_unsent_text: Literal["drop", "deliver"] | None = None
     variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
+    policy: dict[ShortText, Decision] | None = Field(default=None, max_length=200)
     avatar: ShortText | None = None
 
 
@@ -206,14 +218,6 @@ class PutVariable(Request):
 
 class ApplyVariable(PutVariable):
     name: ShortText
-
-
-class ApplyProject(Request):
-    """Agents, spaces and variables as files describe them; applying the same again changes nothing."""
-
-    agents: list[CreateAgent] = Field(default_factory=list, max_length=1000)
-    spaces: list[CreateSpace] = Field(default_factory=list, max_length=1000)
-    variables: list[ApplyVariable] = Field(default_factory=list, max_length=1000)
 
 
 class CreateToken(Request):
@@ -278,3 +282,114 @@ class UpdatePerson(Request):
     role: Role | None = None
     disabled: bool | None = None
     password: NewPassword | None = None
+
+
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
+ToolDescription = Annotated[str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_storable)]
+HeaderText = Annotated[str, StringConstraints(max_length=8192), AfterValidator(_storable)]
+TimeoutMs = Annotated[int, Field(ge=1, le=86_400_000)]
+
+
+class ExecutionRequest(Request):
+    url: Annotated[str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_storable)]
+    method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "POST"
+    headers: dict[ShortText, HeaderText] = Field(default_factory=dict, max_length=50)
+
+
+class CreateTool(Request):
+    name: ToolName
+    description: ToolDescription
+    input_schema: Any
+    execution_type: Literal["gateway", "external", "space", "internal"]
+    visible: bool | None = None
+    is_async: bool = False
+    timeout: TimeoutMs = 30_000
+    execution: ExecutionRequest | None = None
+    variables: list[DeclaredVariable] = Field(default_factory=list, max_length=100)
+    policy: Decision | None = None
+
+
+class UpdateTool(Request):
+    description: ToolDescription | None = None
+    input_schema: Any = None
+    execution_type: Literal["gateway", "external", "space", "internal"] | None = None
+    visible: bool | None = None
+    is_async: bool | None = None
+    timeout: TimeoutMs | None = None
+    execution: ExecutionRequest | None = None
+    variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
+    policy: Decision | None = None
+
+
+class ApplyProject(Request):
+    """Agents, spaces, tools and variables as files describe them; applying the same again changes nothing."""
+
+    agents: list[CreateAgent] = Field(default_factory=list, max_length=1000)
+    spaces: list[CreateSpace] = Field(default_factory=list, max_length=1000)
+    tools: list[CreateTool] = Field(default_factory=list, max_length=1000)
+    variables: list[ApplyVariable] = Field(default_factory=list, max_length=1000)
+
+
+class SubmitResult(Request):
+    call_id: ShortText
+    result: Any
+
+
+class ResolveCall(Request):
+    result: Any
+
+
+class ReportProgress(Request):
+    """That a call is being carried out, and how far it has come, if that can be said."""
+
+    fraction: float | None = Field(default=None, ge=0, le=1)
+    message: Annotated[str, StringConstraints(max_length=500), AfterValidator(_storable)] | None = None
+
+
+class ApprovalAnswer(Request):
+    """What is answered to an approval. `args` replace those that were asked for; `always` allows the next calls too."""
+
+    approved: bool
+    args: dict[str, Any] | None = None
+    reason: Annotated[str, StringConstraints(max_length=2000), AfterValidator(_storable)] | None = None
+    always: Literal["space", "agent"] | None = None
+    hash: ShortText | None = None
+
+
+class PutPolicy(Request):
+    agent_id: ShortText
+    space_id: ShortText | None = None
+    tool_name: ShortText
+    decision: Decision
+    when: Any = None
+
+
+class CreateHook(Request):
+    agent_id: ShortText
+    name: ShortText
+
+
+class RingHook(Request):
+    """What is said to a hook. Other people's systems send more than we asked for; that is ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: Annotated[MessageText, StringConstraints(min_length=1)]
+
+
+WebhookUrl = Annotated[str, StringConstraints(min_length=1, max_length=2048), AfterValidator(_storable)]
+WebhookEvents = Annotated[list[WebhookEvent], Field(min_length=1, max_length=2)]
+WebhookMembers = Annotated[list[ShortText], Field(max_length=50)]
+
+
+class CreateWebhook(Request):
+    url: WebhookUrl
+    events: WebhookEvents = Field(default_factory=lambda: list(get_args(WebhookEvent)))
+    members: WebhookMembers = Field(default_factory=list, description="Whose mentions; left out: your own.")
+
+
+class UpdateWebhook(Request):
+    url: WebhookUrl | None = None
+    events: WebhookEvents | None = None
+    members: WebhookMembers | None = None
+    enabled: bool | None = None

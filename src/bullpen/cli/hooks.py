@@ -1,0 +1,61 @@
+"""bullpen hooks: list secret addresses that wake an agent, make one, revoke one.
+
+`create` prints the address alone, so that it can be piped to where it is used. It is shown this once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from bullpen.cli import door, show
+from bullpen.client import Bullpen, Page
+from bullpen.settings import load_settings
+from bullpen.wire import Wire
+from bullpen.wire.nouns import Hook
+
+Noun = TypeVar("Noun", bound=Wire)
+
+
+def run(args: Namespace) -> int:
+    return asyncio.run(_run(args))
+
+
+async def _run(args: Namespace) -> int:
+    async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
+        match args.action:
+            case "create":
+                made = await bp.hooks.create(args.agent, args.name)
+                print(show.as_json(made) if args.json else made.url)
+            case "revoke":
+                await bp.hooks.revoke(args.id)
+            case _:
+                await _list(bp, args)
+    return 0
+
+
+async def _list(bp: Bullpen, args: Namespace) -> None:
+    page = await bp.hooks.list(agent=args.agent, limit=args.limit, cursor=args.cursor)
+    nothing = "No hooks yet. Make one with `bullpen hooks create AGENT --name NAME`."
+    show_page(page, args, ("HOOK", "NAME", "AGENT", "MADE BY", "LAST RUNG"), _row, nothing)
+
+
+def _row(hook: Hook) -> tuple[str, ...]:
+    return (hook.id, hook.name, hook.agent_id, hook.created_by, show.date(hook.used_at) if hook.used_at else "-")
+
+
+def show_page(
+    page: Page[Noun], args: Namespace, headings: Sequence[str], row: Callable[[Noun], Sequence[str]], nothing: str
+) -> None:
+    if args.json:
+        items = [item.model_dump(by_alias=True, mode="json") for item in page]
+        print(show.as_json({"items": items} if page.next is None else {"items": items, "next": page.next}))
+    elif page.items:
+        print(show.table(headings, map(row, page)))
+        if page.next is not None:
+            print(f"There are more: add --cursor {page.next}", file=sys.stderr)
+    else:
+        print(nothing, file=sys.stderr)

@@ -1,0 +1,213 @@
+"""Calls that somebody has to approve first: asked, answered, asked anew; each within one commit.
+
+An approval is bound by a hash to the tool as it was defined, the exact arguments, the agent and the space. It is a
+pending call of the kind `approval`, under the id of the call itself. Answered while its run waits, the run carries the
+call out; answered later, whoever drives the thread next does, and the result comes by inbox. How a call is carried out
+is said in tools/execute.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+from pydantic import ValidationError
+
+from bullpen.agents import rows as agent_rows
+from bullpen.errors import BadArguments, Conflict, Invalid
+from bullpen.storage import Transaction
+from bullpen.threads import actions as threads
+from bullpen.tools import actions, pending, rows
+from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
+from bullpen.wire.nouns import PendingStatus
+from bullpen.wire.requests import ApprovalAnswer
+
+MOST_ASKS: Final = 2  # a tool that changes under every approval is not asked for again
+
+WAITS = (
+    "This call waits for somebody's approval and has not been carried out. Its result will come by itself once it is "
+    "approved. Go on with something else, and do not call it again."
+)
+ASKED_ANEW = (
+    "What was approved is not what would be carried out now, so that approval does not count and nothing was done. "
+    "It was asked for anew. " + WAITS
+)
+
+GIVEN_UP = "It was approved twice, and both times what would be carried out was changed meanwhile. Nothing was done."
+
+
+def told(call_id: str, message: str = WAITS) -> dict[str, Any]:
+    """What the model reads while nobody has answered."""
+    return {"status": "waiting_for_approval", "pendingToolCallId": call_id, "message": message}
+
+
+def hash_of(tool_hash: str, waiting: Waiting) -> str:
+    """What an approval holds for. A built-in tool has no hash but its name."""
+    bound = [waiting.tool_name, tool_hash, waiting.arguments, waiting.agent_id, waiting.space_id, waiting.call_id]
+    return sha256(orjson.dumps(bound)).hexdigest()
+
+
+def _bound(waiting: Waiting, tool_hash: str) -> Waiting:
+    return replace(waiting, tool_hash=tool_hash, hash=hash_of(tool_hash, waiting))
+
+
+# ── asking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def ask(
+    tx: Transaction, run: RunView, tool: Tool, call: ToolCall, space_id: str | None, status: PendingStatus
+) -> Waiting:
+    """`waiting`: the run waits for it, as long as the tool says."""
+    waiting = pending.made(tx, run, tool, call, space_id, status, "approval")
+    if run.approval_ms is not None:
+        waiting = replace(waiting, expires_at=tx.clock.millis() + run.approval_ms)
+    waiting = replace(_bound(waiting, tool.hash), asks=1)
+    await rows.insert_pending(tx, waiting)
+    await actions.ask(tx, waiting)
+    return waiting
+
+
+async def holds(tx: Transaction, waiting: Waiting, tool: Tool) -> bool:
+    """Is what was approved what would be carried out now? Asked in the transaction that begins to."""
+    same = waiting.tool_hash == tool.hash and waiting.hash == hash_of(tool.hash, waiting)
+    # The tool was read a while ago; somebody may have changed it since.
+    return same and (not tool.hash or await rows.select_hash(tx, tool.name) == tool.hash)
+
+
+async def ask_anew(tx: Transaction, waiting: Waiting, tool: Tool) -> Waiting | None:
+    """The approval does not count. None: it was asked for anew before, and is given up."""
+    if waiting.asks >= MOST_ASKS:
+        return None
+    again = replace(waiting, status="pending", result=None, answered_by=None, asks=waiting.asks + 1, deadline_at=None)
+    now = await rows.select_hash(tx, tool.name) if tool.hash else ""
+    again = replace(_bound(again, now), execution=None)
+    await rows.begin_again(tx, again)
+    await pending.show(tx, again, "requires_action", approval=True)
+    await actions.ask(tx, again)
+    return again
+
+
+# ── the answer ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def parsed(result: Any) -> ApprovalAnswer:
+    try:
+        answer = ApprovalAnswer.model_validate(result)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(["result", *(str(part) for part in first["loc"])])
+        problem = f'{field}: {first["msg"]}. Write {{"approved": true}} or {{"approved": false, "reason": "…"}}.'
+        raise Invalid(f"This answers no approval: {problem}", fields={field: first["msg"]}) from None
+    if not answer.approved and (answer.args is not None or answer.always is not None):
+        raise Invalid("A call that is not approved has no arguments.", fields={"result.approved": "is false"})
+    return answer
+
+
+def was_answered(waiting: Waiting, result: Any) -> bool:
+    """The call was approved, and waits for its result under the same id by now: is this that approval once more?"""
+    if waiting.kind == "approval" or not waiting.asks or not isinstance(result, dict):
+        return False
+    try:
+        answer = ApprovalAnswer.model_validate(result)
+    except ValidationError:
+        return False
+    return answer.hash == waiting.hash if answer.hash is not None else waiting.kind == "external"
+
+
+async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: str, tool: Tool | None) -> bool:
+    """Take an answer; the row is locked, and `by` may give it. True: it was taken before, the same one."""
+    said = _said(answer, waiting)
+    if waiting.status == "resolved":
+        if waiting.result == said:
+            return True
+        raise Conflict(
+            f"{waiting.answered_by} has answered this already, and otherwise; that stands.",
+            fields={"callId": "already_resolved", "answeredBy": waiting.answered_by or ""},
+        )
+    pending.refuse_over(tx, waiting)
+    if answer.hash not in (None, waiting.hash):
+        raise Conflict("This is not any more what you were asked to approve. Look at it again.", fields={"hash": "old"})
+    if "args" in said:
+        _check_arguments(tool, waiting, said["args"])
+        waiting = _bound(replace(waiting, args=said["args"]), waiting.tool_hash or "")
+    late = waiting.status == "pending"
+    await rows.answer_approval(tx, waiting, said, by, "queued" if late and answer.approved else None)
+    over = replace(waiting, status="resolved", result=said, answered_by=by)
+    await _go_on(tx, over, late=late)
+    return False
+
+
+def _said(answer: ApprovalAnswer, waiting: Waiting) -> dict[str, Any]:
+    """The answer as it is kept. Arguments that are those that were asked for change nothing."""
+    said = answer.model_dump(exclude_none=True, exclude={"hash", "always"})
+    if "args" in said and orjson.dumps(said["args"]).decode() == waiting.arguments and not edited(waiting):
+        del said["args"]
+    return said
+
+
+def _check_arguments(tool: Tool | None, waiting: Waiting, args: Any) -> None:
+    if tool is None:
+        raise Invalid(f"There is no tool {waiting.tool_name!r} any more.", fields={"result.args": "fit no tool"})
+    try:
+        tool.parse(args)
+    except BadArguments as error:
+        raise Invalid(error.message, fields={"result.args": error.message}) from None
+
+
+async def _go_on(tx: Transaction, over: Waiting, *, late: bool) -> None:
+    if is_approved(over):
+        # What came of it will be shown when it has been carried out.
+        await pending.show(tx, over, "streaming", approval=True, approvedBy=over.answered_by, **edited(over))
+        actions.tell_over(tx, over)
+        (threads.look_again if late else threads.go_on_waiting)(tx, over.thread_id)
+        return
+    why = await refusal(tx, over)
+    await pending.show(tx, over, "error", approval=True, error=why)
+    if late:
+        await rows.deliver_pending(tx, over.call_id, "inbox")
+        over = replace(over, delivered_via="inbox")
+    actions.tell_over(tx, over)
+    if late:
+        await pending.by_inbox(tx, over, {"error": why})
+    else:
+        threads.go_on_waiting(tx, over.thread_id)
+
+
+def is_approved(waiting: Waiting) -> bool:
+    return waiting.status == "resolved" and bool((waiting.result or {}).get("approved"))
+
+
+def edited(waiting: Waiting) -> dict[str, Any]:
+    return {"editedBy": waiting.answered_by} if "args" in (waiting.result or {}) else {}
+
+
+async def refusal(tx: Transaction, over: Waiting) -> str:
+    """What the model reads about a call that somebody has not approved."""
+    reason = (over.result or {}).get("reason")
+    who = await name_of(tx, over.answered_by)
+    return f"{who} did not approve this call, so it was not carried out" + (f": {reason}" if reason else ".")
+
+
+async def name_of(tx: Transaction, id: str | None) -> str:
+    return "Somebody" if id is None else (await agent_rows.select_names(tx, [id])).get(id, id)
+
+
+# ── the end of the run ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def withdraw(tx: Transaction, call_ids: list[str]) -> set[str]:
+    """The run that waits for these is stopped, and what it says of them is the end of it. Those that never began."""
+    unbegun: set[str] = set()
+    for waiting in await rows.lock_pending_of(tx, call_ids):
+        if waiting.kind != "approval":
+            continue
+        if waiting.execution is None:
+            unbegun.add(waiting.call_id)
+        if waiting.status == "resolved":
+            await rows.deliver_pending(tx, waiting.call_id, "inline")
+        elif waiting.status in pending.OPEN:
+            await rows.move_pending(tx, waiting, "cancelled", answered_by="Bullpen")
+            actions.tell_over(tx, replace(waiting, status="cancelled", answered_by="Bullpen"))
+    return unbegun

@@ -1,0 +1,228 @@
+"""Calls whose result comes later: begun, answered, given up, each in one commit.
+
+A run that waits is parked: its thread is `waiting`, nobody drives it, and nothing of it is in memory. An answer, the
+deadline or somebody's cancelling lets it go on, in whatever process. From the moment a result is accepted it reaches
+its agent exactly once: inline, by the run that waits, or by the inbox. Every change is a compare-and-set on the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Literal
+
+from bullpen import ids
+from bullpen.errors import Conflict, Gone
+from bullpen.events.actions import in_turn
+from bullpen.inbox import actions as inbox
+from bullpen.inbox.types import Cause
+from bullpen.spaces import actions as spaces
+from bullpen.storage import Transaction
+from bullpen.threads import actions as threads
+from bullpen.tools import rows
+from bullpen.tools.actions import ask, tell_over
+from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
+from bullpen.wire.nouns import InboxKind, MessageStatus, PendingKind, PendingStatus, Progress
+
+KEEP_DAYS = 30  # an answer is taken for so long
+DAY_MS = 86_400_000
+OPEN = ("waiting", "pending")
+
+
+# ── the beginning ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def begin(
+    tx: Transaction,
+    run: RunView,
+    tool: Tool,
+    call: ToolCall,
+    space_id: str | None,
+    status: PendingStatus,
+    approval: Waiting | None = None,
+) -> Waiting:
+    """Somebody is asked. `waiting`: the run waits for it, as long as the tool says.
+
+    `approval`: the row of the call, which had to be approved first and goes on under the same id.
+    """
+    assert tool.awaits is not None
+    waiting = made(tx, run, tool, call, space_id, status, tool.awaits)
+    if approval is None:
+        await rows.insert_pending(tx, waiting)
+    else:
+        waiting = replace(waiting, asks=approval.asks, tool_hash=approval.tool_hash, hash=approval.hash)
+        await rows.begin_again(tx, waiting)
+    await ask(tx, waiting)
+    return waiting
+
+
+def made(
+    tx: Transaction,
+    run: RunView,
+    tool: Tool,
+    call: ToolCall,
+    space_id: str | None,
+    status: PendingStatus,
+    kind: PendingKind,
+) -> Waiting:
+    now = tx.clock.millis()
+    return Waiting(
+        call_id=call.id,
+        kind=kind,
+        status=status,
+        agent_id=run.agent.id,
+        run_id=run.id,
+        thread_id=run.thread_id,
+        space_id=space_id,
+        tool_name=tool.name,
+        args=call.shown,
+        cause=Cause(run.cause_kind, run.cause_id, run.grants),
+        depth=run.depth,
+        chain_id=run.chain_id,
+        created_at=tx.clock.now(),
+        visible=tool.visible,
+        deadline_at=now + tool.timeout_ms if status == "waiting" else None,
+        expires_at=now + KEEP_DAYS * DAY_MS,
+    )
+
+
+# ── the answer ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def accept(tx: Transaction, waiting: Waiting, result: Any, answered_by: str) -> bool:
+    """Take a result; the row is locked, and the caller may answer. True: it was taken before, the same one."""
+    if waiting.status == "resolved":
+        if waiting.result == result:
+            return True
+        raise Conflict(
+            f"{waiting.answered_by} has answered this call already, with another result, which stands.",
+            fields={"callId": "already_resolved", "answeredBy": waiting.answered_by or ""},
+        )
+    refuse_over(tx, waiting)
+    inline = waiting.status == "waiting"
+    via: Literal["inbox"] | None = None if inline else "inbox"
+    await rows.move_pending(tx, waiting, "resolved", result=result, answered_by=answered_by, via=via)
+    over = replace(waiting, status="resolved", result=result, answered_by=answered_by, delivered_via=via)
+    await show(tx, over, "complete" if failure(result) is None else "error", **_said(result))
+    tell_over(tx, over)
+    if inline:
+        threads.go_on_waiting(tx, waiting.thread_id)
+    else:
+        await by_inbox(tx, over, _said(result))
+    return False
+
+
+def failure(result: Any) -> str | None:
+    """What went wrong, if that is all there is to the result: `{"error": "…"}`, as everywhere else."""
+    error = result.get("error") if isinstance(result, dict) and len(result) == 1 else None
+    return error if isinstance(error, str) else None
+
+
+def _said(result: Any) -> dict[str, Any]:
+    return {"result": result} if failure(result) is None else {"error": failure(result)}
+
+
+def refuse_over(tx: Transaction, waiting: Waiting) -> None:
+    if waiting.status == "expired" or (waiting.expires_at is not None and waiting.expires_at <= tx.clock.millis()):
+        raise Gone("Nobody waits for this call any more: its time is over.")
+    if waiting.status == "cancelled":
+        raise Gone(f"This call was cancelled by {waiting.answered_by}.")
+
+
+async def report_progress(tx: Transaction, waiting: Waiting, progress: Progress) -> Waiting:
+    """Whoever carries it out says how far it is. Kept for those who look later; it changes nothing else."""
+    refuse_over(tx, waiting)
+    if waiting.status not in OPEN:
+        raise Gone(f"{waiting.answered_by} has answered this call already.")
+    await rows.update_progress(tx, waiting.call_id, progress)
+    return replace(waiting, progress=progress)
+
+
+async def give_up(tx: Transaction, waiting: Waiting, status: PendingStatus, by: str, why: str) -> None:
+    """It expires, or somebody cancels it. The agent is told once: by the run that waits, or by the inbox."""
+    await rows.move_pending(tx, waiting, status, answered_by=by)
+    over = replace(waiting, status=status, answered_by=by)
+    await show(tx, over, "expired" if status == "expired" else "cancelled", error=why)
+    tell_over(tx, over)
+    if waiting.status == "waiting":
+        threads.go_on_waiting(tx, waiting.thread_id)
+    else:
+        await by_inbox(tx, over, {"error": why}, kind="expired" if status == "expired" else "tool_result")
+
+
+async def leave(tx: Transaction, call_ids: list[str]) -> set[str]:
+    """The run that waited for these is over: what comes now, or has come, goes by inbox. Those that others answer:
+    their cards go on telling how they stand."""
+    theirs: set[str] = set()
+    for waiting in await rows.lock_pending_of(tx, call_ids):
+        if waiting.kind == "approval":
+            continue  # it is over with its run, or never was its business: see tools/approvals.py
+        theirs.add(waiting.call_id)
+        if waiting.status == "waiting":
+            await rows.move_pending(tx, waiting, "pending")
+        elif waiting.status == "resolved" and await rows.deliver_pending(tx, waiting.call_id, "inbox"):
+            await by_inbox(tx, waiting, _said(waiting.result))
+    return theirs
+
+
+async def by_inbox(
+    tx: Transaction, waiting: Waiting, said: dict[str, Any], kind: InboxKind = "tool_result", key: str = ""
+) -> None:
+    payload = {"callId": waiting.call_id, "toolName": waiting.tool_name, "args": waiting.args, **said}
+    await inbox.deliver_result(
+        tx,
+        waiting.thread_id,
+        kind=kind,
+        key=f"call:{waiting.call_id}{key}",
+        space_id=waiting.space_id,
+        payload=payload,
+        cause=waiting.cause,
+        depth=waiting.depth,
+        chain_id=waiting.chain_id,
+    )
+
+
+async def show(tx: Transaction, waiting: Waiting, status: MessageStatus, **said: Any) -> None:
+    """On the card of the call, if it has one."""
+    if waiting.visible and waiting.space_id is not None:
+        metadata = {"toolName": waiting.tool_name, "callId": waiting.call_id, "args": waiting.args, **said}
+        if waiting.answered_by is not None:
+            metadata["answeredBy"] = waiting.answered_by
+        await spaces.update_call(tx, ids.message_for(waiting.call_id), metadata, status)
+
+
+async def in_turn_of(tx: Transaction, waiting: Waiting) -> None:
+    """Followers hear of a card's changes in the order they were made."""
+    if waiting.visible and waiting.space_id is not None:
+        await in_turn(tx, waiting.space_id)
+
+
+# ── the end of waiting ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def expire(tx: Transaction, call_id: str) -> None:
+    seen = await rows.select_pending(tx, call_id)
+    if seen is None:
+        return
+    await in_turn_of(tx, seen)
+    waiting = await rows.lock_pending(tx, call_id)
+    if waiting is not None and waiting.status in OPEN:
+        await give_up(tx, waiting, "expired", "Bullpen", unanswered(waiting))
+
+
+def unanswered(waiting: Waiting) -> str:
+    if waiting.kind == "approval":
+        return f"Nobody approved {waiting.tool_name} in time, so it was not carried out."
+    return f"Nobody answered {waiting.tool_name} in time."
+
+
+async def drop(tx: Transaction, call_ids: Iterable[str], by: str) -> None:
+    """Their agent is gone: nobody will hear what comes of them."""
+    for call_id in sorted(call_ids):
+        waiting = await rows.lock_pending(tx, call_id)
+        if waiting is None or not (waiting.status in OPEN or waiting.execution == "queued"):
+            continue
+        await rows.move_pending(tx, waiting, "cancelled", answered_by=by)
+        over = replace(waiting, status="cancelled", answered_by=by, result=None)
+        await show(tx, over, "cancelled", error="Its agent was deleted.")
+        tell_over(tx, over)

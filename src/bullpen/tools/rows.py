@@ -1,0 +1,564 @@
+"""SQL for tools that somebody has defined, and for calls whose result comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from sqlalchemy import BigInteger, and_, bindparam, delete, insert, literal_column, or_, select, update
+
+from bullpen.inbox.types import Cause
+from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.statements import insert_or_ignore, upsert
+from bullpen.storage.tables import pending_calls, policies, tools
+from bullpen.tools.policies import Rule
+from bullpen.tools.types import Execution, Waiting
+from bullpen.wire.nouns import PendingStatus, Policy, Progress, ToolConfig
+
+_COLUMNS = (tools.c.name, tools.c.definition, tools.c.created_at, tools.c.updated_at)
+_INSERT = Statement(insert(tools))
+_UPDATE = Statement(
+    update(tools)
+    .where(tools.c.name == bindparam("name_"))
+    .values(definition=bindparam("definition_"), hash=bindparam("hash_"), updated_at=bindparam("updated_at_"))
+)
+_DELETE = Statement(delete(tools).where(tools.c.name == bindparam("name_")))
+_SELECT = Statement(select(*_COLUMNS).where(any_of(tools.c.name, "names")))
+_SELECT_PAGE = Statement(
+    select(*_COLUMNS).where(tools.c.name > bindparam("after")).order_by(tools.c.name).limit(bindparam("limit"))
+)
+
+_DEFINED = (
+    "description",
+    "input_schema",
+    "execution_type",
+    "visible",
+    "is_async",
+    "timeout",
+    "execution",
+    "variables",
+    "policy",
+)
+
+
+def _definition(config: ToolConfig) -> str:
+    return orjson.dumps(config.model_dump(mode="json", include=set(_DEFINED), exclude_none=True)).decode()
+
+
+def _config(row: Row) -> ToolConfig:
+    name, definition, created_at, updated_at = row
+    return ToolConfig(name=name, created_at=created_at, updated_at=updated_at, **orjson.loads(definition))
+
+
+async def insert_tool(tx: Transaction, config: ToolConfig, hash: str, by: str) -> None:
+    await tx.run(
+        _INSERT,
+        name=config.name,
+        definition=_definition(config),
+        hash=hash,
+        created_by=by,
+        created_at=config.created_at,
+        updated_at=config.updated_at,
+    )
+
+
+async def update_tool(tx: Transaction, config: ToolConfig, hash: str) -> None:
+    await tx.run(_UPDATE, name_=config.name, definition_=_definition(config), hash_=hash, updated_at_=config.updated_at)
+
+
+async def delete_tool(tx: Transaction, name: str) -> bool:
+    return await tx.run(_DELETE, name_=name) > 0
+
+
+async def select_tools(tx: Transaction, names: Iterable[str]) -> list[ToolConfig]:
+    """Those of these names that somebody has defined."""
+    return [_config(row) for row in await tx.all(_SELECT, names=list(names))]
+
+
+async def select_tool(tx: Transaction, name: str) -> ToolConfig | None:
+    found = await select_tools(tx, [name])
+    return found[0] if found else None
+
+
+async def select_page(tx: Transaction, *, after: str, limit: int) -> list[ToolConfig]:
+    return [_config(row) for row in await tx.all(_SELECT_PAGE, after=after, limit=limit)]
+
+
+# ── pending calls ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+_PENDING = (
+    pending_calls.c.call_id,
+    pending_calls.c.kind,
+    pending_calls.c.status,
+    pending_calls.c.agent_id,
+    pending_calls.c.run_id,
+    pending_calls.c.thread_id,
+    pending_calls.c.space_id,
+    pending_calls.c.tool_name,
+    pending_calls.c.args,
+    pending_calls.c.result,
+    pending_calls.c.answered_by,
+    pending_calls.c.delivered_via,
+    pending_calls.c.visible,
+    pending_calls.c.deadline_at,
+    pending_calls.c.expires_at,
+    pending_calls.c.cause_kind,
+    pending_calls.c.cause_id,
+    pending_calls.c.grants,
+    pending_calls.c.depth,
+    pending_calls.c.chain_id,
+    pending_calls.c.created_at,
+    pending_calls.c.tool_hash,
+    pending_calls.c.hash,
+    pending_calls.c.asks,
+    pending_calls.c.execution,
+    pending_calls.c.progress,
+)
+_INSERT_PENDING = insert_or_ignore(pending_calls)
+_LOCK_PENDING = Statement(select(*_PENDING).where(pending_calls.c.call_id == bindparam("call_id")).with_for_update())
+_SELECT_PENDING = Statement(select(*_PENDING).where(pending_calls.c.call_id == bindparam("call_id")))
+_SELECT_PENDING_OF = Statement(select(*_PENDING).where(any_of(pending_calls.c.call_id, "ids")).with_for_update())
+_MOVE_PENDING = Statement(
+    update(pending_calls)
+    .where(pending_calls.c.call_id == bindparam("id_"), pending_calls.c.status == bindparam("was"))
+    .values(
+        status=bindparam("status_"),
+        result=bindparam("result_"),
+        answered_by=bindparam("answered_by_"),
+        delivered_via=bindparam("delivered_via_"),
+        resolved_at=bindparam("resolved_at_"),
+    )
+)
+_UPDATE_PROGRESS = Statement(
+    update(pending_calls).where(pending_calls.c.call_id == bindparam("id_")).values(progress=bindparam("progress_"))
+)
+_DELIVER_PENDING = Statement(
+    update(pending_calls)
+    .where(
+        pending_calls.c.call_id == bindparam("id_"),
+        pending_calls.c.status == "resolved",
+        pending_calls.c.delivered_via.is_(None),
+    )
+    .values(delivered_via=bindparam("via"))
+)
+_SELECT_PENDING_PAGE = Statement(
+    select(*_PENDING)
+    .where(
+        pending_calls.c.call_id < bindparam("before"),
+        any_of(pending_calls.c.status, "statuses"),
+        or_(bindparam("kind") == "", pending_calls.c.kind == bindparam("kind")),
+        or_(bindparam("agent_id") == "", pending_calls.c.agent_id == bindparam("agent_id")),
+        or_(
+            bindparam("any_tool", type_=BigInteger) == literal_column("1"),
+            # What somebody has yet to approve is not for the program that will carry it out.
+            and_(any_of(pending_calls.c.tool_name, "tools"), pending_calls.c.kind != literal_column("'approval'")),
+        ),
+        or_(
+            bindparam("all_", type_=BigInteger) == literal_column("1"),
+            # What an agent does unseen is told to owners only, where they may read; approvals to those who give them.
+            and_(
+                any_of(pending_calls.c.space_id, "spaces"),
+                or_(pending_calls.c.visible == 1, bindparam("unseen", type_=BigInteger) == literal_column("1")),
+            ),
+            and_(pending_calls.c.space_id.is_(None), bindparam("unseen", type_=BigInteger) == literal_column("1")),
+            and_(
+                bindparam("approves", type_=BigInteger) == literal_column("1"),
+                pending_calls.c.kind == literal_column("'approval'"),
+            ),
+        ),
+    )
+    .order_by(pending_calls.c.call_id.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_EXPIRED = Statement(
+    select(pending_calls.c.call_id)
+    .where(pending_calls.c.resolved_at.is_(None), pending_calls.c.expires_at <= bindparam("now"))
+    .limit(bindparam("limit"))
+)
+_SELECT_WAITED_FOR = Statement(
+    select(pending_calls.c.agent_id, pending_calls.c.call_id)
+    .where(any_of(pending_calls.c.agent_id, "agent_ids"), pending_calls.c.resolved_at.is_(None))
+    .order_by(pending_calls.c.call_id)
+    .limit(200)
+)
+
+
+def _waiting(row: Row) -> Waiting:
+    call_id, kind, status, agent_id, run_id, thread_id, space_id, tool_name, args, result, answered_by, *rest = row
+    via, visible, deadline_at, expires_at, cause_kind, cause_id, grants, depth, chain_id, created_at, *approval = rest
+    tool_hash, hash, asks, execution, progress = approval
+    return Waiting(
+        call_id=call_id,
+        kind=kind,
+        status=status,
+        agent_id=agent_id,
+        run_id=run_id,
+        thread_id=thread_id,
+        space_id=space_id,
+        tool_name=tool_name,
+        args=orjson.loads(args),
+        result=None if result is None else orjson.loads(result),
+        answered_by=answered_by,
+        delivered_via=via,
+        visible=bool(visible),
+        deadline_at=deadline_at,
+        expires_at=expires_at,
+        cause=Cause(cause_kind, cause_id, grants),
+        depth=depth,
+        chain_id=chain_id,
+        created_at=created_at,
+        tool_hash=tool_hash,
+        hash=hash,
+        asks=asks,
+        execution=execution,
+        progress=None if progress is None else Progress.model_validate_json(progress),
+    )
+
+
+async def insert_pending(tx: Transaction, waiting: Waiting) -> bool:
+    """False: the call is there already."""
+    touched = await tx.run(
+        _INSERT_PENDING,
+        call_id=waiting.call_id,
+        kind=waiting.kind,
+        status=waiting.status,
+        agent_id=waiting.agent_id,
+        run_id=waiting.run_id,
+        thread_id=waiting.thread_id,
+        space_id=waiting.space_id,
+        tool_name=waiting.tool_name,
+        args=orjson.dumps(waiting.args).decode(),
+        result=None,
+        answered_by=None,
+        delivered_via=None,
+        visible=int(waiting.visible),
+        deadline_at=waiting.deadline_at,
+        expires_at=waiting.expires_at,
+        cause_kind=waiting.cause.kind,
+        cause_id=waiting.cause.id,
+        grants=waiting.cause.grants,
+        depth=waiting.depth,
+        chain_id=waiting.chain_id,
+        created_at=waiting.created_at,
+        resolved_at=None,
+        tool_hash=waiting.tool_hash,
+        hash=waiting.hash,
+        asks=waiting.asks,
+        execution=waiting.execution,
+        progress=None,
+    )
+    return touched > 0
+
+
+async def lock_pending(tx: Transaction, call_id: str) -> Waiting | None:
+    row = await tx.one(_LOCK_PENDING, call_id=call_id)
+    return None if row is None else _waiting(row)
+
+
+async def select_pending(tx: Transaction, call_id: str) -> Waiting | None:
+    row = await tx.one(_SELECT_PENDING, call_id=call_id)
+    return None if row is None else _waiting(row)
+
+
+async def lock_pending_of(tx: Transaction, call_ids: list[str]) -> list[Waiting]:
+    return [_waiting(row) for row in await tx.all(_SELECT_PENDING_OF, ids=call_ids)]
+
+
+async def move_pending(
+    tx: Transaction,
+    waiting: Waiting,
+    to: PendingStatus,
+    *,
+    result: Any = None,
+    answered_by: str | None = None,
+    via: str | None = None,
+) -> bool:
+    """From the status it was read with to another; False: somebody else was first."""
+    over = to not in ("waiting", "pending")
+    touched = await tx.run(
+        _MOVE_PENDING,
+        id_=waiting.call_id,
+        was=waiting.status,
+        status_=to,
+        result_=orjson.dumps(result).decode() if over and to == "resolved" else None,
+        answered_by_=answered_by,
+        delivered_via_=via,
+        resolved_at_=tx.clock.now() if over else None,
+    )
+    return touched > 0
+
+
+async def update_progress(tx: Transaction, call_id: str, progress: Progress) -> None:
+    await tx.run(_UPDATE_PROGRESS, id_=call_id, progress_=progress.model_dump_json(exclude_none=True))
+
+
+async def deliver_pending(tx: Transaction, call_id: str, via: str) -> bool:
+    """Take the result to its agent, if nobody has yet."""
+    return await tx.run(_DELIVER_PENDING, id_=call_id, via=via) > 0
+
+
+async def select_pending_page(
+    tx: Transaction,
+    *,
+    statuses: list[str],
+    kind: str | None,
+    agent_id: str | None,
+    tools: list[str] | None,
+    spaces: list[str] | None,
+    unseen: bool = False,
+    approves: bool = False,
+    before: str,
+    limit: int,
+) -> list[Waiting]:
+    """Newest first; `spaces` None: of all. `unseen`: also calls that do not show in a space, and those outside of any.
+    `approves`: every approval besides, wherever it was asked for."""
+    found = await tx.all(
+        _SELECT_PENDING_PAGE,
+        before=before,
+        statuses=statuses,
+        kind=kind or "",
+        agent_id=agent_id or "",
+        any_tool=int(tools is None),
+        tools=tools or [],
+        all_=int(spaces is None),
+        spaces=spaces or [],
+        unseen=int(unseen),
+        approves=int(approves),
+        limit=limit,
+    )
+    return [_waiting(row) for row in found]
+
+
+async def select_expired(tx: Transaction, now: int, limit: int) -> list[str]:
+    return [row[0] for row in await tx.all(_SELECT_EXPIRED, now=now, limit=limit)]
+
+
+async def select_waited_for(tx: Transaction, agent_ids: list[str]) -> dict[str, list[str]]:
+    """Open calls, by their agent."""
+    found: dict[str, list[str]] = {}
+    for agent_id, call_id in await tx.all(_SELECT_WAITED_FOR, agent_ids=agent_ids):
+        found.setdefault(agent_id, []).append(call_id)
+    return found
+
+
+async def select_open_of(tx: Transaction, agent_id: str) -> list[Waiting]:
+    """What the agent's calls still wait for, and what was approved and has not been carried out."""
+    return [_waiting(row) for row in await tx.all(_SELECT_OPEN_OF, agent_id=agent_id)]
+
+
+# ── approvals ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_APPROVED = and_(
+    pending_calls.c.status == literal_column("'resolved'"),
+    pending_calls.c.delivered_via.is_(None),
+    pending_calls.c.execution != "inline",
+)
+_SELECT_OPEN_OF = Statement(
+    select(*_PENDING)
+    .where(pending_calls.c.agent_id == bindparam("agent_id"), or_(pending_calls.c.resolved_at.is_(None), _APPROVED))
+    .order_by(pending_calls.c.call_id)
+)
+_SELECT_APPROVED = Statement(
+    select(*_PENDING)
+    .where(pending_calls.c.thread_id == bindparam("thread_id"), _APPROVED)
+    .order_by(pending_calls.c.call_id)
+)
+_HAS_APPROVED = Statement(
+    select(pending_calls.c.call_id).where(pending_calls.c.thread_id == bindparam("thread_id"), _APPROVED).limit(1)
+)
+_ANSWER_APPROVAL = Statement(
+    update(pending_calls)
+    .where(pending_calls.c.call_id == bindparam("id_"), pending_calls.c.status == bindparam("was"))
+    .values(
+        status="resolved",
+        args=bindparam("args_"),
+        hash=bindparam("hash_"),
+        result=bindparam("result_"),
+        answered_by=bindparam("answered_by_"),
+        execution=bindparam("execution_"),
+        resolved_at=bindparam("now"),
+    )
+)
+_SET_EXECUTION = Statement(
+    update(pending_calls).where(pending_calls.c.call_id == bindparam("id_")).values(execution=bindparam("execution_"))
+)
+_BEGIN_AGAIN = Statement(
+    update(pending_calls)
+    .where(pending_calls.c.call_id == bindparam("id_"))
+    .values(
+        kind=bindparam("kind_"),
+        status=bindparam("status_"),
+        tool_hash=bindparam("tool_hash_"),
+        hash=bindparam("hash_"),
+        asks=bindparam("asks_"),
+        deadline_at=bindparam("deadline_at_"),
+        expires_at=bindparam("expires_at_"),
+        result=None,
+        answered_by=None,
+        delivered_via=None,
+        execution=None,
+        resolved_at=None,
+    )
+)
+_SELECT_HASH = Statement(select(tools.c.hash).where(tools.c.name == bindparam("name")))
+
+
+async def select_approved(tx: Transaction, thread_id: str) -> list[Waiting]:
+    """Calls that were approved after their run had gone on, and whose result has not reached their agent."""
+    return [_waiting(row) for row in await tx.all(_SELECT_APPROVED, thread_id=thread_id)]
+
+
+async def has_approved(tx: Transaction, thread_id: str) -> bool:
+    return await tx.one(_HAS_APPROVED, thread_id=thread_id) is not None
+
+
+async def answer_approval(
+    tx: Transaction, waiting: Waiting, result: Any, answered_by: str, execution: Execution | None
+) -> None:
+    """`waiting` holds the arguments as they were approved."""
+    await tx.run(
+        _ANSWER_APPROVAL,
+        id_=waiting.call_id,
+        was=waiting.status,
+        args_=waiting.arguments,
+        hash_=waiting.hash,
+        result_=orjson.dumps(result).decode(),
+        answered_by_=answered_by,
+        execution_=execution,
+        now=tx.clock.now(),
+    )
+
+
+async def update_execution(tx: Transaction, call_id: str, execution: Execution) -> None:
+    await tx.run(_SET_EXECUTION, id_=call_id, execution_=execution)
+
+
+async def begin_again(tx: Transaction, waiting: Waiting) -> None:
+    """It was approved, and waits for its answer now; or it has to be approved anew."""
+    await tx.run(
+        _BEGIN_AGAIN,
+        id_=waiting.call_id,
+        kind_=waiting.kind,
+        status_=waiting.status,
+        tool_hash_=waiting.tool_hash,
+        hash_=waiting.hash,
+        asks_=waiting.asks,
+        deadline_at_=waiting.deadline_at,
+        expires_at_=waiting.expires_at,
+    )
+
+
+async def select_hash(tx: Transaction, name: str) -> str:
+    """Of a tool that somebody has defined, as it is now; empty: there is none."""
+    row = await tx.one(_SELECT_HASH, name=name)
+    return "" if row is None else str(row[0])
+
+
+# ── policies ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_POLICY = (
+    policies.c.id,
+    policies.c.agent_id,
+    policies.c.space_id,
+    policies.c.tool_name,
+    policies.c.decision,
+    policies.c.condition,
+    policies.c.created_by,
+    policies.c.created_at,
+)
+_PUT_POLICY = upsert(policies, ["key"], ["decision", "tool_hash", "created_by"])
+_SELECT_POLICY_BY_KEY = Statement(select(*_POLICY).where(policies.c.key == bindparam("key")))
+_SELECT_POLICY = Statement(select(*_POLICY).where(policies.c.id == bindparam("id")))
+_SELECT_POLICY_PAGE = Statement(
+    select(*_POLICY)
+    .where(
+        policies.c.id < bindparam("before"),
+        or_(bindparam("agent_id") == "", policies.c.agent_id == bindparam("agent_id")),
+        or_(bindparam("space_id") == "", policies.c.space_id == bindparam("space_id")),
+    )
+    .order_by(policies.c.id.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_RULES = Statement(
+    select(policies.c.decision, policies.c.space_id, policies.c.condition).where(
+        policies.c.agent_id == bindparam("agent_id"),
+        policies.c.tool_name == bindparam("tool_name"),
+        or_(policies.c.space_id.is_(None), policies.c.space_id == bindparam("space_id")),
+        or_(policies.c.tool_hash.is_(None), policies.c.tool_hash == bindparam("tool_hash")),
+    )
+)
+_DELETE_POLICY = Statement(delete(policies).where(policies.c.id == bindparam("id_")))
+_DELETE_POLICIES_OF = Statement(
+    delete(policies).where(or_(policies.c.agent_id == bindparam("id_"), policies.c.space_id == bindparam("id_")))
+)
+
+
+def _policy(row: Row) -> Policy:
+    id_, agent_id, space_id, tool_name, decision, condition, created_by, created_at = row
+    return Policy(
+        id=id_,
+        agent_id=agent_id,
+        space_id=space_id,
+        tool_name=tool_name,
+        decision=decision,
+        when=None if condition is None else orjson.loads(condition),
+        created_by=created_by,
+        created_at=created_at,
+    )
+
+
+async def put_policy(tx: Transaction, policy: Policy, key: str, tool_hash: str | None) -> Policy:
+    """The row as it is then: of agent, space, tool and condition there is one."""
+    await tx.run(
+        _PUT_POLICY,
+        id=policy.id,
+        key=key,
+        agent_id=policy.agent_id,
+        space_id=policy.space_id,
+        tool_name=policy.tool_name,
+        decision=policy.decision,
+        condition=None if policy.when is None else orjson.dumps(policy.when).decode(),
+        tool_hash=tool_hash,
+        created_by=policy.created_by,
+        created_at=policy.created_at,
+    )
+    row = await tx.one(_SELECT_POLICY_BY_KEY, key=key)
+    assert row is not None
+    return _policy(row)
+
+
+async def select_policy(tx: Transaction, id: str) -> Policy | None:
+    row = await tx.one(_SELECT_POLICY, id=id)
+    return None if row is None else _policy(row)
+
+
+async def select_policies(
+    tx: Transaction, *, agent_id: str | None, space_id: str | None, before: str, limit: int
+) -> list[Policy]:
+    found = await tx.all(
+        _SELECT_POLICY_PAGE, agent_id=agent_id or "", space_id=space_id or "", before=before, limit=limit
+    )
+    return [_policy(row) for row in found]
+
+
+async def select_rules(
+    tx: Transaction, agent_id: str, space_id: str | None, tool_name: str, tool_hash: str
+) -> list[Rule]:
+    """What was decided about this agent and this tool, here and everywhere."""
+    found = await tx.all(
+        _SELECT_RULES, agent_id=agent_id, tool_name=tool_name, space_id=space_id or "", tool_hash=tool_hash
+    )
+    return [
+        Rule(decision, space is not None, None if condition is None else orjson.loads(condition))
+        for decision, space, condition in found
+    ]
+
+
+async def delete_policy(tx: Transaction, id: str) -> bool:
+    return await tx.run(_DELETE_POLICY, id_=id) > 0
+
+
+async def delete_policies_of(tx: Transaction, id: str) -> None:
+    """Of an agent or a space that is gone."""
+    await tx.run(_DELETE_POLICIES_OF, id_=id)

@@ -1,0 +1,114 @@
+"""bullpen tools, pending and resolve, as people type them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.processes import bullpen, following, output, serving
+
+PROJECT = """
+tools:
+  - name: confirmAction
+    description: Ask somebody to confirm
+    inputSchema: {type: object, properties: {what: {type: string}}}
+    executionType: space
+    isAsync: true
+  - name: lookUp
+    description: Look something up
+    inputSchema: {type: object}
+    executionType: external
+    visible: false
+    timeout: 600000
+agents:
+  - id: ada
+    name: Ada
+    tools: [messaging, confirmAction, lookUp]
+    model:
+      provider: script
+      turns:
+        - {kind: tool_result, steps: [{calls: [{tool: send_message, args: {text: Thank you.}}]}]}
+        - when: look
+          steps: [{calls: [{tool: lookUp}]}, {calls: [{tool: send_message, args: {text: "{{results[0]}}"}}]}]
+        - steps: [{calls: [{tool: confirmAction, args: {what: "Book\\u202e it?"}}]}]
+spaces:
+  - {id: hall, members: [ada], wake: {people: all}}
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("pending") / "data"
+    project = folder.with_name("project.yaml")
+    project.write_text(PROJECT)
+    with serving(folder):
+        said = output(folder, "apply", str(project))
+        assert said.splitlines()[:2] == ["created    tool  confirmAction", "created    tool  lookUp"]
+        again = json.loads(output(folder, "apply", str(project), "--json"))
+        assert {change["change"] for kind in again.values() for change in kind} == {"unchanged"}
+        yield folder
+
+
+def pending(data: Path, *args: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(output(data, "pending", "--json", *args))["items"]
+    return found
+
+
+def asked(data: Path, text: str) -> dict[str, Any]:
+    """Say this, and give back the call that then waits for somebody."""
+    with following(data, "hall") as follower:
+        output(data, "send", "hall", text)
+        follower.wait_for("waits for an answer to")
+    call: dict[str, Any] = pending(data)[0]
+    return call
+
+
+def test_tools_are_listed_with_those_that_come_with_bullpen(data: Path) -> None:
+    shown = {line.split()[0]: line for line in output(data, "tools", "--limit", "200").splitlines()}
+    assert shown["confirmAction"].split()[1:4] == ["space,", "async", "shown"]
+    assert "600 s" in shown["lookUp"]
+    assert "built in" in shown["send_message"]
+    listed = {tool["name"]: tool for tool in json.loads(output(data, "tools", "--limit", "200", "--json"))["items"]}
+    assert listed["lookUp"]["executionType"] == "external"
+
+
+@pytest.mark.proves("S4-26")
+def test_a_card_is_listed_answered_once_and_gone(data: Path) -> None:
+    call = asked(data, "book")
+    shown = output(data, "pending")
+    assert call["callId"] in shown
+    assert "\u202e" not in shown, "what an agent asks has no power over the terminal"
+    with following(data, "hall") as follower:
+        assert output(data, "resolve", call["callId"], '{"confirmed": true}') == "accepted"
+        follower.wait_for("Thank you.")
+    assert output(data, "resolve", call["callId"], "-", stdin='{"confirmed": true}') == "accepted before"
+    other = bullpen(data, "resolve", call["callId"], "false")
+    assert other.returncode == 1
+    assert "answered this call already" in other.stderr
+    assert pending(data, "--kind", "space") == []
+    assert [c["result"] for c in pending(data, "--status", "resolved", "--kind", "space")] == [{"confirmed": True}]
+
+
+def test_what_is_no_json_is_refused_with_a_sentence(data: Path) -> None:
+    for written in ("yes", "{confirmed: true}", "NaN", ""):
+        refused = bullpen(data, "resolve", "call_x", written)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "is no JSON" in refused.stderr
+    for args in (("call_x",), ("call_x", "true", "--cancel")):
+        refused = bullpen(data, "resolve", *args)
+        assert "Give the answer as JSON, or --cancel" in refused.stderr
+    missing = bullpen(data, "resolve", "call_x", "true")
+    assert missing.returncode == 1
+    assert "There is no call" in missing.stderr
+
+
+def test_a_call_is_cancelled_and_its_agent_hears_of_it(data: Path) -> None:
+    call = asked(data, "look it up")
+    with following(data, "hall") as follower:
+        assert output(data, "resolve", call["callId"], "--cancel") == "cancelled"
+        follower.wait_for("cancelled this call")
+    assert [c["callId"] for c in pending(data, "--status", "cancelled")] == [call["callId"]]

@@ -1,0 +1,55 @@
+"""bullpen policies, as people type it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import bullpen, output
+
+PROJECT = """
+agents:
+  - {id: ada, name: Ada, model: "script:echo", policy: {store_memory: deny}}
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "office.yaml").write_text(PROJECT)
+    output(tmp_path / "data", "apply", str(tmp_path / "office.yaml"))
+    return tmp_path / "data"
+
+
+def test_policies_are_set_listed_and_taken_back(data: Path) -> None:
+    when = '{"path": "text", "op": "contains", "value": "bank"}'
+    plain = output(data, "policies", "set", "ada", "send_message", "allow").strip()
+    some = output(data, "policies", "set", "ada", "send_message", "ask", "--when", when).strip()
+    assert output(data, "policies", "set", "ada", "send_message", "deny").strip() == plain
+    items = json.loads(output(data, "policies", "--json", "--agent", "ada"))["items"]
+    assert [(p["id"], p["decision"], p["when"]) for p in items] == [
+        (some, "ask", json.loads(when)),
+        (plain, "deny", None),
+    ]
+    shown = output(data, "policies")
+    assert "bank" in shown
+    assert "always" in shown
+    output(data, "policies", "delete", some)
+    output(data, "policies", "delete", plain)
+    assert json.loads(output(data, "policies", "--json"))["items"] == []
+
+
+@pytest.mark.parametrize(
+    "args, part",
+    [
+        (("ada", "fly", "ask"), "There is no tool 'fly'"),
+        (("nobody", "send_message", "ask"), "There is no agent 'nobody'"),
+        (("ada", "send_message", "ask", "--when", "amount > 5"), "is no JSON"),
+        (("ada", "send_message", "ask", "--when", '{"path": "a", "op": "like", "value": 1}'), "does not know the op"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_with_a_sentence(data: Path, args: tuple[str, ...], part: str) -> None:
+    refused = bullpen(data, "policies", "set", *args)
+    assert refused.returncode == 1
+    assert part in refused.stderr

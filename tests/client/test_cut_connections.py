@@ -1,0 +1,59 @@
+"""The SDK over a network that cuts every connection: nothing is lost, nothing comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bullpen.client import Bullpen, Event, Follow
+from bullpen.testing import snapshot
+from bullpen.testing.histories import pair
+from tests.client.cutting import cutting
+from tests.path.scripts import call, step
+from tests.servers import Server
+
+EVENTS = 10_000
+CREW, STEPS, SAYS = 8, 15, 30  # agents, each of which takes so many steps and says so much in each
+BOUND = 300
+
+
+@pytest.mark.proves("M2")
+async def test_ten_thousand_events_through_a_network_that_cuts_are_those_of_the_table(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with asyncio.timeout(BOUND), server.client() as bp, cutting(server.url) as network:
+        await hire(bp)
+        async with Bullpen(network.url, server.token) as other, other.events() as events:
+            began = pair(events.cursor or "")
+            for n in range(CREW):
+                await bp.spaces(f"room{n}").send("go")
+            seen = await all_told(events)
+    rows = (await snapshot.read(server.database_url)).events
+    table = [((row["place"].xid, row["place"].id), row["type"]) for row in rows]
+    assert [(pair(event.cursor or ""), event.type) for event in seen] == [row for row in table if row[0] > began]
+    with capsys.disabled():
+        print(f"\n{len(seen)} events, {network.cuts} connections cut")
+    assert len(seen) >= EVENTS
+    assert network.cuts >= 10
+
+
+async def hire(bp: Bullpen) -> None:
+    """Agents that have a lot to say: each message is an event, and so is each call that sends one."""
+    limits = {"maxMessages": STEPS * SAYS, "maxSteps": STEPS + 1}
+    steps = STEPS * [step(*SAYS * [call("send_message", text="x")])]
+    model = {"provider": "script", "turns": [{"steps": steps}]}
+    crew = [{"id": f"a{n}", "name": f"a{n}", "model": model, "limits": limits} for n in range(CREW)]
+    rooms = [{"id": f"room{n}", "members": [f"a{n}"], "wake": {"people": "all"}} for n in range(CREW)]
+    await bp.apply(agents=crew, spaces=rooms)
+
+
+async def all_told(events: Follow) -> list[Event]:
+    """Every stored event until the whole crew is done."""
+    seen: list[Event] = []
+    async for event in events:
+        if event.cursor is not None:
+            seen.append(event)
+            if event.type == "run_finished" and sum(one.type == "run_finished" for one in seen) == CREW:
+                break
+    return seen

@@ -1,0 +1,7 @@
+"""The whole story, in the order it is told."""
+
+from __future__ import annotations
+
+from tests.durability import story, waiting_story
+
+CHAPTERS: dict[str, list[story.Deed]] = {**story.CHAPTERS, **waiting_story.CHAPTERS}

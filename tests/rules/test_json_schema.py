@@ -1,0 +1,78 @@
+"""Schemas that others write: which are refused, and how arguments are checked against one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from bullpen.errors import BadArguments, Invalid
+from bullpen.tools.json_schema import check_arguments, check_schema
+
+DEEP: dict[str, Any] = {"type": "object"}
+for _ in range(40):
+    DEEP = {"type": "object", "properties": {"a": DEEP}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "object", "properties": {"q": {"type": "string", "maxLength": 9}}, "required": ["q"]},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"},
+        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "integer"}}},
+        {"properties": {"a": {"pattern": "^[a-z]+(-[a-z]{1,20}){0,3}$"}, "b": {"pattern": r"^(ab|cd)+$"}}},
+        {"properties": {"pattern": {"type": "string"}, "$ref": {"type": "string"}}},  # names, not keywords
+    ],
+)
+def test_a_schema_that_stays_at_home_is_accepted(schema: dict[str, Any]) -> None:
+    check_schema(schema)
+
+
+@pytest.mark.proves("D18", "I14")
+@pytest.mark.parametrize(
+    "schema, why",
+    [
+        ({"$ref": "http://169.254.169.254/x"}, "only references inside"),
+        ({"properties": {"a": {"items": [{"$ref": "file:///etc/passwd"}]}}}, "only references inside"),
+        ({"allOf": [{"$dynamicRef": "other.json#x"}]}, "only references inside"),
+        ({"properties": {"a": {"$id": "http://evil/", "$ref": "#"}}}, "has an \\$id"),
+        ({"properties": {"a": {"pattern": "^(a+)+$"}}}, "do not repeat a repeat"),
+        ({"properties": {"a": {"pattern": "(x|(y*z)*)*"}}}, "do not repeat a repeat"),
+        ({"patternProperties": {"^(.*,){1,}(.*)*$": {}}}, "do not repeat a repeat"),
+        ({"properties": {"a": {"pattern": "(?<=a)b"}}}, "no JSON Schema"),
+        ({"properties": {"a": {"pattern": "["}}}, "do not repeat a repeat|no JSON Schema"),
+        ({"properties": {"a": {"type": "nonsense"}}}, "no JSON Schema"),
+        ({"type": "array"}, "type object"),
+        ({"description": "x" * 70_000}, "larger than"),
+        (DEEP, "nests deeper"),
+        ([], "must be an object"),
+        ("{}", "must be an object"),
+        (None, "must be an object"),
+    ],
+)
+def test_a_schema_that_is_dangerous_or_none_is_refused_with_a_sentence(schema: Any, why: str) -> None:
+    with pytest.raises(Invalid, match=why) as refused:
+        check_schema(schema)
+    assert "inputSchema" in refused.value.fields
+
+
+def test_arguments_that_do_not_fit_are_refused_with_where_and_why() -> None:
+    schema = orjson.dumps({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    assert check_arguments("count", schema, {"n": 1, "more": [1]}) == {"n": 1, "more": [1]}
+    wrong: list[Any] = [{}, {"n": "1"}, [], None, "n"]
+    for given in wrong:
+        with pytest.raises(BadArguments, match="count"):
+            check_arguments("count", schema, given)
+
+
+def test_arguments_may_be_written_in_the_other_spelling_and_get_the_name_that_the_schema_has() -> None:
+    properties = {"dueDate": {"type": "string"}, "line_no": {"type": "integer"}, "n": {}}
+    schema = orjson.dumps({"type": "object", "properties": properties, "additionalProperties": False})
+    meant = {"dueDate": "today", "line_no": 4, "n": 1}
+    assert check_arguments("note", schema, meant) is meant
+    assert check_arguments("note", schema, {"due_date": "today", "lineNo": 4, "n": 1}) == meant
+    for both in ({"dueDate": "today", "due_date": "tomorrow"}, {"due-date": "today"}):
+        with pytest.raises(BadArguments, match="note"):
+            check_arguments("note", schema, both)

@@ -1,0 +1,291 @@
+"""Calls that wait for somebody: answered in time, too late, twice, by the wrong one, and after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bullpen.tools import execute
+from tests.driver import Api, Driver
+from tests.feed.streams import following
+from tests.path.puppets import puppet
+from tests.path.scripts import Json, call, say, step, turn
+
+ASK: Json = {
+    "name": "confirmAction",
+    "description": "Ask the user to confirm an action",
+    "inputSchema": {"type": "object", "properties": {"what": {"type": "string"}}},
+    "executionType": "space",
+    "visible": True,
+    "isAsync": True,
+}
+FETCH: Json = {
+    "name": "fetchExternalData",
+    "description": "Fetch data",
+    "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}},
+    "executionType": "external",
+    "visible": False,
+    "timeout": 60_000,
+}
+
+
+async def with_tool(office: Driver, config: Json, **args: Any) -> Json:
+    """An agent that calls the tool when it is spoken to, and says what came by its inbox. The call, once it waits."""
+    await office.create("/tools", config)
+    script: list[Json] = [
+        {"kind": "tool_result", "steps": [say("came later")]},
+        {"kind": "expired", "steps": [say("nobody came")]},
+        turn("", step(call(config["name"], **args)), say("went on with {{results[0]}}")),
+    ]
+    model = {"provider": "script", "turns": script}
+    fields = {"name": "Ada", "model": model, "tools": ["messaging", config["name"]]}
+    if any(agent["id"] == "ada" for agent in await office.items("/agents")):
+        await office.ask("PATCH", "/agents/ada", json=fields)
+    else:
+        await office.create("/agents", {"id": "ada", **fields})
+    await office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})
+    await office.create("/spaces/lab/messages", {"text": "go"})
+    event = await office.event("tool.requires_action")
+    found: Json = event["call"]
+    return found
+
+
+async def agents_token(office: Driver, **more: Any) -> Api:
+    made = await office.create("/tokens", {"name": "sdk", "agentId": "ada", **more})
+    return Api(office.office, made["token"])
+
+
+async def texts(office: Driver) -> list[str]:
+    return [m["text"] for m in await office.items("/spaces/lab/messages") if m["authorKind"] == "agent" and m["text"]]
+
+
+# ── waiting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("S4-10", "S4-25", "S4-26", "C1")
+async def test_a_result_within_the_timeout_comes_inline(office: Driver) -> None:
+    call_ = await with_tool(office, FETCH, query="projects")
+    assert (call_["status"], call_["args"]) == ("waiting", {"query": "projects"})
+    (run,) = await office.runs()
+    assert run["status"] == "waiting"
+    assert (await office.get("/agents/ada"))["state"] == "waiting"
+    answer = await office.ask(
+        "POST", f"/runs/{run['id']}/tool-results", json={"callId": call_["callId"], "result": {"n": 3}}
+    )
+    assert answer == {"accepted": True, "duplicate": False}
+    done = await office.run_finished()
+    assert await office.results(done["id"]) == [{"n": 3}, *(await office.results(done["id"]))[1:]]
+    found = await office.get(f"/pending/{call_['callId']}")
+    assert (found["status"], found["deliveredVia"], found["answeredBy"]) == ("resolved", "inline", office.owner_id)
+    assert len(await office.runs()) == 1
+
+
+@pytest.mark.proves("S4-11", "S4-15", "S4-16", "S4-25")
+async def test_after_the_timeout_the_run_goes_on_and_a_late_result_comes_by_inbox(office: Driver) -> None:
+    call_ = await with_tool(office, {**FETCH, "timeout": 150}, query="x")
+    done = await office.run_finished()
+    assert (await office.results(done["id"]))[0] == {
+        "error": "Tool timed out after 150ms",
+        "pendingToolCallId": call_["callId"],
+    }
+    assert (await office.get(f"/pending/{call_['callId']}"))["status"] == "pending"
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": "late"}, status=200)
+    await office.run_finished(nth=2)
+    assert "came later" in await texts(office)
+    found = await office.get(f"/pending/{call_['callId']}")
+    assert (found["status"], found["deliveredVia"]) == ("resolved", "inbox")
+
+
+@pytest.mark.proves("S4-08", "S4-09", "S4-33", "S4-29")
+async def test_an_asynchronous_card_stays_open_until_a_person_answers(office: Driver) -> None:
+    call_ = await with_tool(office, ASK, what="Book it?")
+    done = await office.run_finished()
+    assert (await office.results(done["id"]))[0] == {"status": "pending", "pendingToolCallId": call_["callId"]}
+    (card,) = [m for m in await office.items("/spaces/lab/messages") if m["type"] == "tool"]
+    assert (card["status"], card["metadata"]["args"]) == ("requires_action", {"what": "Book it?"})
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": {"confirmed": True}}, status=200)
+    await office.run_finished(nth=2)
+    (card,) = [m for m in await office.items("/spaces/lab/messages") if m["type"] == "tool"]
+    assert (card["status"], card["metadata"]["result"]) == ("complete", {"confirmed": True})
+    assert card["metadata"]["answeredBy"] == office.owner_id
+    assert "came later" in await texts(office)
+
+
+async def test_a_run_that_waits_uses_nobodys_place_and_messages_wait_for_it(office: Driver) -> None:
+    call_ = await with_tool(office, FETCH, query="x")
+    await office.create("/spaces/lab/messages", {"text": "and another thing"})
+    assert [run["status"] for run in await office.runs()] == ["waiting"]
+    assert office.office.engine.driving == set()
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": 1}, status=200)
+    await office.run_finished(nth=1)
+    await office.event("run_started", nth=2)
+
+
+# ── who may, and how often ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("C4", "C5", "C3")
+async def test_the_same_result_again_is_a_duplicate_and_another_one_is_refused(office: Driver) -> None:
+    call_ = await with_tool(office, FETCH, query="x")
+    path = f"/runs/{call_['runId']}/tool-results"
+    body = {"callId": call_["callId"], "result": {"a": [1, 2]}}
+    await office.ask("POST", "/runs/run_other/tool-results", json=body, status=404)
+    await office.ask("POST", path, json={**body, "callId": "call_none"}, status=404)
+    assert (await office.ask("POST", path, json=body))["duplicate"] is False
+    await office.run_finished()
+    assert (await office.ask("POST", path, json=body))["duplicate"] is True
+    refused = await office.ask("POST", path, json={**body, "result": 2}, status=409)
+    assert office.owner_id in refused["error"]["message"]
+    assert (await office.get(f"/pending/{call_['callId']}"))["result"] == {"a": [1, 2]}
+    await office.idle()
+    assert len(await office.runs()) == 1  # none of them woke anybody
+
+
+@pytest.mark.proves("C2", "C14", "C15")
+async def test_who_may_answer_what(office: Driver) -> None:
+    call_ = await with_tool(office, FETCH, query="x")
+    path = f"/pending/{call_['callId']}/resolve"
+    await office.agent("eve")
+    eve = Api(office.office, (await office.create("/tokens", {"name": "e", "agentId": "eve"}))["token"])
+    other = await agents_token(office, tools=["somethingElse"])
+    eves = Api(
+        office.office,
+        (await office.create("/tokens", {"name": "e", "agentId": "eve", "tools": ["fetchExternalData"]}))["token"],
+    )
+    _, anna = await office.person("Anna")
+    for stranger in (eve, other, eves, anna):
+        await stranger.ask("POST", path, json={"result": "forged"}, status=403)
+    assert (await office.get(f"/pending/{call_['callId']}"))["status"] == "waiting"
+    named = await agents_token(office, tools=["fetchExternalData"])
+    assert (await named.ask("POST", path, json={"result": "real"}))["accepted"] is True
+
+
+@pytest.mark.proves("C15")
+async def test_a_card_is_answered_by_people_of_the_space_and_never_by_an_agent(office: Driver) -> None:
+    call_ = await with_tool(office, ASK, what="?")
+    path = f"/pending/{call_['callId']}/resolve"
+    itself = await agents_token(office)
+    await itself.ask("POST", path, json={"result": 1}, status=403)
+    anna_id, anna = await office.person("Anna")
+    await anna.ask("POST", path, json={"result": 1}, status=403)
+    await anna.ask("GET", f"/pending/{call_['callId']}", status=404)
+    await office.create("/spaces/lab/members", {"memberId": anna_id})
+    assert (await anna.ask("POST", path, json={"result": 1}))["accepted"] is True
+    assert (await office.get(f"/pending/{call_['callId']}"))["answeredBy"] == anna_id
+
+
+@pytest.mark.proves("C6", "C16")
+async def test_of_many_who_answer_at_once_one_wins(office: Driver) -> None:
+    call_ = await with_tool(office, ASK, what="?")
+
+    async def submit(number: int) -> int:
+        response = await office.http.post(f"/pending/{call_['callId']}/resolve", json={"result": number})
+        return response.status_code
+
+    codes = await asyncio.gather(*(submit(number) for number in range(50)))
+    assert sorted(codes) == [200, *[409] * 49]
+    await office.run_finished(nth=2)
+    assert len(await office.runs()) == 2
+
+
+async def test_cancelling_a_call_tells_the_agent_once(office: Driver) -> None:
+    call_ = await with_tool(office, FETCH, query="x")
+    done = await office.create(f"/pending/{call_['callId']}/cancel", {}, status=200)
+    assert done["status"] == "cancelled"
+    run = await office.run_finished()
+    assert (await office.results(run["id"]))[0]["error"] == "Olga cancelled this call."
+    await office.ask("POST", f"/pending/{call_['callId']}/resolve", json={"result": 1}, status=410)
+
+
+@pytest.mark.proves("C9")
+async def test_a_result_for_a_run_that_was_cancelled_comes_by_inbox_once(office: Driver) -> None:
+    call_ = await with_tool(office, FETCH, query="x")
+    await office.ask("POST", f"/runs/{call_['runId']}/cancel")
+    run = await office.run_finished()
+    assert run["status"] == "cancelled"
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": "late"}, status=200)
+    await office.run_finished(nth=2)
+    assert await texts(office) == ["came later"]
+
+
+async def test_a_run_that_is_cancelled_just_before_it_waits_does_not_wait(
+    office: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = execute._await_answer
+
+    async def cancelled_first(door: execute.Door, *rest: Any) -> Any:
+        await office.ask("POST", f"/runs/{door.run.id}/cancel")
+        return await wait(door, *rest)
+
+    monkeypatch.setattr(execute, "_await_answer", cancelled_first)
+    await with_tool(office, FETCH, query="x")
+    assert (await office.run_finished())["status"] == "cancelled"
+
+
+@pytest.mark.proves("I12", "S4-42")
+async def test_the_stream_of_a_program_holds_the_calls_of_its_tools_and_nothing_else(office: Driver) -> None:
+    await office.agent("ada")
+    program = await agents_token(office, tools=["fetchExternalData"])
+    async with following(program) as stream:
+        call_ = await with_tool(office, FETCH, query="x")
+        await program.ask("POST", f"/pending/{call_['callId']}/resolve", json={"result": 1})
+        await office.run_finished()
+        await stream.until(lambda event: event["type"] == "pending_resolved")
+        told = [event["type"] for event in stream.stored]
+        assert told[:3] == ["tool.requires_action", "tool.started", "pending_resolved"]
+        assert all(event["call"]["toolName"] == "fetchExternalData" for event in stream.stored)
+    assert [c["callId"] for c in await program.items("/pending", status="resolved")] == [call_["callId"]]
+
+
+# ── what the agent knows of them ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_result_that_says_only_what_went_wrong_is_an_error_everywhere(office: Driver) -> None:
+    inline = await with_tool(office, {**FETCH, "visible": True}, query="x")
+    await office.create(f"/pending/{inline['callId']}/resolve", {"result": {"error": "no such table"}}, status=200)
+    done = await office.run_finished()
+    returned = [entry for entry in await office.items(f"/runs/{done['id']}/messages") if "result" in entry]
+    assert (returned[0]["result"], returned[0]["isError"]) == ({"error": "no such table"}, True)
+    (card,) = [m for m in await office.items("/spaces/lab/messages") if m["type"] == "tool"]
+    assert (card["status"], card["metadata"]["error"]) == ("error", "no such table")
+    assert "result" not in card["metadata"]
+
+
+async def test_a_result_that_has_an_error_among_other_things_is_a_result(office: Driver) -> None:
+    call_ = await with_tool(office, FETCH, query="x")
+    result = {"error": None, "rows": 3}
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": result}, status=200)
+    assert (await office.results((await office.run_finished())["id"]))[0] == result
+
+
+async def test_a_late_error_comes_by_inbox_as_an_error(office: Driver) -> None:
+    call_ = await with_tool(office, ASK, what="Book it?")
+    await office.run_finished()
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": {"error": "fully booked"}}, status=200)
+    second = await office.run_finished(nth=2)
+    woken = (await office.items(f"/runs/{second['id']}/messages"))[0]["content"]
+    assert '"error":"fully booked"' in woken
+    assert '"result"' not in woken
+
+
+@pytest.mark.proves("S4-19")
+async def test_the_system_text_explains_visible_tools_and_those_that_are_answered_later(office: Driver) -> None:
+    for config in (ASK, FETCH):
+        await office.create("/tools", config)
+    ada = await puppet(office, "ada", tools=["messaging", ASK["name"], FETCH["name"]])
+    await office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})
+    await office.create("/spaces/lab/messages", {"text": "go"})
+    await office.run_finished()
+    prompt = ada.shown[0].system
+    assert "is shown in the space you are in: confirmAction. Call enter_space before you use one of them" in prompt
+    assert "outside a space it is refused" in prompt
+    assert "These tools are answered later: confirmAction." in prompt
+    assert "fetchExternalData" not in prompt  # it neither shows nor is answered later
+
+
+async def test_arguments_in_the_other_spelling_reach_whoever_answers_under_the_schemas_names(office: Driver) -> None:
+    schema = {"type": "object", "properties": {"dueDate": {"type": "string"}}, "additionalProperties": False}
+    call_ = await with_tool(office, {**FETCH, "inputSchema": schema}, due_date="today")
+    assert call_["args"] == {"dueDate": "today"}
