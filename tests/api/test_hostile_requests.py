@@ -28,7 +28,7 @@ from bullpen.api.server import build
 from tests.driver import Api
 from tests.feed.worlds import World
 
-CASES = 32  # for each route and each of two modes
+CASES = 28  # for each route and each of two modes
 SHARDS = 6
 AT_ONCE = 16
 ENDLESS = {"GET /api/events"}
