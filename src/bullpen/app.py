@@ -130,7 +130,9 @@ async def blobs_of(settings: Settings) -> AsyncIterator[Blobs]:
 
 
 class Office:
-    def __init__(self, settings: Settings, store: Store, families: Families = FAMILIES) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, families: Families = FAMILIES, egress: Egress | None = None
+    ) -> None:
         self.settings = settings
         self.store = store
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -139,7 +141,7 @@ class Office:
         self.engine = self._engine()
         self.registry = Registry(families)
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
-        self._egress: Egress | None = None
+        self._egress = egress
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)
@@ -328,17 +330,22 @@ def demo_path(name: str) -> Path:
 
 @contextlib.asynccontextmanager
 async def office(
-    settings: Settings, *, drive: bool = True, store: Store | None = None, families: Families = FAMILIES
+    settings: Settings,
+    *,
+    drive: bool = True,
+    store: Store | None = None,
+    families: Families = FAMILIES,
+    egress: Egress | None = None,
 ) -> AsyncIterator[Office]:
     """An open office: schema up to date, followers served and, with `drive`, agents at work.
 
-    Tests bring a `store` that they watch, and tools of their own.
+    Tests bring a `store` that they watch, tools of their own, and a way out that leads nowhere but to their servers.
     """
     store = store or open_store(settings)
     await store.open()
     try:
         await migrations.migrate(store, settings.backups)
-        opened = Office(settings, store, families)
+        opened = Office(settings, store, families, egress)
         await opened.vault.check(store)
         await opened.signals.start()
         await opened.feed.start(await store.transact(event_rows.ensure_incarnation))

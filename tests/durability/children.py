@@ -44,11 +44,23 @@ def tell(report: Report, *, url: str, data: str, chapters: list[str], die_after:
 
 async def _tell(report: Report, url: str, data: Path, chapters: list[str], die_after: int | None) -> None:
     deeds = [deed for chapter in chapters for deed in CHAPTERS[chapter]]
-    async with mortal_office(settings_for(url, str(data)), die_after=die_after) as (opened, commits):
-        async with owner_of(opened) as bp, outside(opened, data):
+    async with _lived(settings_for(url, str(data)), die_after) as (opened, commits):
+        async with owner_of(opened) as bp:
             await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
         count = commits.count
     report({"commits": count, **await found(url, read_effects(data / "effects"))})
+
+
+@asynccontextmanager
+async def _lived(
+    settings: Settings, die_after: int | None, death: Death | None = None
+) -> AsyncIterator[tuple[app.Office, Commits]]:
+    """An office that may die, in a world of its own."""
+    async with (
+        outside(settings.data, death) as egress,
+        mortal_office(settings, die_after=die_after, egress=egress) as lived,
+    ):
+        yield lived
 
 
 async def _do_what_is_left(
@@ -89,8 +101,8 @@ async def _wait(
 ) -> None:
     url, data = settings.database_url, settings.data
     deeds = [deed for chapter in chapters for deed in (CHAPTERS | ASIDE)[chapter]]
-    async with mortal_office(settings, die_after=die_after) as (opened, commits):
-        async with owner_of(opened) as bp, outside(opened, data, death), followed(opened, data):
+    async with _lived(settings, die_after, death) as (opened, commits):
+        async with owner_of(opened) as bp, followed(opened, data):
             await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
         count = commits.count
     happened = read_effects(data / "effects")

@@ -15,7 +15,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
-from bullpen import app
 from bullpen.net.client import Egress
 from bullpen.net.types import Address
 from bullpen.testing.dns import FakeDns
@@ -49,7 +48,8 @@ class _Dns(FakeDns):
 
 
 @asynccontextmanager
-async def outside(opened: app.Office, folder: Path, death: Death | None = None) -> AsyncIterator[None]:
+async def outside(folder: Path, death: Death | None = None) -> AsyncIterator[Egress]:
+    """There before the office: whoever goes on after a death may ask at once, and must find no other world."""
     fate = _Fate(folder, death)
 
     async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
@@ -62,7 +62,6 @@ async def outside(opened: app.Office, folder: Path, death: Death | None = None) 
     outer = World(Egress(None, dns=dns, opener=sockets), dns, sockets)
     try:
         await outer.server(behave)
-        opened._egress = outer.egress
-        yield
+        yield outer.egress
     finally:
         await outer.stop()

@@ -170,6 +170,7 @@ RENDER: Mapping[str, Render] = {
     "agent_typing": _nothing,
     "agent_done": _nothing,
     "tool.streaming": _nothing,
+    "tool.progress": _nothing,
     "message_streaming": _nothing,
     "presence": _nothing,
     "space_read": _nothing,

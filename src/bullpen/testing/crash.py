@@ -23,6 +23,7 @@ from sqlalchemy import bindparam, select
 
 from bullpen import app
 from bullpen.api import server
+from bullpen.net.client import Egress
 from bullpen.settings import EngineSettings, Settings
 from bullpen.storage import Statement, Store, Transaction
 from bullpen.storage.paused import held_back, is_paused
@@ -85,11 +86,15 @@ class Commits:
 
 @asynccontextmanager
 async def mortal_office(
-    settings: Settings, *, die_after: int | None = None, families: Mapping[str, Sequence[Tool]] = FAMILIES
+    settings: Settings,
+    *,
+    die_after: int | None = None,
+    families: Mapping[str, Sequence[Tool]] = FAMILIES,
+    egress: Egress | None = None,
 ) -> AsyncIterator[tuple[app.Office, Commits]]:
     store = _open_store(settings)
     commits = Commits(store, die_after)
-    async with app.office(settings, store=store, families=families) as opened:
+    async with app.office(settings, store=store, families=families, egress=egress) as opened:
         yield opened, commits
 
 
