@@ -86,7 +86,9 @@ class PgQueuerEngine(Worker):
                 return
             except self._passing as error:
                 logger.warning("the queue stopped: %s; starting it again", error)
-                await asyncio.sleep(0.5)
+            except Exception:  # whatever it was: an office that takes no more jobs looks alive and does nothing
+                logger.exception("the queue failed; starting it again")
+            await asyncio.sleep(0.5)
 
     async def _serve(self) -> None:
         # A pool of its own: heartbeats must not wait behind transactions when the store's pool is busy.
