@@ -16,7 +16,6 @@ from time import monotonic
 from typing import Any
 
 from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
-from pgqueuer.errors import PgqException
 from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
@@ -42,7 +41,6 @@ class PgQueuerEngine(Worker):
         self._drives: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._queue: QueueManager | None = None
-        self._passing: tuple[type[Exception], ...] = (*store.connection_errors, PgqException)
 
     @property
     def running(self) -> bool:
@@ -79,15 +77,10 @@ class PgQueuerEngine(Worker):
         await self.survive(asyncio.wait_for(release, RELEASE_SECONDS))
 
     async def _serve_forever(self) -> None:
-        """Serve jobs; when the database goes away, begin again."""
+        """Serve jobs; whatever ends that, begin again. An office that takes no more of them looks alive and is not."""
         while True:
-            try:
-                await self._serve()
+            if await self.survive(self._serve()):
                 return
-            except self._passing as error:
-                logger.warning("the queue stopped: %s; starting it again", error)
-            except Exception:  # whatever it was: an office that takes no more jobs looks alive and does nothing
-                logger.exception("the queue failed; starting it again")
             await asyncio.sleep(0.5)
 
     async def _serve(self) -> None:
