@@ -10,7 +10,24 @@ from typing import Protocol
 
 import uvloop
 
-from bench import abuse, egress, files, idle, measure, post, redact, report, run, search, sse, variables, waiting
+from bench import (
+    abuse,
+    egress,
+    files,
+    idle,
+    measure,
+    models,
+    post,
+    redact,
+    report,
+    run,
+    search,
+    spending,
+    sse,
+    streaming,
+    variables,
+    waiting,
+)
 from bench.budgets import Figures
 
 
@@ -26,8 +43,11 @@ PARTS: Mapping[str, Part] = {
     "abuse": abuse.measure,
     "egress": egress.measure,
     "variables": variables.measure,
+    "spending": spending.measure,
     "redact": redact.measure,
     "files": files.measure,
+    "models": models.measure,
+    "streaming": streaming.measure,
     "waiting": waiting.measure,
     "idle": idle.measure,
 }

@@ -56,8 +56,9 @@ _numbers = itertools.count(1)
 class Rooms:
     """Rooms of an open office, and a way to know when all that was said in them has been answered."""
 
-    def __init__(self, opened: app.Office, owner: Principal) -> None:
+    def __init__(self, opened: app.Office, owner: Principal, model: Any = STORY) -> None:
         self.office = opened
+        self._model = model
         self._owner = owner
         self._author = author_of(owner)
         self._drive = opened.engine.drive
@@ -101,7 +102,7 @@ class Rooms:
         agent_id = f"agent-{id}"
 
         async def body(tx: Transaction) -> None:
-            await make_agent(tx, agent_id)
+            await make_agent(tx, agent_id, self._model)
             await make_space(tx, id, agent_id, self._owner, wake="none")
             for n in range(3):
                 await memory.store(tx, agent_id, f"Green tea, {n} minutes", ["drinks"])
@@ -157,12 +158,19 @@ async def make_space(tx: Transaction, id: str, agent_id: str, owner: Principal, 
 
 @contextlib.asynccontextmanager
 async def opened(
-    data: Path, database_url: str = "", *, drive: bool = True, lease_seconds: float = 8.0
+    data: Path,
+    database_url: str = "",
+    *,
+    drive: bool = True,
+    lease_seconds: float = 8.0,
+    model: Any = STORY,
+    **more: Any,
 ) -> AsyncIterator[Rooms]:
-    """An office in this process, without its doors; with `drive`, its agents are at work."""
-    settings = Settings(data=data, database_url=database_url, limits=UNLIMITED, engine=EngineSettings(lease_seconds))
+    """An office in this process, without its doors; with `drive`, its agents are at work. `more` are settings."""
+    engine = EngineSettings(lease_seconds)
+    settings = Settings(data=data, database_url=database_url, limits=UNLIMITED, engine=engine, **more)
     async with app.office(settings, drive=drive) as office:
-        yield Rooms(office, await office.store.transact(_claimed))
+        yield Rooms(office, await office.store.transact(_claimed), model)
 
 
 async def _claimed(tx: Transaction) -> Principal:

@@ -92,6 +92,12 @@ def answering() -> Iterator[Server]:
     yield from _until_done(Server(["bench.answering_server"]))
 
 
+@contextlib.contextmanager
+def of_models() -> Iterator[Server]:
+    """Speaks as model providers do."""
+    yield from _until_done(Server(["bench.model_server"]))
+
+
 def _until_done(server: Server) -> Iterator[Server]:
     try:
         yield server

@@ -45,10 +45,12 @@ from bullpen.files.blobs import DiskBlobs
 from bullpen.files.folders import Folders
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
+from bullpen.llm import prices
 from bullpen.llm.models import Models
+from bullpen.llm.types import Model, Reach
 from bullpen.observe import logs, process
 from bullpen.observe.redact import REDACTOR
-from bullpen.runs import loop
+from bullpen.runs import holds, loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Store, Transaction, migrations
@@ -109,7 +111,38 @@ def open_egress(settings: Settings) -> Egress:
         from bullpen.files import s3
 
         allowance.add(s3.USE, s3.url_of(settings.s3))
+    for url in base_urls(settings).values():
+        allowance.add("model", url)
     return Egress(allowance)
+
+
+def base_urls(settings: Settings) -> dict[str, str]:
+    """Where the operator has models of a provider asked, by the provider's name."""
+    openai = settings.openai_base_url
+    named = {"anthropic": settings.anthropic_base_url, "openai": openai, "openai-chat": openai}
+    return {provider: url for provider, url in named.items() if url}
+
+
+def open_models(settings: Settings, egress: Callable[[], Egress], vault: Vault) -> Models:
+    """All providers there are. What belongs to one is imported when an agent names it."""
+    models = Models(settings.data / "scripts")
+    reach = Reach(egress, vault, base_urls(settings))
+
+    def elsewhere(spec: dict[str, Any]) -> Model:
+        from bullpen.llm.elsewhere import build
+
+        return build(spec, reach)
+
+    for provider in ("anthropic", "openai", "openai-chat"):
+        models.add(provider, elsewhere)
+
+    def others(spec: dict[str, Any]) -> Model:
+        from bullpen.llm.others import build
+
+        return build(spec, reach)
+
+    models.add("providers", others)
+    return models
 
 
 @contextlib.asynccontextmanager
@@ -148,7 +181,7 @@ class Office:
         self.thumbnails = Thumbnails(self.blobs)
         self.sweeper = Sweeper(store, self.blobs, settings.files)
         store.on_dropped = self.sweeper.hurry
-        self.models = Models(settings.data / "scripts")
+        self.models = open_models(settings, self.egress, self.vault)
         self.world = loop.World(
             store,
             self.feed,
@@ -158,6 +191,8 @@ class Office:
             settings,
             self.owner,
             teaching=self._teaching(),
+            prices=prices.load(settings.data),
+            say=spaces.announce,
         )
         self.engine.drive = partial(loop.drive, self.world)
         self.engine.give_up = partial(loop.give_up, self.world)
@@ -166,6 +201,7 @@ class Office:
         self.engine.hurry = self.world.stop
         self.engine.tidy = self._tidy
         self.signals.on_cancel = self.world.interrupt
+        self.store.on_interrupt = self.signals.cancel
         store.nudge_port = self.engine
         self.limits = Limits(settings.limits, uploads_at_once=settings.files.uploads_at_once)
         self.edge = Edge(settings, self.limits)
@@ -211,8 +247,10 @@ class Office:
         }
 
     async def _tidy(self) -> None:
-        """With every sweep of the engine: end what nobody has answered, and tell those who are away."""
+        """With every sweep of the engine: end what nobody has answered, let go on what a budget held back, and
+        tell those who are away."""
         await expiry.expire_due(self.store)
+        await holds.lapse(self.store)
         await self.webhooks.look()
 
     async def _keep_up(self) -> None:

@@ -19,8 +19,10 @@ BullpenError
 │   ├── VariablesRequired   values that somebody must set first; `missing` says which
 │   └── PathOutside         a path that is not one inside the thread's folder
 ├── ModelError              the provider failed
-│   ├── ModelUnavailable    asked again, a few times
+│   ├── ModelUnavailable    asked again, a few times; retry_after says when, if the provider did
 │   └── ModelRefused        the run ends
+│       ├── ModelDeclined   the model, or a filter of its provider, does not want to answer this
+│       └── ContextTooLong  it was shown more than it can take
 ├── EgressError             a request to the outside came to nothing   → whoever asked decides; `sent` helps
 │   ├── EgressDenied        our own rules forbid it; `rule` says which
 │   ├── EgressTimeout       it took too long
@@ -137,14 +139,29 @@ class PathOutside(ToolError):
 
 class ModelError(BullpenError):
     code = "model_error"
+    # How far the request came, for whoever tries a model out.
+    reached = False  # a server has answered
+    accepted = False  # and has taken the key and the model's name
 
 
 class ModelUnavailable(ModelError):
     code = "model_unavailable"
 
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds
+
 
 class ModelRefused(ModelError):
     code = "model_refused"
+
+
+class ModelDeclined(ModelRefused):
+    code = "model_declined"
+
+
+class ContextTooLong(ModelRefused):
+    code = "context_too_long"
 
 
 class EgressError(BullpenError):

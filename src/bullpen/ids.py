@@ -111,6 +111,10 @@ def policy() -> str:
     return "pol_" + _stem()
 
 
+def budget() -> str:
+    return "bud_" + _stem()
+
+
 def hook() -> str:
     return "hok_" + _stem()
 

@@ -34,6 +34,7 @@ class EngineSettings:
     lease_seconds: float = 8.0
     concurrent_runs: int = 100
     group_wait_seconds: float = 30.0  # how long the next agent of a group waits for the one before it
+    model_patience_seconds: float = 3600.0  # how long a run waits for a provider that is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,9 @@ class Settings:
     key_file: Path | None = None  # what secrets are sealed with; None: keys.json in the data folder
     # Values that tools may ask for by these names, when nobody has set them anywhere else.
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # Where models of these providers are asked, when that is not the provider itself. Counts as listed for egress.
+    anthropic_base_url: str = ""
+    openai_base_url: str = ""
     metrics_token: str = ""  # whoever holds it may read /metrics, and nothing else
     public_url: str = ""  # how people reach us, when that is not where we listen
     trusted_proxies: tuple[str, ...] = ()  # addresses or networks whose X-Forwarded-… headers are believed
@@ -177,7 +181,11 @@ _GROUPS: Mapping[str, type[Group]] = {
     "s3": S3Settings,
 }
 # The same thing under the name people already have in their environment.
-_PLAIN_NAMES = {"DATABASE_URL": "database_url"}
+_PLAIN_NAMES = {
+    "DATABASE_URL": "database_url",
+    "ANTHROPIC_BASE_URL": "anthropic_base_url",
+    "OPENAI_BASE_URL": "openai_base_url",
+}
 # Variables that keep the names they have everywhere.
 _KNOWN_VARIABLES = frozenset(
     {
@@ -233,6 +241,10 @@ def _build(merged: Mapping[str, Any]) -> Settings:
     if url and not settings.on_postgres and not url.startswith("sqlite:///"):
         raise CannotStart("DATABASE_URL must look like sqlite:///path or postgresql://user@host/database.")
     _check_edge(settings)
+    for name in ("anthropic_base_url", "openai_base_url"):
+        place = urlsplit(getattr(settings, name))
+        if getattr(settings, name) and not (place.scheme in ("http", "https") and place.hostname and not place.query):
+            raise CannotStart(f"{name.upper()} must look like https://models.example.com/v1.")
     for days in fields(settings.retention):
         if not 0 <= getattr(settings.retention, days.name) <= 36_500:
             raise CannotStart(f"The setting {days.name!r} is a number of days, at most 36500. 0 keeps things for ever.")

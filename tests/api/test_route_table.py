@@ -151,6 +151,11 @@ async def set_policy(world: World, caller: str) -> tuple[str, Json | None]:
     return f"/policies/{(await world.office.ask('PUT', '/policies', json=body))['id']}", None
 
 
+async def set_budget(world: World, caller: str) -> tuple[str, Json | None]:
+    body = {"kind": "agent", "subjectId": "ada", "amount": 5}
+    return f"/budgets/{(await world.office.ask('PUT', '/budgets', json=body))['id']}", None
+
+
 async def old_token(world: World, caller: str) -> tuple[str, Json | None]:
     made = await world.office.create("/tokens", {"name": "short", "agentId": "ada"})
     return f"/tokens/{made['id']}", None
@@ -351,7 +356,11 @@ TABLE: dict[str, Row] = {
     "GET /healthz": Row(ANYBODY, on("http://office/healthz")),
     "GET /readyz": Row(ANYBODY, on("http://office/readyz")),
     "GET /metrics": Row(OWNERS, on("http://office/metrics")),
+    "POST /api/models/check": Row(MANAGERS, on("/models/check", {"model": "script:echo"})),
     "GET /api/usage": Row(MANAGERS, on("/usage")),
+    "GET /api/budgets": Row(MANAGERS, on("/budgets")),
+    "PUT /api/budgets": Row(MANAGERS, on("/budgets", {"kind": "agent", "subjectId": "ada", "amount": 5})),
+    "DELETE /api/budgets/{id}": Row(answers(MANAGERS, 204), set_budget),
     "GET /api/audit": Row(OWNERS, on("/audit")),
     "GET /api/audit/check": Row(OWNERS, on("/audit/check")),
     "GET /api/variables": Row(PEOPLE, on("/variables")),

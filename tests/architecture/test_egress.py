@@ -21,6 +21,7 @@ MEANS = (
     "httpcore",
     "httptools",
     "httpx",
+    "httpx2",
     "imaplib",
     "paramiko",
     "poplib",
@@ -50,6 +51,7 @@ EXCEPTIONS: dict[str, set[str]] = {
     "client/connection.py": {"httpx"},
     "client/follow.py": {"httpx"},
     "doctor/machine.py": {"socket"},  # looks whether a port is free
+    "llm/others.py": {"httpx2"},  # gives a library a transport that asks through net
     "storage/migrations/__init__.py": {"asyncpg"},  # the database
     "storage/postgres.py": {"asyncpg"},
 }

@@ -17,8 +17,9 @@ TABLE = """
     tools
     spaces · tasks · skills · memory · hooks
     files · inbox · webhooks
-    threads
-    agents · variables · engine · llm · net
+    threads · llm
+    agents · variables · engine · net
+    budgets
     events
     access
     audit

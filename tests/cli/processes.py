@@ -8,12 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import IO
+
+from bullpen.testing.forks import Forks
 
 BOUND = 60.0
 BULLPEN = [sys.executable, "-m", "bullpen"]
@@ -27,18 +31,27 @@ def environment(data: Path, **more: str) -> dict[str, str]:
     return {**kept, "BULLPEN_DATA": str(data), "PYTHONUNBUFFERED": "1", **more}
 
 
+@cache
+def _forks() -> Forks:
+    """One for all tests of this process; it ends with us."""
+    return Forks("tests.cli.commands").__enter__()
+
+
 def bullpen(data: Path, *args: str, stdin: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end, in a folder without settings."""
-    return subprocess.run(
-        [*BULLPEN, *args],
-        capture_output=True,
-        text=True,
-        input=stdin,
-        timeout=BOUND,
-        check=False,
-        cwd=data.parent,
-        env=environment(data, **more),
-    )
+    """Run one command to its end, in a folder without settings. A process, but not a new Python: see commands.py."""
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [Path(folder) / name for name in ("stdin", "stdout", "stderr")]
+        streams[0].write_text(stdin or "")
+        told = _forks().run(
+            "command",
+            seconds=BOUND,
+            args=list(args),
+            environment=environment(data, **more),
+            cwd=str(data.parent),
+            streams=[str(path) for path in streams],
+        )
+        out, err = (path.read_text() if path.exists() else "" for path in streams[1:])
+    return subprocess.CompletedProcess(["bullpen", *args], told[-1]["code"], out, err)
 
 
 def output(data: Path, *args: str, stdin: str | None = None, **more: str) -> str:

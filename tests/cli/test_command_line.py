@@ -50,6 +50,9 @@ COMMANDS = (
     "pending",
     "resolve",
     "policies",
+    "budgets",
+    "usage",
+    "check-model",
     "hooks",
     "webhooks",
 )
@@ -161,6 +164,7 @@ def test_every_command_leads_to_a_module_that_runs_it() -> None:
         "send": "send a b",
         "apply": "apply x",
         "backup": "backup x.db",
+        "check-model": "check-model a:b",
         "restore": "restore x.db",
         "export": "export space x x.jsonl",
         "erase": "erase space x --yes",

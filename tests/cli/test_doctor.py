@@ -76,6 +76,7 @@ EVERY_PART = {
     "clock",
     "owner",
     "queue",
+    "prices",
     "audit",
     "attachments",
 }
@@ -137,6 +138,23 @@ def test_a_damaged_file_is_a_sentence(data: Path) -> None:
     code, parts = found(data)
     assert code == 1
     assert any(finding["level"] == "problem" for findings in parts.values() for finding in findings)
+
+
+def test_a_model_without_a_price_is_named_until_it_has_one(data: Path) -> None:
+    this_month = "strftime('%Y-%m-01', 'now')"
+    spent = (
+        f"INSERT INTO spending (kind, id, day, model, unpriced) VALUES ('agent', 'ada', {this_month}, 'openai:new', 3)"
+    )
+    with changed(data, spent):
+        code, parts = found(data)
+    assert (code, level(parts, "prices")) == (0, "warning")
+    assert "openai:new" in parts["prices"][0]["message"]
+    assert str(data / "prices.yaml") in parts["prices"][0]["advice"]
+    (data / "prices.yaml").write_text("openai:new: {in: 1, out: 4}\n")
+    assert level(found(data)[1], "prices") == "ok"
+    (data / "prices.yaml").write_text("openai:new: cheap\n")
+    code, parts = found(data)
+    assert (code, level(parts, "prices")) == (1, "problem")
 
 
 def test_a_folder_open_to_others_is_a_problem(data: Path) -> None:

@@ -215,3 +215,26 @@ async def test_messages_are_found_explained_and_previewed(bp: Bullpen) -> None:
     assert (why.policy, [agent.woken for agent in why.agents]) == ("all", [True])
     with pytest.raises(NotFound):
         await bp.messages.why("msg_none")
+
+
+async def test_a_budget_is_set_stops_a_run_and_is_taken_back_and_usage_and_trace_can_be_read(bp: Bullpen) -> None:
+    space = await room(bp, "spending")
+    made = await bp.budgets.set("space", space, 1, unit="tokens", period="month")
+    async with bp.events(space=space) as events:
+        await bp.spaces(space).send("hello")
+        paused = (await until(events, "run_paused")).run
+        assert paused is not None
+        assert paused.paused_reason == f"The budget of the space {space} for this month is used up."
+        (kept,) = await bp.budgets.list(kind="space", of=space)
+        assert (kept.id, kept.reached, kept.spent) == (
+            made.id,
+            True,
+            paused.usage.input_tokens + paused.usage.output_tokens,
+        )
+        await bp.budgets.delete(made.id)
+        assert (await until(events, "run_finished")).run_id == paused.id
+    assert made.id not in {budget.id for budget in await bp.budgets.list()}
+    used = {row.id: row.steps for row in await bp.usage.list(by="space", days=1)}
+    assert used[space] == 2
+    spans = (await bp.runs.trace(paused.id)).spans
+    assert [span.name for span in spans] == ["invoke_agent", "chat", "execute_tool", "chat"]

@@ -113,6 +113,13 @@ CASES = {
     ),
     "too deep": ("V11", [f"UPDATE runs SET depth = 9 WHERE id = {ANY_RUN}"]),
     "a chain stopped without a word": ("V11", ["DELETE FROM chain_stops"]),
+    "a step that is counted twice": ("V11", ["UPDATE spending SET steps = steps + 1 WHERE kind = 'space'"]),
+    "a step that nobody counted": ("V11", ["DELETE FROM spending WHERE kind = 'agent' AND id = 'tess'"]),
+    "a run that cost less than its steps": ("V11", [f"UPDATE runs SET cost = cost + 0.5 WHERE id = {ANY_RUN}"]),
+    "a thread that is held for nothing": (
+        "V11",
+        [f"INSERT INTO holds VALUES ({ITS_THREAD}, {ANY_RUN}, 'tess', 'bud_x', 'agent', 'tess', 0, 'why', '')"],
+    ),
     "rights that grew": ("V12", [f"UPDATE inbox_items SET grants = 'owner,post,read_space' WHERE id = {ANY_ITEM}"]),
     "a run with more rights than its cause": ("V12", ["UPDATE runs SET grants = 'owner,post' WHERE depth > 0"]),
     "a run with more rights than its thread": (

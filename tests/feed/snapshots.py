@@ -137,7 +137,7 @@ def _apply_one(known: Known, event: Json) -> None:
             known.paused_at = event["agents"]["pausedAt"]
         case "agents_resumed":
             known.paused_at = None
-        case "run_started" | "run_finished":
+        case "run_started" | "run_waiting" | "run_paused" | "run_resumed" | "run_finished":
             known.runs[event["runId"]] = event["run"]
         case "tool.requires_action":
             known.calls[event["call"]["callId"]] = event["call"]
@@ -220,10 +220,11 @@ def followed(known: Known) -> Json:
     view = seen(known)
     for space in view["spaces"].values():
         space["unread"], space["mentions"] = _unread(known, space)
-    busy = {run["agentId"] for run in known.runs.values() if "finishedAt" not in run}
+    busy = {run["agentId"] for run in known.runs.values() if not {"finishedAt", "pausedReason"} & set(run)}
     for agent in view["agents"].values():
         paused = known.paused_at or agent.get("pausedAt")
-        agent["state"] = "paused" if paused else "running" if agent["id"] in busy else "idle"
+        held = "paused" if "pausedReason" in agent else "idle"
+        agent["state"] = "paused" if paused else "running" if agent["id"] in busy else held
         agent["waitingFor"] = sorted(id for id, call in known.calls.items() if call["agentId"] == agent["id"])
     return view
 

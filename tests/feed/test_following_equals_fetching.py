@@ -287,6 +287,35 @@ async def pause_and_resume_in_the_middle(world: World) -> None:
     await world.office.create("/agents/ada/pause", {})
 
 
+@action("agent_created", "member_joined", "run_started", "run_waiting", "agent_updated")
+async def wait_for_a_provider(world: World) -> None:
+    await world.office.agent("lost", steps=[{"awaySeconds": 3000}])
+    await world.office.create("/spaces/team/members", {"memberId": "lost"})
+    await world.office.post("team", "@lost go")
+    await world.office.event("run_waiting")
+    await world.office.create("/agents/lost/pause", {})  # so that the office is at rest
+
+
+PAID = [{"calls": [{"tool": "read_messages", "args": {}}], "usage": {"cost": 0.9}}] * 4
+
+
+@action("budget_warned", "budget_reached", "agent_updated", "run_started", "run_paused")
+async def run_out_of_money(world: World) -> None:
+    await world.office.agent("payer", steps=PAID, limits={"maxCostPerDay": 1.0})
+    await world.office.create("/spaces/team/members", {"memberId": "payer"})
+    await world.office.post("team", "@payer go")
+    await world.office.event("budget_reached")
+
+
+@action("budget_reached", "run_paused", "run_resumed", "run_finished", "agent_updated")
+async def resume_what_ran_out_of_money(world: World) -> None:
+    await run_out_of_money(world)
+    await world.office.create("/agents/payer/resume", {})
+    await world.office.event("budget_reached", nth=2)
+    await world.office.ask("PATCH", "/agents/payer", json={"limits": {"maxCostPerDay": 5.0}})
+    await world.office.run_finished("payer")
+
+
 @action("agents_paused", "agent_created", routes="POST /api/agents/pause")
 async def pause_all_agents(world: World) -> None:
     await world.office.create("/agents/pause", {})
@@ -358,8 +387,11 @@ NOT_FOLLOWED = {
     "POST /api/invites/accept": "as above",
     "PUT /api/variables/{name}": "an event would tell everybody what is set where; runs read it when they need it",
     "DELETE /api/variables/{name}": "as above",
+    "POST /api/models/check": "asks a model and changes nothing",
     "PUT /api/policies": "for those who manage agents; each call reads what is decided about it",
     "DELETE /api/policies/{id}": "as above",
+    "PUT /api/budgets": "for those who manage agents; owners are told when one is nearly or wholly used",
+    "DELETE /api/budgets/{id}": "as above",
     "POST /api/tools": "tools are listed when somebody asks; runs read them when they begin",
     "PATCH /api/tools/{name}": "as above",
     "DELETE /api/tools/{name}": "as above",

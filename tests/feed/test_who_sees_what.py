@@ -35,6 +35,9 @@ NOUN = {
     "agents_paused": "agents",
     "agents_resumed": "agents",
     "run_started": "run",
+    "run_waiting": "run",
+    "run_paused": "run",
+    "run_resumed": "run",
     "run_finished": "run",
     "tool.started": "call",
     "tool.done": "call",
@@ -42,6 +45,8 @@ NOUN = {
     "tool.requires_action": "call",
     "pending_resolved": "call",
     "chain_stopped": "chain",
+    "budget_warned": "budget",
+    "budget_reached": "budget",
     "space_erased": "",
     "access_changed": "access",
 }
@@ -54,15 +59,19 @@ SPACE = (
     "readSeq unread mentions createdAt"
 )
 AGENT = (
-    "id name description instructions model tools scope autoEnter limits onUnsentText variables policy avatar state "
-    "pausedAt waitingFor costToday createdAt updatedAt"
+    "id name description instructions model tools scope autoEnter limits onUnsentText onNewMessage variables policy "
+    "avatar state pausedAt pausedReason waitingFor costToday createdAt updatedAt"
 )
 RUN = (
-    "id agentId threadId spaceId trigger depth status outcome stopReason silenceReason messageIds usage error "
-    "startedAt finishedAt"
+    "id agentId threadId spaceId trigger depth status outcome stopReason silenceReason messageIds outside usage error "
+    "retryAt pausedReason startedAt finishedAt"
 )
 CALL = (
-    "callId toolName args result kind agentId runId spaceId status answeredBy deliveredVia createdAt expiresAt progress"
+    "callId toolName args result kind agentId runId spaceId status answeredBy deliveredVia createdAt expiresAt "
+    "progress metadata"
+)
+BUDGET = (
+    "id kind subjectId period unit amount extra spent reached warnedAt reachedAt origin createdBy createdAt updatedAt"
 )
 FIELDS = {
     "message": set(MESSAGE.split()),
@@ -74,6 +83,7 @@ FIELDS = {
     "run": set(RUN.split()),
     "call": set(CALL.split()),
     "chain": {"id", "depth", "messageId"},
+    "budget": set(BUDGET.split()),
     "access": {"holderId", "credential", "butFor"},
 }
 SECRET = "quite secret"
@@ -97,6 +107,16 @@ async def live_a_day(world: World) -> None:
     await pia.create(f"/pending/{asked['callId']}/resolve", {"result": f"{SECRET} answer"}, status=200)
     await office.agent("newt", steps=[], instructions=f"{SECRET} instructions")
     await office.ask("PATCH", "/agents/newt", json={"instructions": f"{SECRET} indeed"})
+    paid = [{"calls": [{"tool": "read_messages", "args": {}}], "usage": {"cost": 0.9}}] * 3
+    await office.agent("payer", steps=paid, limits={"maxCostPerDay": 1})
+    await office.create("/agents/payer/trigger", {"serviceName": SECRET, "payload": {}})
+    await office.event("run_paused")
+    await office.create("/agents/payer/resume", {})
+    await office.agent("lost", steps=[{"awaySeconds": 3000}])
+    await office.create("/agents/lost/trigger", {"serviceName": SECRET, "payload": {}})
+    await office.event("run_waiting")
+    await office.ask("DELETE", "/agents/lost")
+    await office.ask("DELETE", "/agents/payer")
     await office.ask("DELETE", "/agents/newt")
     await office.ask("POST", "/spaces", json={"id": "attic", "name": f"{SECRET} attic"})
     await office.ask("DELETE", "/spaces/attic")

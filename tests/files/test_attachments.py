@@ -153,7 +153,8 @@ async def test_an_agent_sees_what_a_message_shows_and_by_which_id(office: Driver
     file = await give(office, b"x" * 2048, "two  lines.txt")
     posted = await office.post("general", "see this", attachments=[file["id"]])
     await office.run_finished("ada")
-    line = f"    [file: two lines.txt (text/plain, 2 KB), id {file['id']}]"
+    name = f'<outside id="{file["id"]}" source="file">two lines.txt</outside id="{file["id"]}">'
+    line = f"    [file: {name} (text/plain, 2 KB), id {file['id']}]"
     assert told(ada.shown[0]) == [
         f"The latest messages in general, oldest first:\n[{posted['id']}] Olga: see this\n{line}",
         f"New for you:\n[{posted['id']} in general] Olga (person {office.owner_id}): see this\n{line}",
@@ -169,7 +170,8 @@ async def test_an_agent_is_woken_by_a_file_without_words(office: Driver) -> None
     file = await give(office)
     posted = await office.post("general", "", attachments=[file["id"]])
     await office.run_finished("ada")
-    line = f"[file: note.txt (text/plain, 5 bytes), id {file['id']}]"
+    name = f'<outside id="{file["id"]}" source="file">note.txt</outside id="{file["id"]}">'
+    line = f"[file: {name} (text/plain, 5 bytes), id {file['id']}]"
     assert told(ada.shown[0])[1] == (
         f"New for you:\n[{posted['id']} in general] Olga (person {office.owner_id}): {line}"
     )

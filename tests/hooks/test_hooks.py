@@ -54,7 +54,10 @@ async def test_ringing_a_hook_wakes_its_agent_with_the_text_as_data(office: Driv
     run = await office.run_finished("ada")
     assert (run["trigger"], run["depth"]) == ({"kind": "trigger", "items": 1}, 0)
     shown = orjson.dumps({"serviceName": "ci", "hookId": hook["id"], "payload": {"text": "the build is red"}}).decode()
-    assert told(ada.shown[0]) == [f"New for you:\n[trigger] {shown}"]
+    mark = (await office.journal(run["id"]))[0]["id"]
+    framed = f'<outside id="{mark}" source="hook:ci">{shown}</outside id="{mark}">'
+    assert told(ada.shown[0]) == [f"New for you:\n[trigger] {framed}"]
+    assert run["outside"] == ["hook:ci"]
     assert answered.json()["itemId"].startswith("itm_")
     (listed,) = await office.items("/hooks")
     assert "url" not in listed

@@ -81,10 +81,17 @@ def told(transcript: Transcript) -> list[str]:
 
 def window(transcript: Transcript) -> list[str]:
     """The lines of the space's latest messages, without their ids; empty when it was shown none."""
-    for text in told(transcript):
+    return [line.partition("] ")[2] for line in shown_window(transcript).splitlines()[1:]]
+
+
+def shown_window(transcript: Transcript) -> str:
+    """The space's latest messages as they are shown: several pieces that follow each other."""
+    texts = told(transcript)
+    for number, text in enumerate(texts):
         if text.startswith("The latest messages in "):
-            return [line.partition("] ")[2] for line in text.splitlines()[1:]]
-    return []
+            pieces = [text, *(each for each in texts[number + 1 :] if each.startswith("[msg_"))]
+            return "\n".join(pieces)
+    return ""
 
 
 def own(transcript: Transcript) -> list[AssistantTurn | ToolTurn]:

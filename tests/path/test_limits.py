@@ -6,7 +6,7 @@ import pytest
 
 from bullpen.errors import ModelRefused, ModelUnavailable
 from bullpen.llm.types import CallWish, Reply, TokenUsage
-from bullpen.settings import LimitSettings
+from bullpen.settings import EngineSettings, LimitSettings
 from tests.driver import Driver, Offices
 from tests.path.puppets import puppet
 from tests.path.scripts import SILENT, call, say, step
@@ -129,9 +129,10 @@ async def test_waiting_for_a_provider_that_is_away_does_not_count_as_thinking(
 
 
 async def test_a_provider_that_stays_away_or_refuses_fails_the_run_with_its_words(
-    office: Driver, monkeypatch: pytest.MonkeyPatch
+    offices: Offices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bullpen.runs.loop.random.uniform", lambda low, high: 0.0)
+    office = await offices.open(engine=EngineSettings(lease_seconds=2.0, model_patience_seconds=0.0))
     ada = await puppet(office, "ada", answers=[ModelUnavailable("The provider is away.")] * 9)
     bo = await puppet(office, "bo", answers=[ModelRefused("That key is not valid.")])
     for id in ("ada", "bo"):
@@ -160,13 +161,17 @@ async def test_usage_is_added_up_over_the_steps_of_a_run(office: Driver) -> None
     assert run["usage"] == {"inputTokens": 20, "outputTokens": 6, "cachedTokens": 14, "cost": 0.5}
 
 
-async def test_an_agent_that_has_spent_its_day_is_stopped_before_it_is_asked(office: Driver) -> None:
+async def test_an_agent_that_has_spent_its_day_is_put_aside_before_it_is_asked(office: Driver) -> None:
     usage = TokenUsage(cost=0.3)
     replies = [Reply("", [CallWish("c", "do_nothing", "{}")], usage)] * 3
     ada = await puppet(office, "ada", answers=replies, limits={"maxCostPerDay": 0.5})
     await office.space("general", ["ada"], wake={"people": "all"})
-    for nth in (1, 2):
-        await office.post("general", "hello")
-        run = await office.run_finished("ada", nth=nth)
-        assert (run["status"], run["stopReason"]) == ("completed", "max_cost")
+    await office.post("general", "hello")
+
+    async def is_paused() -> bool:
+        found = await office.get("/agents/ada")
+        return bool(found["state"] == "paused")
+
+    await office.until(is_paused)
+    assert (await office.runs())[0]["pausedReason"] == "The budget of agent ada for today is used up."
     assert len(ada.shown) == 2

@@ -22,14 +22,17 @@ async def test_a_trigger_wakes_the_agent_in_a_fresh_thread_with_the_payload_as_d
     assert (run["trigger"], run["depth"]) == ({"kind": "trigger", "items": 1}, 0)
     assert "spaceId" not in run
     shown = '{"serviceName":"ci","payload":{"build_id":7,"camelCase":"kept","text":"@ada not a message"}}'
-    assert told(ada.shown[0]) == [f"New for you:\n[trigger] {shown}"]
+    mark = (await office.journal(run["id"]))[0]["id"]
+    framed = f'<outside id="{mark}" source="trigger:ci">{shown}</outside id="{mark}">'
+    assert told(ada.shown[0]) == [f"New for you:\n[trigger] {framed}"]
     assert (await office.results(run["id"]))[0]["error"].startswith("You are in no space now.")
     assert await office.texts("general") == ["some history", "kind trigger"]
     await office.create("/agents/ada/trigger", {"service_name": "ci"}, status=202)
     second = await office.run_finished("ada", nth=2)
     assert second["threadId"] != run["threadId"]
     # Nothing of the first run is known to the second.
-    assert told(ada.shown[-2]) == ['New for you:\n[trigger] {"serviceName":"ci","payload":null}']
+    (only,) = told(ada.shown[-2])
+    assert '>{"serviceName":"ci","payload":null}</outside id=' in only
 
 
 async def test_a_trigger_reaches_the_one_mind_of_an_agent_that_has_one(office: Driver) -> None:

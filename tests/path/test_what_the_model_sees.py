@@ -8,8 +8,9 @@ import orjson
 import pytest
 
 from bullpen.llm.types import AssistantTurn, ToolTurn, Transcript, UserTurn
+from bullpen.runs.transcript import OUTSIDE
 from tests.driver import Driver
-from tests.path.puppets import Puppet, own, puppet, told, window
+from tests.path.puppets import Puppet, own, puppet, shown_window, told, window
 from tests.path.scripts import SILENT, call, raw, say, step, turn
 from tests.path.talk import talk
 
@@ -31,7 +32,7 @@ async def test_the_window_grows_to_twice_its_size_and_is_cut_so_that_its_beginni
         seen = await woken_at(office, ada, seq)
         await office.idle()
         shown[seq] = window(seen)
-        texts[seq] = told(seen)[0]
+        texts[seq] = shown_window(seen)
     assert {seq: len(lines) for seq, lines in shown.items()} == {1: 1, 20: 20, 38: 38, 39: 39, 40: 20, 41: 21}
     assert shown[39][0] == "Olga: number 1, Ada!"
     assert shown[40][0] == "Olga: number 21"
@@ -140,7 +141,9 @@ async def test_one_mind_sees_its_own_latest_journals_and_the_older_ones_as_lines
     assert heard(firsts[10]) == [f"heard: number {n}" for n in (6, 7, 9, 10)]
     lines = told(firsts[10])[0].splitlines()
     assert lines[0] == "What you did before:"
-    assert [line.partition("Z ")[2] for line in lines[1:]] == ["you spoke: send_message"] * 5
+    assert [line.partition("Z ")[2] for line in lines[1::3]] == ["you spoke: send_message"] * 5
+    assert [line.partition(": ")[2] for line in lines[2::3]] == [f"number {n}" for n in range(1, 6)]
+    assert [line.partition("] ")[2] for line in lines[3::3]] == [f"You: heard: number {n}" for n in range(1, 6)]
     assert not any("hush" in text for text in told(firsts[10]))
 
 
@@ -172,7 +175,8 @@ async def test_the_system_text_teaches_the_families_the_agent_has_and_no_others(
     remembering = {id: systems[id].count("Your memory blocks are shown above") for id in lists}
     assert speaking == {"both": 1, "memory": 0, "one": 1, "none": 0}
     assert remembering == {"both": 1, "memory": 1, "one": 0, "none": 0}
-    assert systems["none"] == "You are None (id none)."
+    assert systems["none"] == f"You are None (id none).\n\n{OUTSIDE}"
+    assert all(system.endswith(OUTSIDE) for system in systems.values())
 
 
 async def test_the_window_shows_who_spoke_and_leaves_out_what_was_taken_back(office: Driver) -> None:

@@ -84,6 +84,7 @@ def test_every_reason_to_stop_has_a_status_that_is_an_end() -> None:
         "max_steps": "completed",
         "max_seconds": "completed",
         "max_cost": "completed",
+        "max_tokens": "completed",
         "cancelled": "cancelled",
         "model_unavailable": "failed",
         "model_refused": "failed",
@@ -95,26 +96,26 @@ def test_every_reason_to_stop_has_a_status_that_is_an_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes, limits, spent, reason",
+    "changes, limits, reason",
     [
-        ({}, {}, 0.0, None),
-        ({"step": 19}, {}, 0.0, None),
-        ({"step": 20}, {}, 0.0, "max_steps"),
-        ({"step": 1}, {"max_steps": 1}, 0.0, "max_steps"),
-        ({"active_ms": 599_999}, {}, 0.0, None),
-        ({"active_ms": 600_000}, {}, 0.0, "max_seconds"),
-        ({"active_ms": 500}, {"max_seconds": 0.5}, 0.0, "max_seconds"),
-        ({"step": 20, "active_ms": 600_000}, {}, 9.0, "max_steps"),
-        ({}, {"max_cost_per_day": 1.0}, 0.99, None),
-        ({}, {"max_cost_per_day": 1.0}, 1.0, "max_cost"),
-        ({}, {"max_cost_per_day": 0.0}, 0.0, "max_cost"),
-        ({}, {}, 1000.0, None),
+        ({}, {}, None),
+        ({"step": 19}, {}, None),
+        ({"step": 20}, {}, "max_steps"),
+        ({"step": 1}, {"max_steps": 1}, "max_steps"),
+        ({"active_ms": 599_999}, {}, None),
+        ({"active_ms": 600_000}, {}, "max_seconds"),
+        ({"active_ms": 500}, {"max_seconds": 0.5}, "max_seconds"),
+        ({"step": 20, "active_ms": 600_000}, {}, "max_steps"),
+        ({"input_tokens": 90, "output_tokens": 9}, {"max_tokens_per_run": 100}, None),
+        ({"input_tokens": 90, "output_tokens": 10}, {"max_tokens_per_run": 100}, "max_tokens"),
+        ({}, {"max_tokens_per_run": 0}, "max_tokens"),
+        ({"cost": 1000.0}, {"max_cost_per_day": 1.0}, None),
     ],
 )
 def test_a_limit_is_reached_when_what_was_used_is_all_there_was(
-    changes: dict[str, Any], limits: dict[str, Any], spent: float, reason: StopReason | None
+    changes: dict[str, Any], limits: dict[str, Any], reason: StopReason | None
 ) -> None:
-    assert rules.limit_reached(run(**changes), Limits(**limits), spent) == reason
+    assert rules.limit_reached(run(**changes), Limits(**limits)) == reason
 
 
 @pytest.mark.parametrize(

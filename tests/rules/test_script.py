@@ -99,12 +99,13 @@ def test_arguments_are_filled_and_a_string_goes_out_as_it_stands() -> None:
 
 
 def test_text_and_arguments_grow_in_pieces_to_the_whole() -> None:
-    seen: list[Delta] = []
+    seen: list[tuple[type[Delta], str]] = []  # a delta goes on growing, so what it is now is kept
     script = {"turns": [{"steps": [{"text": "t" * 100, "calls": [{"tool": "x", "args": {"a": "b" * 100}}]}]}]}
     transcript = Transcript("system", [], TriggerView("message"))
-    reply = asyncio.run(ScriptModel(Script.model_validate(script)).ask(transcript, [], seen.append))
-    texts = [delta.text for delta in seen if isinstance(delta, TextDelta)]
-    arguments = [delta.arguments for delta in seen if isinstance(delta, CallDelta)]
+    model = ScriptModel(Script.model_validate(script))
+    reply = asyncio.run(model.ask(transcript, [], lambda delta: seen.append((type(delta), delta.so_far))))
+    texts = [text for kind, text in seen if kind is TextDelta]
+    arguments = [text for kind, text in seen if kind is CallDelta]
     assert (texts[-1], arguments[-1]) == (reply.text, reply.calls[0].arguments)
     for growing in (texts, arguments):
         assert len(growing) > 2

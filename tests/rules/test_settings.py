@@ -68,7 +68,7 @@ def test_the_database_url_says_which_database(url: str, postgres: bool) -> None:
 
 
 MISTAKES: list[tuple[dict[str, str], str, str]] = [
-    ({}, "prot = 1", "There is no setting named 'prot'. Known here: data"),
+    ({}, "prot = 1", "There is no setting named 'prot'. Known here: anthropic_base_url, data"),
     ({}, "[limits]\nchain_deep = 1", "There is no setting named 'chain_deep'"),
     ({}, 'port = "many"', "The setting 'port' should be a int, not 'many'"),
     ({}, "port = [1]", "The setting 'port' should be a int"),

@@ -87,7 +87,8 @@ def test_the_window_quotes_people_marks_tools_and_notes_and_skips_what_was_delet
         (4, "msg_4", "system", "system", "system", "stop", None),
         (5, "msg_5", "gone", "agent", "text", "bye", None),
     ]
-    assert transcript.history(rows, {"psn_1": "Olga", "ada": "Ada"}, "general") == (
+    (shown,), _ = transcript.history(rows, {"psn_1": "Olga", "ada": "Ada"}, "general")
+    assert shown.text == (
         "The latest messages in general, oldest first:\n"
         "[msg_1] Olga: hello\n[msg_3] Ada: [tool] chart\n[msg_4] note: stop\n[msg_5] gone: bye"
     )

@@ -66,6 +66,38 @@ async def test_an_office_of_an_earlier_version_goes_on_in_this_one(empty_databas
     assert list((empty_database.data / "backups").iterdir()), "a backup was written before"
 
 
+async def test_what_was_limited_and_spent_before_there_were_budgets_counts_in_them(empty_database: Database) -> None:
+    await load(empty_database, 1)
+    limits = 'UPDATE agents SET definition = replace(definition, \'"limits":{\', \'"limits":{"max_cost_per_day":%s,\')'
+    await change(
+        empty_database,
+        f"{limits % '2.5'} WHERE id = 'mira'",
+        f"{limits % '1e12'} WHERE id = 'otto'",
+        "UPDATE runs SET cost = 0.1 + 0.2 WHERE agent_id = 'mira'",
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        office = await Offices(empty_database, stack).open()
+        kept = {row["subjectId"]: (row["amount"], row["origin"]) for row in await office.items("/budgets")}
+        assert kept == {"mira": (2.5, "limits"), "otto": (1e9, "limits")}
+        (mira,) = [row for row in await office.items("/usage", days=366) if row["id"] == "mira"]
+        assert (mira["cost"], mira["runs"] >= 1, mira["steps"] >= 2, mira["budget"]) == (0.3, True, True, 2.5)
+        rooms = {row["id"]: row["cost"] for row in await office.items("/usage", by="space", days=366)}
+        assert rooms["general"] == 0.3
+        await office.ask("PATCH", "/agents/otto", json={"name": "Otto the Second"})
+
+
+async def change(database: Database, *statements: str) -> None:
+    if database.kind == "sqlite":
+        with contextlib.closing(sqlite3.connect(database.path)) as connection:
+            connection.executescript(";".join(statements))
+        return
+    import asyncpg
+
+    connection = await asyncpg.connect(database.url)
+    await connection.execute(";".join(statements))
+    await connection.close()
+
+
 @pytest.mark.parametrize("number", RELEASED)
 async def test_a_backup_made_by_an_earlier_version_is_restored_and_migrated(
     empty_database: Database, number: int, tmp_path: Path

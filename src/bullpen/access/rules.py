@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from bullpen.access.types import OFFICE, Grant, Principal, Thing
 from bullpen.errors import Forbidden, Invalid, NotFound
-from bullpen.wire.nouns import Role
+from bullpen.wire.nouns import BudgetKind, Role
 
 GRANTS: Final[frozenset[Grant]] = frozenset(get_args(Grant))
 
@@ -165,6 +165,8 @@ Action = Literal[
     "make_any_token",
     "see_token",
     "see_usage",
+    "set_budget",
+    "set_any_budget",
     "see_call",
     "answer_external",
     "answer_card",
@@ -220,6 +222,8 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "make_any_token": Rule("owner", (people,)),
     "see_token": Rule("read_space", (holder, owners), seen_by="see_token"),
     "see_usage": Rule("manage_agents", (people,)),
+    "set_budget": Rule("manage_agents", (people,)),
+    "set_any_budget": Rule("owner", (people,)),
     "see_call": Rule("read_space", (its_agent, people_it_shows_to, owners_who_read), seen_by="see_call", programs=True),
     "answer_external": Rule("post", (its_agent, owners), programs=True),
     "answer_card": Rule("post", (people_there,)),
@@ -235,6 +239,16 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "change_webhook": Rule("post", (holder,), seen_by="see_webhook"),
     "delete_webhook": Rule("post", (holder, owners), seen_by="see_webhook"),
     "operate": Rule("owner", (people,)),
+}
+
+
+# Whoever manages agents says what they may spend; what people and the whole office may, an owner.
+BUDGET_ACTIONS: Final[Mapping[BudgetKind, Action]] = {
+    "agent": "set_budget",
+    "space": "set_budget",
+    "task": "set_budget",
+    "person": "set_any_budget",
+    "office": "set_any_budget",
 }
 
 

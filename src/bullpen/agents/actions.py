@@ -8,6 +8,7 @@ from bullpen import ids
 from bullpen.access.types import Principal
 from bullpen.agents import rows
 from bullpen.audit import actions as audit
+from bullpen.budgets import actions as budgets
 from bullpen.errors import AlreadyExists, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.storage import Transaction
@@ -36,6 +37,7 @@ async def create(tx: Transaction, request: CreateAgent) -> Agent:
     tools = ["messaging"] if request.tools is None else request.tools
     agent = Agent(id=id, created_at=now, updated_at=now, **{**_fields(request), "tools": tools})
     await rows.insert_agent(tx, agent)
+    await budgets.keep_limits(tx, id, agent.limits)
     record(tx, "agent_created", agent_id=id, agent=agent)
     return agent
 
@@ -46,6 +48,7 @@ async def update(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
     said = {name: getattr(request, name) for name in request.model_fields_set if getattr(request, name) is not None}
     changed = agent.model_copy(update={**said, "updated_at": tx.clock.now()})
     await rows.update_agent(tx, changed)
+    await budgets.keep_limits(tx, id, changed.limits)
     record(tx, "agent_updated", agent_id=id, agent=changed)
     return changed
 
@@ -53,16 +56,24 @@ async def update(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
 async def delete(tx: Transaction, id: str) -> None:
     await get(tx, id)
     await rows.delete_agent(tx, id)
+    await budgets.forget(tx, "agent", id)
     record(tx, "agent_deleted", agent_id=id)
 
 
+async def tell(tx: Transaction, id: str) -> None:
+    """How it stands now. Of one that is gone there is nothing to tell."""
+    agent = await rows.select_agent(tx, id)
+    if agent is not None:
+        record(tx, "agent_updated", agent_id=id, agent=agent)
+
+
 # The turn of everything that pauses or lets go on: an agent and all of them at once must not miss each other.
-_PAUSING = "agents"
+PAUSING = "agents"
 
 
 async def pause(tx: Transaction, id: str, by: Principal) -> bool:
     """True if it was not paused before. No run of it begins or goes on until it is resumed."""
-    await in_turn(tx, _PAUSING, id)
+    await in_turn(tx, PAUSING, id)
     if (await get(tx, id)).paused_at is not None:
         return False
     await rows.update_paused(tx, id, tx.clock.now())
@@ -73,7 +84,7 @@ async def pause(tx: Transaction, id: str, by: Principal) -> bool:
 
 async def resume(tx: Transaction, id: str, by: Principal) -> bool:
     """True if it was paused by itself. While all are paused it stays so with them."""
-    await in_turn(tx, _PAUSING, id)
+    await in_turn(tx, PAUSING, id)
     if (await get(tx, id)).paused_at is None:
         return False
     await rows.update_paused(tx, id, None)
@@ -84,7 +95,7 @@ async def resume(tx: Transaction, id: str, by: Principal) -> bool:
 
 async def pause_all(tx: Transaction, by: Principal) -> bool:
     """True if they were not paused before. Agents that are made later are paused, too."""
-    await in_turn(tx, _PAUSING)
+    await in_turn(tx, PAUSING)
     now = tx.clock.now()
     if not await rows.switch_pause(tx, now):
         return False
@@ -95,7 +106,7 @@ async def pause_all(tx: Transaction, by: Principal) -> bool:
 
 async def resume_all(tx: Transaction, by: Principal) -> bool:
     """True if all were paused. Those that were paused singly stay so."""
-    await in_turn(tx, _PAUSING)
+    await in_turn(tx, PAUSING)
     if not await rows.switch_pause(tx, None):
         return False
     record(tx, "agents_resumed", audience="all", agents={})

@@ -5,13 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, case, delete, exists, func, insert, literal_column, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    bindparam,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
-from bullpen import ids
 from bullpen.storage import Row, Statement, Transaction, any_of
-from bullpen.storage.paused import ALL_PAUSED_KEY, all_paused
+from bullpen.storage.paused import ALL_PAUSED_KEY, all_paused, is_held
 from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import agents, meta, people, runs, threads
+from bullpen.storage.tables import agents, holds, meta, people, runs, spending, threads
 from bullpen.wire import Agent
 
 _INSERT = Statement(insert(agents))
@@ -23,6 +35,7 @@ _UPDATE = Statement(
         scope=bindparam("scope"),
         max_chain_depth=bindparam("max_chain_depth"),
         definition=bindparam("definition"),
+        interrupts=bindparam("interrupts"),
         updated_at=bindparam("updated_at"),
     )
 )
@@ -34,16 +47,28 @@ _UNDER_WAY = exists().where(
     runs.c.thread_id == threads.c.id,
     runs.c.finished_at.is_(None),
     threads.c.state != "waiting",
+    ~is_held,
 )
-_QUEUED = exists().where(threads.c.agent_id == agents.c.id, threads.c.state != "idle", threads.c.state != "waiting")
+_QUEUED = exists().where(
+    threads.c.agent_id == agents.c.id, threads.c.state != "idle", threads.c.state != "waiting", ~is_held
+)
+_HELD = exists().where(holds.c.agent_id == agents.c.id)
 _WAITING = exists().where(threads.c.agent_id == agents.c.id, threads.c.state == "waiting")
 _PAUSED = or_(agents.c.paused_at.is_not(None), all_paused)
-_STATE = case((_PAUSED, "paused"), (_UNDER_WAY, "running"), (_QUEUED, "queued"), (_WAITING, "waiting"), else_="idle")
+_STATE = case(
+    (_PAUSED, "paused"),
+    (_UNDER_WAY, "running"),
+    (_QUEUED, "queued"),
+    (_HELD, "paused"),
+    (_WAITING, "waiting"),
+    else_="idle",
+)
 _SPENT = (
-    select(func.coalesce(func.sum(runs.c.cost), 0.0))
-    .where(runs.c.agent_id == agents.c.id, runs.c.id >= bindparam("today"))
+    select(cast(func.coalesce(func.sum(spending.c.nanodollars), 0), BigInteger))
+    .where(spending.c.kind == "agent", spending.c.id == agents.c.id, spending.c.day == bindparam("today"))
     .scalar_subquery()
 )
+_PAUSED_REASON = select(func.max(holds.c.reason)).where(holds.c.agent_id == agents.c.id).scalar_subquery()
 _COLUMNS = (
     agents.c.id,
     agents.c.name,
@@ -53,6 +78,7 @@ _COLUMNS = (
     agents.c.paused_at,
     _STATE,
     _SPENT,
+    _PAUSED_REASON,
 )
 _SELECT = Statement(select(*_COLUMNS).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None)))
 _SELECT_PAGE = Statement(
@@ -100,6 +126,7 @@ _DEFINED = (
     "auto_enter",
     "limits",
     "on_unsent_text",
+    "on_new_message",
     "variables",
     "policy",
     "avatar",
@@ -115,13 +142,14 @@ def _params(agent: Agent) -> dict[str, Any]:
         "name": agent.name,
         "scope": agent.scope,
         "max_chain_depth": agent.limits.max_chain_depth,
+        "interrupts": int(agent.on_new_message == "interrupt"),
         "definition": _definition(agent),
         "updated_at": agent.updated_at,
     }
 
 
 def _agent(row: Row) -> Agent:
-    id_, name, definition, created_at, updated_at, paused_at, state, spent = row
+    id_, name, definition, created_at, updated_at, paused_at, state, spent, paused_reason = row
     return Agent(
         id=id_,
         name=name,
@@ -129,7 +157,8 @@ def _agent(row: Row) -> Agent:
         updated_at=updated_at,
         paused_at=paused_at,
         state=state,
-        cost_today=spent,
+        cost_today=spent / 1_000_000_000,  # it is kept in billionths
+        paused_reason=paused_reason,
         **orjson.loads(definition),
     )
 
@@ -147,21 +176,23 @@ async def delete_agent(tx: Transaction, id: str) -> None:
 
 
 async def select_agent(tx: Transaction, id: str) -> Agent | None:
-    row = await tx.one(_SELECT, id=id, today=ids.runs_since(tx.clock.midnight()))
+    row = await tx.one(_SELECT, id=id, today=_today(tx))
     return None if row is None else _agent(row)
 
 
 async def select_definition(tx: Transaction, id: str) -> Agent | None:
     """What a run needs of the agent: its state is `paused` or `idle`, whatever it is doing."""
     row = await tx.one(_SELECT_DEFINITION, id=id)
-    return None if row is None else _agent((id, *row, 0.0))
+    return None if row is None else _agent((id, *row, 0, None))
 
 
 async def select_agents(tx: Transaction, *, before: str, limit: int) -> list[Agent]:
-    return [
-        _agent(row)
-        for row in await tx.all(_SELECT_PAGE, before=before, limit=limit, today=ids.runs_since(tx.clock.midnight()))
-    ]
+    found = await tx.all(_SELECT_PAGE, before=before, limit=limit, today=_today(tx))
+    return [_agent(row) for row in found]
+
+
+def _today(tx: Transaction) -> str:
+    return tx.clock.at(tx.clock.millis())[:10]
 
 
 async def update_paused(tx: Transaction, id: str, paused_at: str | None) -> None:

@@ -24,10 +24,12 @@ from bullpen.inbox.types import Cause
 from bullpen.memory import actions as memory
 from bullpen.memory import rows as memory_rows
 from bullpen.runs import actions as runs
+from bullpen.runs import holds
 from bullpen.runs import rows as run_rows
 from bullpen.runs.loop import EVERY
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
+from bullpen.threads import actions as threads
 from bullpen.tools import pending
 from bullpen.tools import rows as tool_rows
 from bullpen.wire import Agent
@@ -105,6 +107,8 @@ async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Of
 
     async def body(tx: Transaction) -> Agent:
         await update(tx, id, request, caller)
+        if request.model is not None and await run_rows.retry_now(tx, id):
+            await threads.go_on(tx, id)  # another model may be there
         return await _with_blocks(tx, id)
 
     return answer(await office.store.transact(body))
@@ -182,11 +186,16 @@ async def pause_agent(id: str, caller: Caller, office: Office) -> Response:
 
 @router.post("/{id}/resume", response_model=Agent)
 async def resume_agent(id: str, caller: Caller, office: Office) -> Response:
-    """Let it go on exactly where it was. While all agents are paused it stays so with them."""
+    """Let it go on exactly where it was. While all agents are paused it stays so with them.
+
+    Work that a used-up budget has stopped goes on, too: as much again may be spent until the budget begins anew.
+    """
     access.authorize(caller, "manage_agents")
 
     async def body(tx: Transaction) -> Agent:
-        if await agents.resume(tx, id, caller):
+        await holds.take_turns(tx, id)
+        paused = await agents.resume(tx, id, caller)
+        if await holds.resume(tx, caller, id) or paused:
             await inbox.go_on(tx, id)
         return await _with_blocks(tx, id)
 
@@ -222,7 +231,8 @@ async def trigger_agent(id: str, request: TriggerAgent, caller: Caller, office: 
     """Wake the agent because something happened outside. It gets the payload as data, in no space."""
     access.authorize(caller, "manage_agents")
     cause = Cause(caller.kind, caller.id, access.written(caller.grants))
-    payload = {"serviceName": request.service_name, "payload": request.payload}
+    source = f"trigger:{request.service_name}"
+    payload = {"serviceName": request.service_name, "payload": request.payload, "outside": [source]}
 
     async def body(tx: Transaction) -> str:
         agent = await agents.get(tx, id)

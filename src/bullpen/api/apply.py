@@ -19,8 +19,10 @@ from bullpen.api.door import Office, Owner
 from bullpen.api.pages import answer
 from bullpen.api.variables import put_one
 from bullpen.audit.actions import note
+from bullpen.budgets import rows as budget_rows
 from bullpen.events.actions import in_turn
 from bullpen.memory import rows as memory_rows
+from bullpen.runs import holds
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces import rules as space_rules
@@ -99,6 +101,9 @@ async def update_agent(tx: Transaction, id: str, request: UpdateAgent, caller: P
     await in_turn(tx, id)
     before = await agents.get(tx, id)
     agent = await agents.update(tx, id, request)
+    if agent.limits != before.limits:
+        held = await budget_rows.select_holds_of_agent(tx, id)
+        await holds.release(tx, [hold for hold in held if hold.kind == "agent"])
     if agent.name != before.name:
         await spaces.renamed(tx, id)
     note(tx, caller, "agent.changed", "agent", id, fields=sorted(request.model_fields_set))

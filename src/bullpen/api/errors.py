@@ -40,6 +40,8 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.ModelError: 500,
     errors.ModelUnavailable: 500,
     errors.ModelRefused: 500,
+    errors.ModelDeclined: 500,
+    errors.ContextTooLong: 500,
     errors.EgressError: 500,
     errors.EgressDenied: 500,
     errors.EgressTimeout: 500,

@@ -14,8 +14,10 @@ from bullpen.api.door import Caller, Office
 from bullpen.api.pages import Limit, Page, answer
 from bullpen.events.actions import in_turn
 from bullpen.inbox.types import Cause
+from bullpen.runs import commands
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
+from bullpen.spaces.rules import COMMAND
 from bullpen.spaces.types import Author, Draft
 from bullpen.storage import Transaction
 from bullpen.wire import Message
@@ -41,10 +43,12 @@ async def post_message(
     author = author_of(caller)
     settings = office.settings
 
+    stopped: list[str] = []
+
     async def body(tx: Transaction) -> Draft:
         await in_turn(tx, ids.canonical_space(space_id))  # so that events have the order of the messages' numbers
         room = await spaces.writable_room(tx, caller, space_id)
-        return await spaces.post(
+        draft = await spaces.post(
             tx,
             room,
             author,
@@ -57,8 +61,14 @@ async def post_message(
             group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
             agents_per_minute=settings.limits.agent_messages_per_minute,
         )
+        if draft.created and draft.wake == COMMAND:
+            stopped[:], said = await commands.carry_out(tx, room, author, request.text)
+            await spaces.announce(tx, room.id, said)
+        return draft
 
     draft = await office.store.transact(body)
+    for run_id in stopped:
+        office.signals.cancel(run_id)
     return answer(draft.done(), 201)
 
 

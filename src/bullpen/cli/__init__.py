@@ -25,6 +25,8 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "apply": lambda: import_module("bullpen.cli.apply"),
     "audit": lambda: import_module("bullpen.cli.audit"),
     "backup": lambda: import_module("bullpen.cli.backup"),
+    "budgets": lambda: import_module("bullpen.cli.budgets"),
+    "check_model": lambda: import_module("bullpen.cli.check_model"),
     "doctor": lambda: import_module("bullpen.cli.doctor"),
     "erase": lambda: import_module("bullpen.cli.erase"),
     "export": lambda: import_module("bullpen.cli.export"),

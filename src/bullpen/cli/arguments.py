@@ -16,6 +16,8 @@ from bullpen import __version__
 ROLES = ("member", "admin", "owner")
 SCOPES = ("space", "agent", "person", "thread")
 WEBHOOK_EVENTS = ("mention", "tool.requires_action")
+BUDGET_KINDS = ("agent", "space", "person", "task", "office")
+USAGE_BY = ("agent", "space", "person", "day", "model")
 DECISIONS = ("allow", "ask", "deny")
 PENDING_KINDS = ("external", "space", "approval", "variables", "takeover")
 PENDING_STATUSES = ("waiting", "pending", "resolved", "expired", "cancelled")
@@ -47,6 +49,8 @@ def parser() -> ArgumentParser:
     _add_operator(add)
     _add_variables(add)
     _add_policies(add)
+    _add_budgets(add)
+    _add_models(add)
     _add_hooks(add)
     _add_webhooks(add)
     _add_brakes(add)
@@ -182,6 +186,33 @@ def _add_policies(add: Add) -> None:
     for action, name in ((put, "set"), (delete, "delete")):
         action.add_argument("--data", type=Path, metavar="DIR", help="the data folder", default=SUPPRESS)
         action.set_defaults(action=name)
+
+
+def _add_budgets(add: Add) -> None:
+    budgets = add("budgets", "budgets", "List what may be spent, and what was; `budgets set` and `delete` change it.")
+    actions = budgets.add_subparsers(title="actions", metavar="ACTION")
+    _add_json(budgets)
+    budgets.set_defaults(action="list", verb="budgets")
+    put = _add_action(actions, "set", "Say how much may be spent in a day or a month, instead of what was said before.")
+    put.add_argument("kind", choices=BUDGET_KINDS, help="whose: an agent's, what is spent in a space, for a person, …")
+    put.add_argument("of", metavar="ID", nargs="?", help="id of the agent, space, person or task; none for the office")
+    put.add_argument("amount", metavar="AMOUNT", type=_amount, help="US dollars; with --tokens, tokens")
+    put.add_argument("--per", choices=("day", "month"), default="day", help="day (default) or month, in UTC")
+    put.add_argument("--tokens", action="store_true", help="count tokens, in and out, instead of money")
+    delete = _add_action(actions, "delete", "Take a budget back: what it had stopped goes on.")
+    delete.add_argument("id", metavar="ID", help="id of the budget, as `bullpen budgets` shows it")
+    usage = add("usage", "budgets", "Show what was used: tokens and money, by agent, space, person, day or model.")
+    usage.add_argument("--by", choices=USAGE_BY, default="agent", help="agent (default), space, person, day or model")
+    usage.add_argument("--days", type=_days, help="how far back, today included (30; up to 366)")
+    usage.set_defaults(verb="usage")
+    _add_json(usage)
+
+
+def _add_models(add: Add) -> None:
+    check = add("check-model", "check_model", "Ask a model one question: is it reached, is the key accepted?")
+    check.add_argument("model", metavar="MODEL", help="as an agent names it: provider:name")
+    check.add_argument("--key-variable", metavar="NAME", help="the variable with the key, if not the usual one")
+    _add_json(check)
 
 
 def _add_hooks(add: Add) -> None:
@@ -345,7 +376,7 @@ def _add_listings(add: Add) -> None:
     why.add_argument("id", metavar="MESSAGE", help="id of the message")
     why.add_argument("--agent", metavar="ID", help="only this agent")
     _add_json(why)
-    run = add("run", "run", "Show one run and its journal.")
+    run = add("run", "run", "Show one run: what each step took and cost, and its journal.")
     run.add_argument("id", metavar="ID")
     _add_json(run)
 
@@ -372,6 +403,22 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65_535:
         raise ArgumentTypeError("a port is a number from 0 to 65535")
     return int(text)
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 366:
+        raise ArgumentTypeError("write a number from 1 to 366")
+    return int(text)
+
+
+def _amount(text: str) -> float:
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount <= 1e15:
+        raise ArgumentTypeError(f"{text!r} is no amount. Write a number, such as 5 or 0.25.")
+    return amount
 
 
 def _count(text: str) -> int:

@@ -98,6 +98,16 @@ def _left(lines: Lines, event: Event) -> str:
     return f"{lines.name((event.get('member') or {}).get('id'))} left"
 
 
+def _run_waiting(lines: Lines, event: Event) -> str:
+    reason = "" if event.run is None else show.one_line(event.run.error or "", 200)
+    return f"{lines.name(event.agent_id)} waits for its model: {reason}"
+
+
+def _run_paused(lines: Lines, event: Event) -> str:
+    reason = "" if event.run is None else show.one_line(event.run.paused_reason or "", 200)
+    return f"{lines.name(event.agent_id)} is paused: {reason}"
+
+
 def _run_finished(lines: Lines, event: Event) -> str | None:
     """Whoever spoke or reacted was seen doing so; a line is for what would otherwise go unnoticed."""
     run = event.run
@@ -131,6 +141,13 @@ def _asked(lines: Lines, event: Event) -> str:
     return f"{lines.name(event.agent_id)} waits for an answer to {show.one_line(str(call.get('toolName', 'a tool')))}"
 
 
+def _budget(lines: Lines, event: Event) -> str:
+    budget = event.get("budget") or {}
+    of = show.one_line(" ".join(str(budget[name]) for name in ("kind", "subjectId") if name in budget))
+    how = "used up" if event.type == "budget_reached" else "nearly used"
+    return f"the budget of {of} for the {budget.get('period', 'day')} is {how}"
+
+
 def _nothing(lines: Lines, event: Event) -> None:
     return None
 
@@ -158,6 +175,9 @@ RENDER: Mapping[str, Render] = {
     "agents_resumed": lambda lines, event: "the agents go on",
     "agent_deleted": lambda lines, event: f"{lines.name(event.agent_id)} is gone",
     "run_started": _nothing,
+    "run_waiting": _run_waiting,
+    "run_paused": _run_paused,
+    "run_resumed": lambda lines, event: f"{lines.name(event.agent_id)} goes on",
     "run_finished": _run_finished,
     "tool.started": _nothing,
     "tool.done": _tool_done,
@@ -166,6 +186,8 @@ RENDER: Mapping[str, Render] = {
     "pending_resolved": lambda lines, event: "an open question was answered",
     "task_fired": lambda lines, event: "a task is due",
     "access_changed": _nothing,
+    "budget_warned": _budget,
+    "budget_reached": _budget,
     "chain_stopped": _nothing,  # a system message in the space says it in words
     "agent_typing": _nothing,
     "agent_done": _nothing,

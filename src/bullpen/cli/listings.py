@@ -74,7 +74,8 @@ def _fetch_pending(bp: Bullpen, args: Namespace) -> Awaitable[Page[PendingCall]]
 
 def _run_row(run: Run) -> Sequence[str]:
     started, taken = show.date(run.started_at), show.seconds(run.started_at, run.finished_at)
-    return (run.id, run.agent_id, run.space_id or "-", run.status, run.outcome or "-", str(run.depth), started, taken)
+    status = "paused" if run.paused_reason else run.status
+    return (run.id, run.agent_id, run.space_id or "-", status, run.outcome or "-", str(run.depth), started, taken)
 
 
 def _space_row(space: Space) -> Sequence[str]:

@@ -56,6 +56,11 @@ def seconds(start: str, end: str | None) -> str:
     return f"{taken.total_seconds():.1f} s"
 
 
+def dollars(amount: float) -> str:
+    """Cents, or as many digits as a small sum needs."""
+    return f"{amount:.2f} USD" if amount == round(amount, 2) else f"{amount:.6f} USD"
+
+
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Columns as wide as they need to be; the last one is not padded."""
     lines = [list(headings), *([one_line(cell, 120) for cell in row] for row in rows)]

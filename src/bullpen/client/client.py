@@ -17,10 +17,12 @@ from uuid import uuid4
 import httpx
 from pydantic import Field
 
+from bullpen.client.budgets import Budgets, Usage
 from bullpen.client.connection import Connection, Page, Unreachable, path
 from bullpen.client.files import Files
 from bullpen.client.follow import Follow
 from bullpen.client.hooks import Hooks, Webhooks
+from bullpen.client.models import Models
 from bullpen.client.policies import Policies
 from bullpen.client.serving import HEARTBEAT_SECONDS, Serving
 from bullpen.client.tools import AnyTool, Pending, Tools, definition_of, name_of
@@ -41,6 +43,7 @@ from bullpen.wire.nouns import (
     Preview,
     Rotation,
     ScopeKind,
+    Trace,
     Variable,
     Why,
 )
@@ -101,6 +104,9 @@ class Bullpen:
         self.audit = Audit(self._connection)
         self.variables = Variables(self._connection)
         self.policies = Policies(self._connection)
+        self.budgets = Budgets(self._connection)
+        self.usage = Usage(self._connection)
+        self.models = Models(self._connection)
         self.hooks = Hooks(self._connection)
         self.webhooks = Webhooks(self._connection)
         self.keys = Keys(self._connection)
@@ -389,6 +395,10 @@ class Runs:
         """The journal of a run, in rising order."""
         query = {"limit": limit, "cursor": cursor}
         return _page(RunMessage, await self._connection.request("GET", path("runs", id, "messages"), query=query))
+
+    async def trace(self, id: str) -> Trace:
+        """The run as a tree of spans: run, step, tool, with times, tokens and money."""
+        return Trace.model_validate(await self._connection.request("GET", path("runs", id, "trace")))
 
     async def submit_result(self, id: str, call_id: str, result: Any) -> Acceptance:
         """What came of a call of this run. The same result again is a duplicate; another one is a Conflict."""

@@ -15,11 +15,13 @@ from sqlalchemy import func, select
 from bullpen.access import rows as access_rows
 from bullpen.audit import actions as audit
 from bullpen.audit.types import Break
+from bullpen.budgets import rows as budget_rows
 from bullpen.doctor.types import Finding, ok, problem, warning
 from bullpen.engine.backlog import count_stuck, select_backlog
 from bullpen.errors import BullpenError, CannotStart
 from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
+from bullpen.llm.prices import load as load_prices
 from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, migrations
 from bullpen.storage.statements import now_millis
@@ -192,6 +194,23 @@ async def queue(patient: Patient) -> list[Finding]:
     return [ok("queue", shown)]
 
 
+async def prices(patient: Patient) -> list[Finding]:
+    """Models that answered lately and that nobody has priced: what they cost is in no sum and no budget."""
+    try:
+        ours = load_prices(patient.settings.data)
+    except CannotStart as error:
+        return [problem("prices", str(error), "Correct it: a server does not start with it.")]
+    used = await patient.store.read(lambda tx: budget_rows.select_usage(tx, "model", budget_rows.today(tx)[:8] + "01"))
+    missing = [row["id"] for row in used if row["unpriced"] and ours.find(row["id"]) is None]
+    if not missing:
+        return [ok("prices", "All models that were asked this month have a price.")]
+    said = f"These models have no price, so budgets do not count them: {', '.join(missing[:5])}."
+    where = patient.settings.data / "prices.yaml"
+    return [
+        warning("prices", said, f"Write what they cost into {where}: `NAME: {{in: 1, out: 4}}`, dollars a million.")
+    ]
+
+
 async def audit_log(patient: Patient) -> list[Finding]:
     found = await audit.verify(patient.store)
     if isinstance(found, Break):
@@ -252,6 +271,7 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     clock,
     owner,
     queue,
+    prices,
     audit_log,
     secrets,
     stored_files,

@@ -23,7 +23,7 @@ from bullpen.storage import Row, Statement, Store, Transaction
 from bullpen.storage.paused import all_paused, held_back
 from bullpen.storage.statements import now_millis
 from bullpen.storage.store import RetryTransaction
-from bullpen.storage.tables import inbox_items, pending_calls, threads
+from bullpen.storage.tables import inbox_items, pending_calls, runs, threads
 from bullpen.storage.tables import leases as leases_table
 
 logger = logging.getLogger("bullpen.engine")
@@ -78,6 +78,14 @@ _SELECT_ANSWERED = Statement(
         pending_calls.c.delivered_via.is_(None),
         threads.c.state == literal_column("'waiting'"),
     )
+)
+
+
+# Threads whose run leaves its provider alone, and until when.
+_SELECT_AWAY = Statement(
+    select(threads.c.id, runs.c.retry_at)
+    .select_from(runs.join(threads, threads.c.id == runs.c.thread_id))
+    .where(runs.c.retry_at <= bindparam("soon"), threads.c.state == "waiting")
 )
 
 
@@ -185,7 +193,8 @@ class Worker(abc.ABC):
     async def _forgotten(self, tx: Transaction, soon: int) -> tuple[list[Row], list[Row], list[Row]]:
         """Threads that nobody drives; those with an item, and those with a deadline, that is due until then."""
         due, waited = await tx.all(_SELECT_DUE, soon=soon), await tx.all(_SELECT_WAITED, soon=soon)
-        return await self._abandoned(tx), list(due), [*waited, *await tx.all(_SELECT_ANSWERED)]
+        waited = [*waited, *await tx.all(_SELECT_ANSWERED), *await tx.all(_SELECT_AWAY, soon=soon)]
+        return await self._abandoned(tx), list(due), waited
 
     async def _abandoned(self, tx: Transaction) -> list[Row]:
         if tx.store.shared:

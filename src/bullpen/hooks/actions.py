@@ -65,6 +65,11 @@ async def ring(tx: Transaction, found: Found, text: str, key: str | None) -> str
         return known
     await rows.touch(tx, found.id)
     maker = found.maker
-    payload = {"serviceName": found.name, "hookId": found.id, "payload": {"text": REDACTOR.clean(text)}}
+    payload = {
+        "serviceName": found.name,
+        "hookId": found.id,
+        "payload": {"text": REDACTOR.clean(text)},
+        "outside": [f"hook:{found.name}"],
+    }
     cause = Cause(maker.kind, maker.id, access.written(maker.grants))
     return await inbox.deliver_trigger(tx, found.agent_id, found.agent_scope, payload, cause, id=item_id)

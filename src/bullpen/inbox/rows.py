@@ -30,6 +30,9 @@ _COLUMNS = (
     inbox_items.c.batch,
 )
 # With who caused each, as far as they are still there.
+_SELECT_UNDER_WAY = Statement(
+    select(runs.c.id).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
+)
 _SELECT_UNCLAIMED = Statement(
     select(*_COLUMNS, people.c.role, agents.c.id)
     .select_from(
@@ -207,6 +210,12 @@ async def select_held(tx: Transaction, cause: Cause) -> str:
     row = await tx.one(_SELECT_HELD, kind=cause.kind, id=cause.id) or (None, None)
     held = rules.held_now(cause.kind, row[0], there=row[1] is not None)
     return access.written(access.parsed(cause.grants) & held)
+
+
+async def select_under_way(tx: Transaction, thread_id: str) -> str | None:
+    """The run that goes on in a thread."""
+    row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id)
+    return None if row is None else str(row[0])
 
 
 async def has_unclaimed(tx: Transaction, thread_id: str) -> bool:

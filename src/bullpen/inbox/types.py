@@ -27,6 +27,7 @@ class Recipient:
     chain_limit: int | None
     thread_id: str | None
     paused: bool = False  # singly; while all are, turns are as ever
+    interrupts: bool = False  # what its model is doing is broken off for this
 
 
 @dataclass(frozen=True, slots=True)

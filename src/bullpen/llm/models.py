@@ -1,12 +1,13 @@
 """From what an agent says its model is, to the model.
 
 A string `provider:name`, or an object with `provider`. Checked when an agent is defined, so that a misspelt provider is
-a clear error then, and not a silent agent later.
+a clear error then, and not a silent agent later. Providers other than `script` are added by whoever puts the server
+together, so that nothing of theirs is imported before an agent uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,21 @@ import yaml
 from pydantic import ValidationError
 
 from bullpen.errors import Invalid
+from bullpen.llm.fallback import FallbackModel
 from bullpen.llm.script import Script, ScriptModel
-from bullpen.llm.types import Model
+from bullpen.llm.types import Model, NeedsValues
+from bullpen.variables.types import Value
+from bullpen.wire.nouns import VariableDefinition
 
 Build = Callable[[dict[str, Any]], Model]
+MOST_FALLBACKS = 5
+# For whoever names a provider alone.
+DEFAULT_NAMES: Mapping[str, str] = {
+    "anthropic": "claude-sonnet-5-5",
+    "openai": "gpt-5.5",
+    "openai-chat": "gpt-5.5",
+    "script": "echo",
+}
 
 
 class Models:
@@ -33,8 +45,17 @@ class Models:
         """One more provider; `build` gets the spec as an object."""
         self._providers = {**self._providers, provider: build}
 
-    def resolve(self, spec: Any) -> Model:
-        """The model, or Invalid with the field and what to do."""
+    def variables(self, spec: Any) -> Sequence[VariableDefinition]:
+        """What a model must be given before it can be asked."""
+        model = self.resolve(spec)
+        return model.variables if isinstance(model, NeedsValues) else ()
+
+    def resolve(self, spec: Any, values: Mapping[str, Value] | None = None) -> Model:
+        """The model, with the values that it needs; or Invalid with the field and what to do."""
+        model = self._built_once(spec)
+        return model.given(values) if values and isinstance(model, NeedsValues) else model
+
+    def _built_once(self, spec: Any) -> Model:
         key = orjson.dumps(spec)
         model = self._built.get(key)
         if model is None:
@@ -51,11 +72,21 @@ class Models:
             spec = {"provider": provider, "name": name}
         if not isinstance(spec, dict) or "provider" not in spec:
             raise _invalid("A model is a string `provider:name` or an object with `provider`.")
+        if "fallback" in spec:
+            return self._with_fallback({**spec}, spec["fallback"])
         build = self._providers.get(spec["provider"]) if isinstance(spec["provider"], str) else None
         if build is None:
             known = ", ".join(sorted(self._providers))
             raise _invalid(f"There is no model provider {spec['provider']!r}. Known here: {known}.")
         return build(spec)
+
+    def _with_fallback(self, spec: dict[str, Any], others: Any) -> Model:
+        del spec["fallback"]
+        if not isinstance(others, list) or len(others) > MOST_FALLBACKS:
+            raise _invalid(f"fallback is a list of at most {MOST_FALLBACKS} models, asked in their order.")
+        if any(isinstance(other, dict) and "fallback" in other for other in others):
+            raise _invalid("A model that others fall back to has no fallback of its own. Write them in one list.")
+        return FallbackModel([(_name_of(each), self._build(each)) for each in (spec, *others)])
 
     def _script(self, spec: dict[str, Any]) -> Model:
         if "turns" not in spec:
@@ -78,6 +109,32 @@ class Models:
         raise _invalid(
             f"There is no script named {name!r}. Known: {known}, and files `scripts/NAME.yaml` in the data folder."
         )
+
+
+def in_space(spec: Any, provider: str | None, name: Any) -> Any:
+    """The model of an agent in a space that has a provider or a model of its own.
+
+    A space chooses among models and no more: where they are asked and with which key is for whoever manages agents.
+    """
+    if isinstance(name, Mapping):
+        provider, name = name.get("provider", provider), name.get("name")
+    provider, name = (each if isinstance(each, str) else "" for each in (provider, name))
+    if not provider and not name:
+        return spec
+    own = spec.partition(":")[0] if isinstance(spec, str) else spec.get("provider")
+    if not provider and name.partition(":")[0] in DEFAULT_NAMES and ":" in name:
+        provider, _, name = name.partition(":")
+    provider = provider or own
+    if provider != own:
+        return {"provider": provider, "name": name or DEFAULT_NAMES.get(provider, "")}
+    if not name:
+        return spec
+    kept = spec if isinstance(spec, dict) else {}
+    return {**{field: value for field, value in kept.items() if field != "turns"}, "provider": own, "name": name}
+
+
+def _name_of(spec: Any) -> str:
+    return spec if isinstance(spec, str) else f"{spec.get('provider')}:{spec.get('name', '')}".rstrip(":")
 
 
 def _invalid(message: str) -> Invalid:

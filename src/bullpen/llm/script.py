@@ -17,6 +17,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from bullpen.errors import ModelUnavailable
 from bullpen.llm.types import (
     CallDelta,
     CallWish,
@@ -51,10 +52,22 @@ class ScriptCall(_Strict):
     args: dict[str, Any] | str = Field(default_factory=dict)
 
 
+class ScriptUsage(_Strict):
+    """What the answer is said to have used; without it, about what its length would."""
+
+    input_tokens: int = Field(default=0, ge=0, le=1 << 40)
+    output_tokens: int = Field(default=0, ge=0, le=1 << 40)
+    cached_tokens: int = Field(default=0, ge=0, le=1 << 40)
+    written_tokens: int = Field(default=0, ge=0, le=1 << 40)
+    cost: float = Field(default=0.0, ge=0, le=1_000_000)  # dollars
+
+
 class ScriptStep(_Strict):
     text: str = ""
     calls: list[ScriptCall] = Field(default_factory=list)
     delay_ms: int = Field(default=0, ge=0, le=600_000)  # how long the model "thinks"
+    usage: ScriptUsage | None = None
+    away_seconds: float | None = Field(default=None, ge=0, le=86_400)  # nobody is there, and wants to be left alone
 
 
 class ScriptTurn(_Strict):
@@ -79,6 +92,8 @@ class ScriptModel:
             return Reply("")
         if step.delay_ms:
             await asyncio.sleep(step.delay_ms / 1000)
+        if step.away_seconds is not None:
+            raise ModelUnavailable("The script says that nobody is there.", retry_after=step.away_seconds)
         known = _known(transcript)
         text = fill(step.text, known)
         calls = [
@@ -87,7 +102,8 @@ class ScriptModel:
         ]
         if on_delta is not None:
             await _stream(text, calls, on_delta)
-        return Reply(text, calls, _usage(transcript, text, calls))
+        usage = _usage(transcript, text, calls) if step.usage is None else TokenUsage(**step.usage.model_dump())
+        return Reply(text, calls, usage)
 
     def _step(self, transcript: Transcript) -> ScriptStep | None:
         trigger = transcript.trigger
@@ -100,12 +116,16 @@ class ScriptModel:
 
 
 async def _stream(text: str, calls: Sequence[CallWish], on_delta: OnDelta) -> None:
-    for end in range(PIECE, len(text) + PIECE, PIECE):
-        on_delta(TextDelta(text[:end]))
+    said = TextDelta()
+    for start in range(0, len(text), PIECE):
+        said.add(text[start : start + PIECE])
+        on_delta(said)
         await asyncio.sleep(0)
     for index, call in enumerate(calls):
-        for end in range(PIECE, len(call.arguments) + PIECE, PIECE):
-            on_delta(CallDelta(index, call.name, call.arguments[:end]))
+        wanted = CallDelta(index, call.name)
+        for start in range(0, len(call.arguments), PIECE):
+            wanted.add(call.arguments[start : start + PIECE])
+            on_delta(wanted)
             await asyncio.sleep(0)
 
 

@@ -1,10 +1,17 @@
-"""What a model is shown and what it answers."""
+"""What a model is shown and what it answers, whoever provides it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
+
+from bullpen.wire.nouns import VariableDefinition
+
+if TYPE_CHECKING:
+    from bullpen.net.client import Egress
+    from bullpen.variables.actions import Vault
+    from bullpen.variables.types import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +33,41 @@ class CallWish:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A picture or a document as it goes to a model that takes such things. `data` is base64."""
+
+    name: str
+    type: str  # image/png, application/pdf, …
+    data: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class UserTurn:
     text: str
+    attachments: Sequence[Attachment] = ()
+    # The next run will be shown the very same up to and including this, so that a provider may as well remember it.
+    stable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What a model thought before it spoke, as its provider wants it back: signed or sealed, and never changed.
+
+    Only the model that thought it can read it. `text_before` and `calls_before` say where in the answer it stood.
+    """
+
+    provider: str
+    model: str
+    block: Mapping[str, Any]
+    text_before: int = 0  # characters
+    calls_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AssistantTurn:
     text: str
     calls: Sequence[CallWish] = ()
+    thinking: Sequence[Thinking] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +103,51 @@ class Transcript:
     results: Sequence[Any] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
-    """All of the text so far."""
+class _Growing:
+    """A text that comes in pieces. They are joined when somebody looks, so a piece costs the same at any length."""
 
-    text: str
+    __slots__ = ("_pieces",)
+
+    def __init__(self, text: str = "") -> None:
+        self._pieces = [text]
+
+    def add(self, piece: str) -> None:
+        if not isinstance(piece, str):
+            raise TypeError("a piece of a text is no text")
+        self._pieces.append(piece)
+
+    @property
+    def so_far(self) -> str:
+        if len(self._pieces) > 1:
+            self._pieces[:] = ("".join(self._pieces),)
+        return self._pieces[0]
 
 
-@dataclass(frozen=True, slots=True)
-class CallDelta:
-    """All of one call's arguments so far."""
+class TextDelta(_Growing):
+    """The text of an answer. The same object is shown again whenever it has grown."""
 
-    index: int
-    name: str
-    arguments: str
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        return self.so_far
+
+
+class CallDelta(_Growing):
+    """The arguments of one call. The same object is shown again whenever they have grown."""
+
+    __slots__ = ("index", "name")
+
+    def __init__(self, index: int, name: str, arguments: str = "") -> None:
+        super().__init__(arguments)
+        if not isinstance(name, str):
+            raise TypeError("the name of a tool is no text")
+        self.index = index
+        self.name = name
+
+    @property
+    def arguments(self) -> str:
+        return self.so_far
 
 
 Delta: TypeAlias = TextDelta | CallDelta
@@ -91,10 +156,21 @@ OnDelta: TypeAlias = Callable[[Delta], None]
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
+    input_tokens: int = 0  # all of them
+    output_tokens: int = 0  # thinking included
+    cached_tokens: int = 0  # of the input: read from the provider's cache
     cost: float = 0.0
+    written_tokens: int = 0  # of the input: written to the provider's cache
+
+    @classmethod
+    def counted(cls, input: Any, output: Any, cached: Any = 0, written: Any = 0) -> TokenUsage:
+        """Out of what a server says, which may be anything."""
+        counts = [n if isinstance(n, int) and 0 <= n <= 1 << 40 else 0 for n in (input, output, cached, written)]
+        return cls(counts[0], counts[1], counts[2], written_tokens=counts[3])
+
+
+# `length`: the answer reached the most tokens it may have. What it wanted to do was cut off, so it wants nothing.
+Stop: TypeAlias = Literal["end", "length"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +178,9 @@ class Reply:
     text: str
     calls: Sequence[CallWish] = ()
     usage: TokenUsage = field(default_factory=TokenUsage)
+    stop: Stop = "end"
+    thinking: Sequence[Thinking] = ()
+    model: str = ""  # who answered, as `provider:name`; '' if that is who was asked
 
 
 class Model(Protocol):
@@ -110,3 +189,28 @@ class Model(Protocol):
 
         Raises ModelUnavailable (worth asking again) or ModelRefused (not).
         """
+
+
+def takes_pictures(model: Model) -> bool:
+    """Is it worth while to show it some? One that says nothing about it takes none."""
+    return bool(getattr(model, "takes_pictures", False))
+
+
+@runtime_checkable
+class NeedsValues(Protocol):
+    """A model that must be given the values of variables before it can be asked: its key."""
+
+    @property
+    def variables(self) -> Sequence[VariableDefinition]: ...
+
+    def given(self, values: Mapping[str, Value]) -> Self:
+        """The same model with these values. They stay sealed until a request is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a model elsewhere is reached with: the way out, what opens keys, and the operator's own base URLs."""
+
+    egress: Callable[[], Egress]
+    vault: Vault
+    base_urls: Mapping[str, str] = field(default_factory=dict)  # by the name of the provider

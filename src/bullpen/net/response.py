@@ -7,7 +7,7 @@ the request, secrets included, so none of them is kept as a cause.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -50,7 +50,7 @@ class Response:
     async def read(self) -> bytes:
         return b"".join([piece async for piece in self.iter()])
 
-    async def iter(self) -> AsyncIterator[bytes]:
+    async def iter(self) -> AsyncGenerator[bytes, None]:
         """The body, decompressed, in pieces as they come. Raises EgressTooLarge, EgressTimeout or EgressFailed."""
         decompressor = self._decompressor()
         left = self._limits.body_bytes

@@ -32,7 +32,7 @@ STEPS = Counter("bullpen_steps_total", "Steps of runs kept: one model answer eac
 TOOL_CALLS = Counter("bullpen_tool_calls_total", "Tool calls settled, by tool and ending.", "tool", "ending")
 MODEL_CALLS = Counter("bullpen_model_calls_total", "Requests to models, by provider and ending.", "provider", "ending")
 MODEL_SECONDS = Histogram("bullpen_model_seconds", "How long models took to answer.", "provider", buckets=LONG_SECONDS)
-TOKENS = Counter("bullpen_model_tokens_total", "Tokens that models counted.", "direction")
+TOKENS = Counter("bullpen_model_tokens_total", "Tokens that models counted; cached ones are input, too.", "direction")
 EVENTS = Counter("bullpen_events_delivered_total", "Events handed to followers, counted once for each follower.")
 DROPPED = Counter("bullpen_followers_dropped_total", "Followers dropped because they did not read.")
 FENCED = Counter("bullpen_fenced_total", "Drives that ended because another worker had taken the thread.")

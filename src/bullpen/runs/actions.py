@@ -20,6 +20,8 @@ from bullpen import ids
 from bullpen.access import rules as access
 from bullpen.access.types import Grant
 from bullpen.agents import rows as agent_rows
+from bullpen.budgets import actions as budgets
+from bullpen.budgets import rows as budget_rows
 from bullpen.engine import leases
 from bullpen.engine.leases import Lease
 from bullpen.errors import RunAlreadyFinished
@@ -31,7 +33,8 @@ from bullpen.llm.types import Reply
 from bullpen.memory import rows as memory_rows
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR
-from bullpen.runs import rows, rules, transcript
+from bullpen.runs import rows, rules, steps, transcript
+from bullpen.runs.steps import Asking
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
@@ -41,6 +44,7 @@ from bullpen.threads import rows as thread_rows
 from bullpen.tools import approvals, cards, pending
 from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
+from bullpen.tools.outside import together
 from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, Tool, ToolCall, ToolResult
 from bullpen.wire import Agent
 from bullpen.wire.nouns import Outcome, StopReason
@@ -143,14 +147,45 @@ async def _start(
         cost=0.0,
         started_at=tx.clock.now(),
         finished_at=None,
+        outside=together(*(transcript.sources(item.payload) for item in items)),
     )
     await rows.insert_run(tx, run)
     await thread_rows.update_for_run(tx, lease.thread_id, space_id)
-    content = shown(transcript.waking([(item.kind, item.payload) for item in items]))
-    first = Entry(ids.run_message(), id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)
+    entry_id = ids.run_message()
+    content = shown(transcript.waking([(item.kind, item.payload) for item in items], entry_id))
+    first = Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)
     await rows.insert_entries(tx, [first])
     _tell(tx, "run_started", run)
     return run, [first]
+
+
+async def take_in(tx: Transaction, lease: Lease, run: Run, entries: list[Entry]) -> tuple[Run, list[Entry]]:
+    """What was said since the run began goes into it: by whoever caused it, since it works in their name and with what
+    is theirs, and as long as it gives the run neither more rights nor fewer."""
+    await leases.check(tx, lease)
+    thread = await thread_rows.select_thread(tx, lease.thread_id)
+    most = None if thread is None else thread[5]
+    room = None if run.space_id is None else await space_rows.select_room(tx, run.space_id)
+    items = []
+    for item in await inbox_rows.select_unclaimed(tx, lease.thread_id, inbox.DRAIN):
+        theirs = item.kind == "message" and (item.cause.kind, item.cause.id) == (run.cause_kind, run.cause_id)
+        if not theirs or await _authority(tx, [item], room, most) != run.grants:
+            break
+        items.append(item)
+    if not items:
+        return run, entries
+    await inbox_rows.claim(tx, [item.id for item in items], run.id)
+    id = ids.run_message()
+    heard = shown(transcript.waking([(item.kind, item.payload) for item in items], id))
+    entry = Entry(id, run.id, run.position, run.step, "user_message", tx.clock.now(), lease.token, content=heard)
+    await rows.insert_entries(tx, [entry])
+    run = replace(
+        run,
+        position=run.position + 1,
+        addressed=run.addressed or any(item.addressed for item in items),
+        outside=together(run.outside, *(transcript.sources(item.payload) for item in items)),
+    )
+    return await written(tx, lease, run), [*entries, entry]
 
 
 async def _authority(tx: Transaction, items: Sequence[Item], room: Room | None, most: str | None) -> str:
@@ -225,15 +260,19 @@ async def _rest(tx: Transaction, lease: Lease, *, always: bool = False) -> bool:
 
 
 async def record_answer(
-    tx: Transaction, lease: Lease, run: Run, entries: Sequence[Entry], reply: Reply, agent: Agent, elapsed_ms: int
+    tx: Transaction, lease: Lease, run: Run, entries: Sequence[Entry], reply: Reply, agent: Agent, asking: Asking
 ) -> tuple[Run, list[Entry]]:
     """Keep what the model wants to do. From here on it is not asked again for this step."""
     now = tx.clock.now()
     step = run.step + 1
+    thoughts = transcript.kept_thoughts(reply)
     reply = _without_secrets(reply)
     text = storable(reply.text)
     at = run.position
-    added = [Entry(ids.run_message(), run.id, at, step, "assistant_message", now, lease.token, content=text)]
+    said = Entry(ids.run_message(), run.id, at, step, "assistant_message", now, lease.token, content=text)
+    said = replace(said, usage=steps.written(asking, reply))
+    await budgets.spend(tx, steps.subject_of(run), steps.spent(run, asking, reply))
+    added = [replace(said, result=thoughts) if thoughts else said]
     for wish in reply.calls:
         added.append(_call_entry(run, at + len(added), step, wish.name, wish.arguments, now, lease, wish.id))
     usage = reply.usage
@@ -241,17 +280,21 @@ async def record_answer(
         run,
         step=step,
         position=at + len(added),
-        active_ms=run.active_ms + elapsed_ms,
+        active_ms=run.active_ms + asking.elapsed_ms,
         input_tokens=run.input_tokens + usage.input_tokens,
         output_tokens=run.output_tokens + usage.output_tokens,
         cached_tokens=run.cached_tokens + usage.cached_tokens,
-        cost=run.cost + usage.cost,
+        cost=steps.cost_with(run, asking.nanodollars),
+        paused_reason=None,
     )
     tx.after_commit(counts.STEPS.add)
     if reply.calls:
         run = replace(run, status=rules.move(run, "acting"))
+    elif reply.stop == "length":
+        run, more = _ask_again(run, rules.CUT_OFF, now, lease)
+        added += more
     elif rules.needs_correction(run, text):
-        run, more = _correct(run, now, lease)
+        run, more = _ask_again(replace(run, corrected=True), rules.CORRECTION, now, lease)
         added += more
     elif rules.is_unsent(run, text) and run.addressed and agent.on_unsent_text == "deliver":
         run, more = _deliver_unsent(run, text, now, lease)
@@ -261,7 +304,7 @@ async def record_answer(
         unsent = rules.is_unsent(run, text)
         return await finish(tx, lease, run, [*entries, *added], "done", unsent_text=unsent), added
     await rows.insert_entries(tx, added)
-    return await _written(tx, lease, run), added
+    return await written(tx, lease, run), added
 
 
 def _without_secrets(reply: Reply) -> Reply:
@@ -293,11 +336,11 @@ def _call_entry(
     )
 
 
-def _correct(run: Run, now: str, lease: Lease) -> tuple[Run, list[Entry]]:
-    entry = Entry(
-        ids.run_message(), run.id, run.position, run.step, "user_message", now, lease.token, content=rules.CORRECTION
-    )
-    return replace(run, corrected=True, position=run.position + 1), [entry]
+def _ask_again(run: Run, what: str, now: str, lease: Lease) -> tuple[Run, list[Entry]]:
+    """The agent is told something about its answer, and gives another."""
+    id, at = ids.run_message(), run.position
+    entry = Entry(id, run.id, at, run.step, "user_message", now, lease.token, content=what)
+    return replace(run, position=at + 1), [entry]
 
 
 def _deliver_unsent(run: Run, text: str, now: str, lease: Lease) -> tuple[Run, list[Entry]]:
@@ -308,7 +351,7 @@ def _deliver_unsent(run: Run, text: str, now: str, lease: Lease) -> tuple[Run, l
     return replace(run, status=status, position=run.position + 1, acts=run.acts | {DELIVERED}), [entry]
 
 
-async def _written(tx: Transaction, lease: Lease, run: Run) -> Run:
+async def written(tx: Transaction, lease: Lease, run: Run) -> Run:
     cancelled, lease.paused = await rows.update_run(tx, run)
     return replace(run, cancel_requested=True) if cancelled else run
 
@@ -361,7 +404,7 @@ class RunJournal:
         """Wait: the thread is nobody's until somebody lets it go on, and those behind it in a group need not wait."""
         run = self.run if self.run.status == "waiting" else replace(self.run, status=rules.move(self.run, "waiting"))
         active_ms = run.active_ms + int((monotonic() - self._began) * 1000)
-        run = await _written(tx, self._lease, replace(run, active_ms=active_ms))
+        run = await written(tx, self._lease, replace(run, active_ms=active_ms))
         await inbox.pass_turn(tx, run.id)
         # Whoever wants it to stop has left that to us, since we held the thread.
         wait = partial(_wait, lease=self._lease, again=run.cancel_requested)
@@ -377,7 +420,7 @@ class RunJournal:
             _tell_call(tx, "tool.started", run, tool, call, result.args)
         name = "tool.error" if result.is_error else "tool.done"
         _tell_call(tx, name, run, tool, call, result.args, result=result.value)
-        added = [self._return(tx, run, call, result.value, result.is_error)]
+        added = [self._return(tx, run, call, result.value, result.is_error, result.effects.outside)]
         if result.approval is not None and (who := approvals.edited(result.approval)):
             said = f"{who['editedBy']} changed the arguments before they approved the call: {call.arguments}"
             added = [replace(added[0], args=call.arguments, content=said)]
@@ -388,6 +431,7 @@ class RunJournal:
             acts=run.acts | self._earned(result),
             message_ids=run.message_ids + ((result.effects.message_id,) if result.effects.message_id else ()),
             silence_reason=result.effects.silence_reason or run.silence_reason,
+            outside=together(run.outside, result.effects.outside),
         )
         await self._go_on(tx, run, added)
 
@@ -416,7 +460,7 @@ class RunJournal:
             run = await finish(tx, self._lease, run, entries, reason, unsent_text=unsent)
         else:
             run = run if left else replace(run, status=rules.move(run, "thinking"))
-            run = await _written(tx, self._lease, run)
+            run = await written(tx, self._lease, run)
         self._next = (run, entries)
 
     async def refuse(self, tx: Transaction, calls: Sequence[ToolCall], why: str) -> None:
@@ -433,7 +477,9 @@ class RunJournal:
             _tell_call(tx, "tool.error", run, None, call, None, result=value)
         return added
 
-    def _return(self, tx: Transaction, run: Run, call: ToolCall, value: Any, is_error: bool) -> Entry:
+    def _return(
+        self, tx: Transaction, run: Run, call: ToolCall, value: Any, is_error: bool, outside: Sequence[str] = ()
+    ) -> Entry:
         return Entry(
             ids.run_message(),
             run.id,
@@ -446,6 +492,7 @@ class RunJournal:
             tool_name=call.tool,
             result=orjson.dumps(value).decode(),
             is_error=is_error,
+            outside=orjson.dumps(outside).decode() if outside else None,
         )
 
 
@@ -475,8 +522,11 @@ async def finish(
         silence_reason=(run.silence_reason or SILENCE) if outcome == "silent" else None,
         error=None if error is None else REDACTOR.clean_line(storable(error)),
         finished_at=tx.clock.now(),
+        retry_at=None,
+        paused_reason=None,
     )
-    run = replace(run, summary=transcript.summary(run, entries))
+    told = transcript.summary(run, entries)
+    run = replace(run, summary=None if told is None else shown(told))
     await rows.update_run(tx, run)
     _tell(tx, "run_finished", run)
     await inbox.pass_turn(tx, run.id)
@@ -507,11 +557,33 @@ async def _wait(tx: Transaction, lease: Lease, *, again: bool) -> None:
         await threads.nudge(tx, lease.thread_id)
 
 
+async def stay_away(tx: Transaction, lease: Lease, run: Run, seconds: float, why: str) -> Run:
+    """The provider is not there. The run waits for it, parked, and what woke it is not lost."""
+    await leases.check(tx, lease)
+    retry_at = tx.clock.millis() + int(seconds * 1000)
+    run = replace(run, status=rules.move(run, "waiting"), retry_at=retry_at, retries=run.retries + 1)
+    run = await written(tx, lease, replace(run, error=REDACTOR.clean_line(storable(why))))
+    _tell(tx, "run_waiting", run)
+    await inbox.pass_turn(tx, run.id)
+    tx.defer(Stage.THREADS, lease.thread_id, partial(_wait, lease=lease, again=run.cancel_requested))
+    if tx.store.nudge_port is not None:
+        await tx.store.nudge_port.remind(tx, lease.thread_id, retry_at)
+    return run
+
+
+async def wait_on(tx: Transaction, lease: Lease, run: Run) -> None:
+    """Somebody looked, and it is not time yet."""
+    await leases.check(tx, lease)
+    tx.defer(Stage.THREADS, lease.thread_id, partial(_wait, lease=lease, again=False))
+
+
 async def stop(
     tx: Transaction, lease: Lease, run: Run, entries: list[Entry], reason: StopReason, error: str | None = None
 ) -> Run:
     """End a run from outside its own steps. Calls that were not settled get a result that says why."""
     await leases.check(tx, lease)
+    if run.paused_reason is not None:
+        await budget_rows.drop_hold(tx, run.thread_id)
     left = unsettled(entries)
     if left:
         why = _WHY.get(reason, "Not run: the run was stopped.")
@@ -525,7 +597,7 @@ async def stop(
         theirs = await pending.leave(tx, [call.id for call in started if call.started])
         for call in started:
             if call.id not in theirs:
-                await cards.complete(tx, _unrun(call, why))
+                await cards.complete(tx, _unrun(call, why), run.outside)
         run = replace(run, position=run.position + len(more))
         entries = [*entries, *more]
     return await finish(tx, lease, run, entries, reason, error=error)
@@ -540,13 +612,33 @@ async def put_aside(tx: Transaction, lease: Lease, run: Run) -> Run:
     Looks once more: whoever resumes or cancels meanwhile finds either the lease free, or us still here.
     """
     await leases.check(tx, lease)
-    run = await _written(tx, lease, run)
+    run = await written(tx, lease, run)
     if lease.paused and not run.cancel_requested:
         await leases.release(tx, lease)
         agent = await agent_rows.select_definition(tx, run.agent_id)
         if agent is not None and agent.paused_at is not None:
             await inbox.pass_turn(tx, run.id)  # the others are not paused, and need not wait
     return run
+
+
+async def pause(tx: Transaction, lease: Lease, run: Run, reason: str) -> Run:
+    """A budget is used up: let go of the thread, which is held back from now on, and tell why."""
+    run = await written(tx, lease, replace(run, paused_reason=reason))
+    if not run.cancel_requested:
+        await leases.release(tx, lease)
+        await inbox.pass_turn(tx, run.id)
+        _tell(tx, "run_paused", run)
+    return run
+
+
+async def unpause(tx: Transaction, ids: Sequence[str]) -> None:
+    """These are not held back any more."""
+    for id in ids:
+        run = await rows.select_run(tx, id)
+        if run is not None and run.finished_at is None:
+            run = replace(run, paused_reason=None)
+            await rows.update_run(tx, run)
+            _tell(tx, "run_resumed", run)
 
 
 async def request_cancel(tx: Transaction, run: Run) -> Run:

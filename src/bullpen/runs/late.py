@@ -52,7 +52,7 @@ class LateJournal:
         self._tell(tx, "tool.error" if result.is_error else "tool.done", result.call, result.args, result=result.value)
         came = result.value if result.is_error else {"result": result.value}
         said = {**came, "approvedBy": self.approval.answered_by, **approvals.edited(self.approval)}
-        await pending.by_inbox(tx, self.approval, said)
+        await pending.by_inbox(tx, self.approval, said, outside=result.effects.outside)
 
     async def park(self, tx: Transaction) -> None:
         raise Broken("There is no run that could wait.")
@@ -109,4 +109,5 @@ async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent) 
         chain_limit=settings.limits.chain_depth,
         group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
         agents_per_minute=settings.limits.agent_messages_per_minute,
+        outside=approval.outside,
     )

@@ -14,19 +14,23 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
+from typing import Any
 
 from bullpen.agents import rows as agent_rows
 from bullpen.engine import leases
 from bullpen.engine.leases import Held, Lease
-from bullpen.errors import Invalid, ModelError, ModelRefused, ModelUnavailable, VariablesRequired
+from bullpen.errors import ContextTooLong, Invalid, ModelError, ModelUnavailable, VariablesRequired
 from bullpen.events.feed import Feed
-from bullpen.files import rows as file_rows
-from bullpen.llm.models import Models
-from bullpen.llm.types import Model, Reply, ToolSpec, Transcript, Turn, UserTurn
-from bullpen.observe import counts, logs
+from bullpen.inbox import rows as inbox_rows
+from bullpen.llm import prices
+from bullpen.llm.models import Models, in_space
+from bullpen.llm.prices import Prices
+from bullpen.llm.types import Attachment, Reply, Transcript, Turn, takes_pictures
+from bullpen.observe import logs
 from bullpen.observe.redact import REDACTOR
-from bullpen.runs import actions, late, rows, rules, transcript
+from bullpen.runs import actions, asking, bounds, holds, late, past, pictures, rows, rules, transcript
 from bullpen.runs.live import Live
+from bullpen.runs.steps import Asking
 from bullpen.runs.types import Entry, Run
 from bullpen.settings import Settings
 from bullpen.spaces import rows as space_rows
@@ -34,6 +38,7 @@ from bullpen.storage import Store, Transaction
 from bullpen.threads import rows as thread_rows
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.configs import made
+from bullpen.tools.outside import together
 from bullpen.tools.registry import Registry
 from bullpen.tools.toolkit import Toolkit, get_toolkit
 from bullpen.tools.types import Means, RunView, Tool
@@ -43,7 +48,6 @@ from bullpen.variables.types import Place
 from bullpen.wire import Agent
 from bullpen.wire.nouns import RunStatus, StopReason
 
-MODEL_TRIES = 4
 # In place of a run's id: whoever drives one looks at its rows again.
 EVERY = "*"
 NO_RIGHTS = (
@@ -63,6 +67,8 @@ class World:
     settings: Settings
     owner: str
     teaching: dict[str, str]
+    prices: Prices = field(default_factory=prices.load)
+    say: holds.Say | None = None  # tells the people of a space something, as the office itself
     # Runs that are driven here; those of them that wait for a model just now; those to be looked at again.
     driven: set[str] = field(default_factory=set)
     interruptible: dict[str, asyncio.Task[object]] = field(default_factory=dict)
@@ -96,13 +102,18 @@ class Drive:
     run: Run
     entries: list[Entry]
     agent: Agent | None = None
+    model: Any = None  # what the agent says its model is, or the space it runs in
     space_id: str | None = None  # the space the agent is in
     system: str = ""
     before: list[Turn] = field(default_factory=list)
+    outside: Sequence[str] = ()  # where that came from, if from outside; counts once it has led to something
+    tokens: int = 0  # how much the model is shown at once
+    pictures: list[Attachment] = field(default_factory=list)
     said: str = ""  # the text of what woke the run
     cleaned: int = -1  # for which values of the redactor all of this is clean
     defined: dict[str, Tool] = field(default_factory=dict)  # tools of the agent that somebody has made
     missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
+    tries: int = 0  # how often the model has been asked for the next answer
     live: Live = field(init=False)
 
     def __post_init__(self) -> None:
@@ -156,6 +167,13 @@ async def _drive_run(drive: Drive) -> None:
 async def _go_through(drive: Drive) -> None:
     await _load(drive)
     drive.live.typing()
+    try:
+        await _until_it_rests(drive)
+    finally:
+        drive.live.done()
+
+
+async def _until_it_rests(drive: Drive) -> None:
     while (one_pass := PASSES.get(drive.run.status)) is not None and not drive.lease.rested:
         if drive.world.stopping:
             raise asyncio.CancelledError("the server stops; the run goes on from its last commit")
@@ -173,7 +191,8 @@ async def _go_through(drive: Drive) -> None:
             await _stop(drive, "variables_required", drive.missing.message)
         else:
             await one_pass(drive)
-    drive.live.done()
+    if drive.run.finished_at is not None and drive.run.step:
+        await holds.check(drive.world.store, drive.run)  # nobody asks any more: it is to warn, if need be
 
 
 async def _load(drive: Drive) -> None:
@@ -185,6 +204,8 @@ async def _load(drive: Drive) -> None:
         drive.run = replace(run, cancel_requested=await rows.is_cancel_requested(tx, run.id))
         drive.agent = await agent_rows.select_definition(tx, run.agent_id)
         drive.lease.paused = _paused(drive.agent)
+        if drive.agent is not None:
+            drive.model = await _chosen(tx, run, drive.agent)
         thread = await thread_rows.select_thread(tx, run.thread_id)
         drive.space_id = None if thread is None else thread[3]
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
@@ -192,9 +213,31 @@ async def _load(drive: Drive) -> None:
             await _fill_in(tx, drive, drive.agent)
         if drive.agent is not None and (others := drive.world.registry.unknown(drive.agent.tools)):
             drive.defined = {tool.name: made(tool) for tool in await tool_rows.select_tools(tx, others)}
-        drive.before = await _past(tx, run, drive.agent)
+        if drive.agent is not None:
+            drive.tokens = drive.agent.limits.context_tokens
+            await _look_back(tx, drive)
 
     await drive.world.store.read(read)
+    if run.payload.get("attachments") and drive.agent is not None and _takes_pictures(drive):
+        drive.pictures = await pictures.load(drive.world.means.blobs, run.payload)
+
+
+async def _look_back(tx: Transaction, drive: Drive) -> None:
+    """Whoever is shown outside text has read it, whether or not it was the one to fetch it."""
+    seen = await past.read(tx, drive.run, drive.agent, drive.tokens)
+    drive.before, drive.outside, drive.cleaned = seen.turns, seen.outside, -1
+
+
+def _takes_pictures(drive: Drive) -> bool:
+    with contextlib.suppress(Invalid):  # whoever asks it is told
+        return takes_pictures(drive.world.models.resolve(drive.model))
+    return False
+
+
+async def _chosen(tx: Transaction, run: Run, agent: Agent) -> Any:
+    if run.space_id is None:
+        return agent.model
+    return in_space(agent.model, *await space_rows.select_model(tx, run.space_id))
 
 
 async def _fill_in(tx: Transaction, drive: Drive, agent: Agent) -> None:
@@ -213,34 +256,6 @@ async def _fill_in(tx: Transaction, drive: Drive, agent: Agent) -> None:
     )
 
 
-async def _past(tx: Transaction, run: Run, agent: Agent | None) -> list[Turn]:
-    if agent is not None and agent.scope == "agent":
-        return await _past_of_mind(tx, run)
-    if run.space_id is None:
-        return []
-    start = transcript.window_start(run.window_seq)
-    window = await rows.select_window(tx, run.space_id, after=start, upto=run.window_seq)
-    names = await agent_rows.select_names(tx, sorted({row[2] for row in window}))
-    with_files = [row[1] for row in window if row[7]]
-    files = await file_rows.select_shown(tx, with_files) if with_files else {}
-    turns: list[Turn] = [UserTurn(transcript.history(window, names, run.space_id, files))] if window else []
-    since = max(0, run.ordinal - 1 - transcript.SUMMARIES)
-    if told := await rows.select_summaries(tx, run.thread_id, after=since, before=run.ordinal):
-        turns.append(UserTurn("What you did here before:\n" + "\n".join(told)))
-    return turns
-
-
-async def _past_of_mind(tx: Transaction, run: Run) -> list[Turn]:
-    """A mind that spans spaces remembers its own latest runs, and the ones before as a line each."""
-    start = transcript.window_start(run.ordinal - 1, transcript.JOURNALS)
-    since = max(0, start - transcript.SUMMARIES)
-    told = await rows.select_summaries(tx, run.thread_id, after=since, before=start + 1)
-    turns: list[Turn] = [UserTurn("What you did before:\n" + "\n".join(told))] if told else []
-    for id in await rows.select_earlier(tx, run.thread_id, after=start, before=run.ordinal):
-        turns += transcript.journal(await rows.select_entries(tx, id))
-    return turns
-
-
 # ── passes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -248,107 +263,102 @@ async def think(drive: Drive) -> None:
     """Ask the model; keep what it wants to do."""
     run, agent = drive.run, drive.agent
     assert agent is not None
-    reached = rules.limit_reached(run, agent.limits, await _spent(drive, agent))
-    if reached is not None:
+    if (reached := rules.limit_reached(run, agent.limits)) is not None:
         await _stop(drive, reached)
         return
-    began = monotonic()
-    _clean(drive)
-    shown = transcript.build(run, drive.system, drive.before, drive.entries, drive.said)
+    if used_up := await holds.check(drive.world.store, run):
+        drive.run = await drive.world.store.transact(
+            lambda tx: holds.hold(tx, drive.lease, run, drive.entries, used_up, drive.world.say)
+        )
+        return
+    if agent.on_new_message != "queue":
+        await _take_in(drive)
+    if (answer := await _answer(drive, agent)) is not None:
+        await _keep(drive, agent, *answer)
+
+
+async def _answer(drive: Drive, agent: Agent) -> tuple[Reply, Asking] | None:
+    """What the model says, and what asking came to. None: nothing, and the run says why."""
+    run, began, drive.tries = drive.run, monotonic(), 0
+    asking.clean(drive)
+    most = bounds.of(drive.tokens)
+    shown = transcript.build(run, drive.system, drive.before, drive.entries, drive.said, most, drive.pictures)
     seconds_left = agent.limits.max_seconds - run.active_ms / 1000
     try:
         with _interruptible(drive):
             async with asyncio.timeout(seconds_left) as deadline:
-                reply, away = await _ask(drive, agent, shown, deadline)
+                reply, away = await asking.ask(drive, agent, shown, deadline)
     except TimeoutError:
         drive.run = replace(run, active_ms=int(agent.limits.max_seconds * 1000))
         await _stop(drive, "max_seconds")
-        return
+    except ModelUnavailable as error:
+        await _stay_away(drive, error)
+    except ContextTooLong as error:
+        await _show_less(drive, agent, shown, error)
     except ModelError as error:
-        reason: StopReason = "model_unavailable" if isinstance(error, ModelUnavailable) else "model_refused"
-        await _stop(drive, reason, error.message)
-        return
+        await _stop(drive, "model_refused", error.message)
     except _Interrupted:
         await _look_again(drive)
         # It will be asked again; what it took until now counts all the same.
         spent = int((monotonic() - began) * 1000)
         drive.run = replace(drive.run, active_ms=drive.run.active_ms + spent)
-        return
-    elapsed = int((monotonic() - began - away) * 1000)
+    else:
+        took = monotonic() - began - away
+        return reply, asking.of(drive, reply, elapsed_ms=int(took * 1000), away_ms=int(away * 1000))
+    return None
+
+
+async def _keep(drive: Drive, agent: Agent, reply: Reply, asking: Asking) -> None:
+    drive.run = replace(drive.run, outside=together(drive.run.outside, drive.outside))
 
     async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
         await leases.check(tx, drive.lease)
-        return await actions.record_answer(tx, drive.lease, run, drive.entries, reply, agent, elapsed)
+        return await actions.record_answer(tx, drive.lease, drive.run, drive.entries, reply, agent, asking)
 
     drive.run, added = await drive.world.store.transact(keep)
     drive.entries = [*drive.entries, *added]
 
 
-def _clean(drive: Drive) -> None:
-    """No secret is shown to a model. Once per run, and again only if there is another secret by now."""
-    if drive.cleaned == REDACTOR.version:
+async def _show_less(drive: Drive, agent: Agent, shown: Transcript, error: ContextTooLong) -> None:
+    """It is asked once more with half of what it was shown, and then no more."""
+    if drive.tokens < agent.limits.context_tokens:
+        why = f"{error.message} Half as much was too long as well. Set the agent's limits.contextTokens to less."
+        await _stop(drive, "model_refused", why)
         return
-    drive.cleaned = REDACTOR.version
-    drive.said = str(drive.run.payload.get("text", ""))
-    if not REDACTOR.is_clean(drive.said, drive.system, *transcript.texts(drive.before, drive.entries)):
-        drive.said, drive.system = REDACTOR.clean(drive.said), REDACTOR.clean(drive.system)
-        drive.before = [transcript.cleaned(turn) for turn in drive.before]
-        drive.entries = [transcript.cleaned_entry(entry) for entry in drive.entries]
+    drive.tokens = bounds.half_of(transcript.size(shown.turns), drive.tokens)
+    await drive.world.store.read(lambda tx: _look_back(tx, drive))
 
 
-async def _spent(drive: Drive, agent: Agent) -> float:
-    if agent.limits.max_cost_per_day is None:
-        return 0.0
-    return await drive.world.store.read(lambda tx: rows.select_spent(tx, agent.id))
+async def _take_in(drive: Drive) -> None:
+    """What came in meanwhile is heard before the next step. Looks first: mostly nothing has."""
+    if await drive.world.store.read(lambda tx: inbox_rows.has_unclaimed(tx, drive.lease.thread_id)):
+        drive.run, drive.entries = await drive.world.store.transact(
+            lambda tx: actions.take_in(tx, drive.lease, drive.run, drive.entries)
+        )
 
 
-async def _ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.Timeout) -> tuple[Reply, float]:
-    """One answer, asked for again a few times if the provider is not there; and how long we stayed away from it.
-
-    Staying away holds nothing and does not count as active time, so the deadline moves along.
-    """
-    try:
-        model = drive.world.models.resolve(agent.model)
-    except Invalid as error:
-        raise ModelRefused(error.message) from error
-    tools = drive.world.registry.listed(agent.tools, drive.defined)
-    definitions = [tool.spec for tool in tools]
-    if drive.live.watched:
-        drive.live.space_id = drive.space_id
-        drive.live.visible = frozenset(tool.name for tool in tools if tool.visible)
-        mine = await drive.world.store.read(lambda tx: space_rows.select_spaces_of(tx, agent.id, limit=2))
-        drive.live.only_space = len(mine) == 1
-    away = 0.0
-    for attempt in range(1, MODEL_TRIES + 1):
-        try:
-            return await _asked(drive, agent, model, shown, definitions), away
-        except ModelUnavailable:
-            if attempt == MODEL_TRIES:
-                raise
-        pause = random.uniform(0.5, 1.0) * 2**attempt / 2
-        away += pause
-        deadline.reschedule((deadline.when() or 0.0) + pause)
-        await asyncio.sleep(pause)
-    raise AssertionError("unreachable")
+async def _stay_away(drive: Drive, error: ModelUnavailable) -> None:
+    """The provider was asked a few times and is not there: wait for it outside of any process, or give up."""
+    patience = drive.world.settings.engine.model_patience_seconds
+    seconds = rules.stay_away(drive.run.retries, error.retry_after, patience)
+    if seconds is None:
+        await _stop(drive, "model_unavailable", error.message)
+        return
+    seconds *= random.uniform(1.0, 1.2)  # not everybody at once
+    drive.run = await drive.world.store.transact(
+        lambda tx: actions.stay_away(tx, drive.lease, drive.run, seconds, error.message)
+    )
 
 
-async def _asked(drive: Drive, agent: Agent, model: Model, shown: Transcript, definitions: Sequence[ToolSpec]) -> Reply:
-    """One request to the model, counted by how it ended."""
-    spec = agent.model
-    provider = str(spec["provider"] if isinstance(spec, Mapping) else spec.partition(":")[0])
-    began, ending = monotonic(), "abandoned"
-    try:
-        reply = await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None)
-        ending = "answered"
-    except ModelError as error:
-        ending = error.code
-        raise
-    finally:
-        counts.MODEL_CALLS.add(provider, ending)
-        counts.MODEL_SECONDS.observe(monotonic() - began, provider)
-    counts.TOKENS.add("input", by=reply.usage.input_tokens)
-    counts.TOKENS.add("output", by=reply.usage.output_tokens)
-    return reply
+async def go_on(drive: Drive) -> None:
+    """A run that waited: for the result of a call, or for its provider."""
+    if drive.run.retry_at is None:
+        await act(drive)
+    elif drive.run.retry_at > drive.world.store.clock.millis():
+        await drive.world.store.transact(lambda tx: actions.wait_on(tx, drive.lease, drive.run))
+    else:
+        # Kept with the answer: until there is one, the rows say that it waits.
+        drive.run = replace(drive.run, status=rules.move(drive.run, "thinking"), retry_at=None, error=None)
 
 
 async def act(drive: Drive) -> None:
@@ -391,6 +401,7 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
         chain_limit=settings.limits.chain_depth,
         group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
         agents_per_minute=settings.limits.agent_messages_per_minute,
+        outside=run.outside,
         approval_ms=None if rules.is_attended(run) else int(settings.limits.approval_seconds * 1000),
     )
     world = drive.world
@@ -405,7 +416,7 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
     )
 
 
-PASSES: Mapping[RunStatus, Pass] = {"thinking": think, "acting": act, "waiting": act}
+PASSES: Mapping[RunStatus, Pass] = {"thinking": think, "acting": act, "waiting": go_on}
 
 
 # ── stopping ────────────────────────────────────────────────────────────────────────────────────────────

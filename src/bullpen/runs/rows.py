@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, Text, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import BigInteger, Text, and_, bindparam, case, insert, literal_column, or_, select, update
 
-from bullpen import ids
+from bullpen.clock import Clock
 from bullpen.runs.types import Entry, Run
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.paused import is_paused
@@ -39,6 +39,10 @@ _CHANGING = (
     "cached_tokens",
     "cost",
     "finished_at",
+    "paused_reason",
+    "retry_at",
+    "retries",
+    "outside",
 )
 _UPDATE = Statement(
     update(runs)
@@ -56,8 +60,19 @@ _REQUEST_CANCEL_OF = Statement(
     .values(cancel_requested=1)
     .returning(runs.c.id)
 )
+_RETRY_NOW = Statement(
+    update(runs)
+    .where(runs.c.agent_id == bindparam("agent_id_"), runs.c.retry_at.is_not(None))
+    .values(retry_at=bindparam("now"))
+)
 _SELECT_UNDER_WAY_OF = Statement(
     select(runs.c.id).where(runs.c.agent_id == bindparam("agent_id"), runs.c.finished_at.is_(None))
+)
+# By what is under way, which is little, and not by the space, which may have had any number of runs.
+_SELECT_UNDER_WAY_IN = Statement(
+    select(*_COLUMNS).where(
+        runs.c.finished_at.is_(None), runs.c.space_id.concat("") == bindparam("space_id"), runs.c.thread_id != ""
+    )
 )
 _SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
 _IS_CANCEL_REQUESTED = Statement(select(runs.c.cancel_requested).where(runs.c.id == bindparam("id")))
@@ -83,17 +98,20 @@ _SELECT_PAGE = Statement(
     .limit(bindparam("limit"))
 )
 _SELECT_SUMMARIES = Statement(
-    select(runs.c.ordinal, runs.c.summary)
+    select(runs.c.summary, runs.c.outside)
     .where(
         runs.c.thread_id == bindparam("thread_id"),
         runs.c.ordinal < bindparam("before"),
         runs.c.ordinal > bindparam("after"),
+        runs.c.window_seq > bindparam("since"),
+        runs.c.window_seq <= bindparam("upto"),
         runs.c.summary.is_not(None),
     )
-    .order_by(runs.c.ordinal)
+    .order_by(runs.c.ordinal.desc())
+    .limit(bindparam("limit"))
 )
 _SELECT_EARLIER = Statement(
-    select(runs.c.id, runs.c.ordinal, runs.c.outcome)
+    select(runs.c.id, runs.c.ordinal, runs.c.outside)
     .where(
         runs.c.thread_id == bindparam("thread_id"),
         runs.c.ordinal < bindparam("before"),
@@ -102,12 +120,6 @@ _SELECT_EARLIER = Statement(
         runs.c.outcome != "silent",
     )
     .order_by(runs.c.ordinal)
-)
-
-_SELECT_SPENT = Statement(
-    select(func.coalesce(func.sum(runs.c.cost), 0.0)).where(
-        runs.c.agent_id == bindparam("agent_id"), runs.c.id >= bindparam("since")
-    )
 )
 
 _ENTRY_FIELDS = [f.name for f in fields(Entry)]
@@ -145,6 +157,8 @@ _WINDOW = (
     messages.c.text,
     messages.c.deleted_at,
     messages.c.files,
+    # Of a tool's card the model is shown nothing that could be from outside, and it may be long.
+    case((messages.c.type == literal_column("'tool'"), literal_column("'{}'")), else_=messages.c.metadata),
 )
 _SELECT_WINDOW = Statement(
     select(*_WINDOW)
@@ -165,6 +179,7 @@ def _run(row: Row) -> Run:
         values[name] = bool(values[name])
     values["message_ids"] = tuple(values["message_ids"].split())
     values["acts"] = frozenset(values["acts"].split())
+    values["outside"] = tuple(orjson.loads(values["outside"])) if values["outside"] else ()
     return Run(**values)
 
 
@@ -173,6 +188,7 @@ def _changing(run: Run) -> dict[str, Any]:
     values["corrected"] = int(run.corrected)
     values["message_ids"] = " ".join(run.message_ids)
     values["acts"] = " ".join(sorted(run.acts))
+    values["outside"] = orjson.dumps(run.outside).decode() if run.outside else None
     return values
 
 
@@ -205,6 +221,10 @@ async def request_cancel_of(tx: Transaction, agent_id: str) -> list[str]:
 
 async def select_under_way_of(tx: Transaction, agent_id: str) -> list[str]:
     return [row[0] for row in await tx.all(_SELECT_UNDER_WAY_OF, agent_id=agent_id)]
+
+
+async def select_under_way_in(tx: Transaction, space_id: str) -> list[Run]:
+    return [_run(row) for row in await tx.all(_SELECT_UNDER_WAY_IN, space_id=space_id)]
 
 
 async def is_cancel_requested(tx: Transaction, id: str) -> bool:
@@ -250,19 +270,29 @@ async def select_runs(
     return [_run(row) for row in found]
 
 
-async def select_summaries(tx: Transaction, thread_id: str, *, after: int, before: int) -> list[str]:
-    return [row[1] for row in await tx.all(_SELECT_SUMMARIES, thread_id=thread_id, after=after, before=before)]
+async def select_summaries(
+    tx: Transaction, thread_id: str, *, after: int, before: int, limit: int, since: int = -1, upto: int = 1 << 62
+) -> list[tuple[str, list[str]]]:
+    """The newest summaries of earlier runs, oldest first, each with what its run had read from outside.
+
+    `after` and `before` are numbers of runs; `since` and `upto` are numbers of the newest message that a run saw.
+    """
+    found = await tx.all(
+        _SELECT_SUMMARIES, thread_id=thread_id, after=after, before=before, since=since, upto=upto, limit=limit
+    )
+    return [(row[0], _sources(row[1])) for row in reversed(found)]
 
 
-async def select_earlier(tx: Transaction, thread_id: str, *, after: int, before: int) -> list[str]:
-    """Ids of the thread's earlier runs in which something happened."""
-    return [row[0] for row in await tx.all(_SELECT_EARLIER, thread_id=thread_id, after=after, before=before)]
+async def select_earlier(
+    tx: Transaction, thread_id: str, *, after: int, before: int
+) -> list[tuple[str, int, list[str]]]:
+    """The thread's earlier runs in which something happened: id, number, what they had read from outside."""
+    found = await tx.all(_SELECT_EARLIER, thread_id=thread_id, after=after, before=before)
+    return [(row[0], row[1], _sources(row[2])) for row in found]
 
 
-async def select_spent(tx: Transaction, agent_id: str) -> float:
-    """What the agent's runs of today (UTC) have cost so far."""
-    row = await tx.one(_SELECT_SPENT, agent_id=agent_id, since=ids.runs_since(tx.clock.midnight()))
-    return 0.0 if row is None else float(row[0])
+def _sources(kept: str | None) -> list[str]:
+    return orjson.loads(kept) if kept else []
 
 
 async def insert_entries(tx: Transaction, entries: list[Entry]) -> None:
@@ -298,8 +328,13 @@ async def select_prompt(tx: Transaction, hash: str) -> str:
     return "" if row is None else str(row[0])
 
 
+async def retry_now(tx: Transaction, agent_id: str) -> bool:
+    """Runs of the agent that wait for its provider need not wait any longer. Are there any?"""
+    return await tx.run(_RETRY_NOW, agent_id_=agent_id, now=tx.clock.millis()) > 0
+
+
 async def select_window(tx: Transaction, space_id: str, *, after: int, upto: int) -> list[Row]:
-    """seq, id, author id, author kind, type, text, deleted at, number of files: only what the transcript shows."""
+    """seq, id, author id, author kind, type, text, deleted at, number of files, metadata: what the transcript needs."""
     return list(await tx.all(_SELECT_WINDOW, space_id=space_id, after=after, upto=upto))
 
 
@@ -316,6 +351,7 @@ def on_the_wire(run: Run) -> WireRun:
         stop_reason=run.stop_reason,
         silence_reason=run.silence_reason,
         message_ids=list(run.message_ids),
+        outside=list(run.outside),
         usage=Usage(
             input_tokens=run.input_tokens,
             output_tokens=run.output_tokens,
@@ -323,6 +359,8 @@ def on_the_wire(run: Run) -> WireRun:
             cost=run.cost,
         ),
         error=run.error,
+        retry_at=None if run.retry_at is None else Clock.at(run.retry_at),
+        paused_reason=run.paused_reason,
         started_at=run.started_at,
         finished_at=run.finished_at,
     )
@@ -337,8 +375,10 @@ def entry_on_the_wire(entry: Entry) -> RunMessage:
         call_id=entry.call_id,
         tool_name=entry.tool_name,
         args=None if entry.args is None else _readable(entry.args),
-        result=None if entry.result is None else orjson.loads(entry.result),
+        # What a model thought is its own, and sealed.
+        result=orjson.loads(entry.result) if entry.result and entry.type == "tool_return_message" else None,
         is_error=None if entry.is_error is None else bool(entry.is_error),
+        outside=orjson.loads(entry.outside) if entry.outside else None,
         content=entry.content,
         at=entry.at,
     )

@@ -12,13 +12,15 @@ from bullpen.wire.nouns import Outcome, RunStatus, StopReason
 
 MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     "queued": frozenset({"thinking", "cancelled"}),
-    "thinking": frozenset({"thinking", "acting", "completed", "failed", "cancelled"}),
+    "thinking": frozenset({"thinking", "acting", "waiting", "completed", "failed", "cancelled"}),
     "acting": frozenset({"acting", "thinking", "waiting", "completed", "failed", "cancelled"}),
-    "waiting": frozenset({"waiting", "acting", "completed", "failed", "cancelled"}),
+    "waiting": frozenset({"waiting", "thinking", "acting", "completed", "failed", "cancelled"}),
     "completed": frozenset(),
     "failed": frozenset(),
     "cancelled": frozenset(),
 }
+FIRST_AWAY: Final = 30.0  # seconds
+LONGEST_AWAY: Final = 900.0
 FINISHED: Final = frozenset({status for status, moves in MOVES.items() if not moves})
 
 # What wakes an agent without a person having asked for anything just then.
@@ -39,6 +41,9 @@ _OUTCOMES: Final[tuple[Outcome, ...]] = ("spoke", "reacted", "acted")
 CORRECTION: Final = """\
 What you wrote reached nobody: text outside a tool call is not sent. If you meant to say it, call send_message now. If \
 you meant to stay silent, call do_nothing."""
+CUT_OFF: Final = """\
+Your answer was longer than it may be and was cut off, so nothing of it was carried out. Do it again in smaller \
+parts."""
 
 
 def move(run: Run, to: RunStatus) -> RunStatus:
@@ -47,14 +52,28 @@ def move(run: Run, to: RunStatus) -> RunStatus:
     return to
 
 
-def limit_reached(run: Run, limits: Limits, spent_today: float) -> StopReason | None:
-    """Asked before each model call, and nowhere else. What it counts is in rows, so a crash resets nothing."""
+def stay_away(retries: int, retry_after: float | None, patience: float) -> float | None:
+    """How many seconds a run leaves its provider alone, after having waited so often. None: that is too long for it."""
+    waited = sum(_away(n) for n in range(retries))
+    seconds = max(_away(retries), retry_after or 0.0)
+    return seconds if waited + seconds <= patience else None
+
+
+def _away(retries: int) -> float:
+    return min(FIRST_AWAY * 2.0 ** min(retries, 20), LONGEST_AWAY)
+
+
+def limit_reached(run: Run, limits: Limits) -> StopReason | None:
+    """Asked before each model call, and nowhere else. What it counts is in rows, so a crash resets nothing.
+
+    What a day may cost is a budget: see runs/holds.py.
+    """
     if run.step >= limits.max_steps:
         return "max_steps"
     if run.active_ms >= limits.max_seconds * 1000:
         return "max_seconds"
-    if limits.max_cost_per_day is not None and spent_today >= limits.max_cost_per_day:
-        return "max_cost"
+    if limits.max_tokens_per_run is not None and run.input_tokens + run.output_tokens >= limits.max_tokens_per_run:
+        return "max_tokens"
     return None
 
 

@@ -6,8 +6,11 @@ Names and attributes follow the OpenTelemetry conventions for generative AI. Pur
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
+from bullpen.budgets.types import DOLLAR
+from bullpen.runs import steps
 from bullpen.runs.types import Entry, Run
 
 
@@ -21,10 +24,17 @@ def spans(run: Run, entries: Sequence[Entry]) -> list[dict[str, Any]]:
         inside = [entry for entry in entries if entry.step == step and entry.type != "user_message"]
         if inside:
             id = f"{run.id}/{step}"
-            found.append(_span(id, run.id, "chat", last, inside[-1].at, {"bullpen.step": step}))
+            usage = steps.read(inside[0])
+            began = max(last, _before(inside[0].at, usage.get("ms", 0) + usage.get("awayMs", 0))) if usage else last
+            found.append(_span(id, run.id, "chat", began, inside[-1].at, _of_step(step, usage)))
             found += _tools(inside, id)
             last = inside[-1].at
     return found
+
+
+def _before(at: str, millis: int) -> str:
+    """So long before: a run may have lain for days between its steps, and that is no part of either."""
+    return f"{datetime.fromisoformat(at) - timedelta(milliseconds=millis):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _of_run(run: Run) -> dict[str, Any]:
@@ -33,9 +43,34 @@ def _of_run(run: Run) -> dict[str, Any]:
         "gen_ai.agent.id": run.agent_id,
         "gen_ai.usage.input_tokens": run.input_tokens,
         "gen_ai.usage.output_tokens": run.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": run.cached_tokens,
+        "bullpen.cost": run.cost,
         "bullpen.outcome": run.outcome,
         "bullpen.stop_reason": run.stop_reason,
+        "bullpen.paused_reason": run.paused_reason,
         "bullpen.messages": len(run.message_ids),
+    }
+
+
+def _of_step(step: int, usage: dict[str, Any]) -> dict[str, Any]:
+    """What is kept beside the answer. `fallback`: another model answered than the one that was asked first."""
+    if not usage:
+        return {"bullpen.step": step}
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": usage.get("asked", usage["model"]),
+        "gen_ai.response.model": usage["model"],
+        "gen_ai.usage.input_tokens": usage["in"],
+        "gen_ai.usage.output_tokens": usage["out"],
+        "gen_ai.usage.cache_read.input_tokens": usage["cached"],
+        "gen_ai.usage.cache_creation.input_tokens": usage["written"],
+        "bullpen.step": step,
+        "bullpen.cost": usage["nano"] / DOLLAR,
+        "bullpen.priced": not usage.get("unpriced", False),
+        "bullpen.model_ms": usage["ms"],
+        "bullpen.tries": usage.get("tries", 1),
+        "bullpen.away_ms": usage.get("awayMs"),
+        "bullpen.fallback": "asked" in usage,
     }
 
 

@@ -46,6 +46,10 @@ class Run:
     cost: float
     started_at: str
     finished_at: str | None
+    retry_at: int | None = None  # its provider is not there: when it is asked again, in milliseconds
+    retries: int = 0  # how often it has waited for that
+    outside: tuple[str, ...] = ()  # where text came from that it has read, if from outside the office
+    paused_reason: str | None = None  # it is put aside: which budget is used up
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +71,5 @@ class Entry:
     is_error: bool | int | None = None  # a number when it comes from a row
     content: str | None = None
     started: bool | int = False
+    outside: str | None = None  # JSON: where a result came from, if that is outside the office
+    usage: str | None = None  # JSON, of an answer: see runs/steps.py

@@ -300,6 +300,7 @@ async def post(
         reply_to=reply_to,
         client_message_id=client_message_id,
         agents_per_minute=agents_per_minute if author.kind == "agent" else 0,
+        metadata=_provenance(author),
     )
     if attachments:
         draft.type = "text" if text else "file"
@@ -311,8 +312,16 @@ async def post(
     replied = await _replied(tx, room, reply_to)
     draft.answers = None if replied is None else replied.author_id
     tx.defer(Stage.SPACES, room.id, partial(_number, draft=draft))
-    await _hand_out(tx, room, draft, replied, chain_limit=chain_limit, group_wait_ms=group_wait_ms)
+    if author.kind == "person" and rules.command(text) is not None:
+        draft.wake = rules.COMMAND  # carried out by whoever took the message: see runs/commands.py
+    else:
+        await _hand_out(tx, room, draft, replied, chain_limit=chain_limit, group_wait_ms=group_wait_ms)
     return draft
+
+
+def _provenance(author: Author) -> dict[str, Any]:
+    """A message carries what the run that speaks it has read from outside the office."""
+    return {"outside": list(author.outside)} if author.outside else {}
 
 
 def _words(kind: str, text: str) -> str:
@@ -364,6 +373,7 @@ async def _hand_out(
         "authorName": author.name,
         "text": draft.text,
     }
+    payload |= _provenance(author)
     if draft.attachments:
         payload["attachments"] = [_told(file) for file in draft.attachments]
     await inbox.deliver(
@@ -507,10 +517,18 @@ async def _stop_chain(tx: Transaction, draft: Draft) -> None:
     await _number(tx, notice)
 
 
+async def announce(tx: Transaction, space_id: str, text: str) -> None:
+    """Say something in a space as the office itself. It wakes nobody."""
+    notice = Draft(id=ids.message(), space_id=space_id, author=SYSTEM_AUTHOR, text=text, type="system")
+    notice.chain_id = notice.id
+    tx.defer(Stage.SPACES, space_id, partial(_number, draft=notice))
+
+
 def show_call(
     tx: Transaction, room: Room, author: Author, *, id: str, metadata: dict[str, Any], status: MessageStatus
 ) -> None:
     """A visible tool call, as a message of its own. It goes the way of every message, but wakes nobody."""
+    metadata = {**_provenance(author), **metadata}
     draft = Draft(id=id, space_id=room.id, author=author, text="", type="tool", status=status, metadata=metadata)
     draft.chain_id = author.chain_id or id
     tx.defer(Stage.SPACES, room.id, partial(_number, draft=draft))

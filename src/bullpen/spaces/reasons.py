@@ -121,6 +121,8 @@ def not_delivered(
         return Verdict("author", f"{agent.name} wrote it, and nobody wakes themselves.")
     if agent.joined_at is None or agent.joined_at > message.created_at:
         return Verdict("not_a_member", f"{agent.name} was not in the space when this was posted.")
+    if policy == rules.COMMAND:
+        return Verdict("command", "It is a word to the office itself, which wakes nobody.")
     if policy == "none":
         return Verdict("policy", f"The space's wake policy for {message.author_kind}s is none: nobody is woken.")
     missing = _missing(message, agent, policy, replied_to)

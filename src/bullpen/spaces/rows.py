@@ -102,6 +102,7 @@ _WITH_MINE = spaces.outerjoin(
     _mine, and_(_mine.c.space_id == spaces.c.id, _mine.c.member_id == bindparam("principal_id"))
 )
 _SELECT_SPACE = Statement(select(*_FULL).select_from(_WITH_MINE).where(spaces.c.id == bindparam("id")))
+_SELECT_OPTIONS = Statement(select(spaces.c.options).where(spaces.c.id == bindparam("id")))
 # Who may read and who may see: the same conditions as access/rules.py, where they are explained.
 _READABLE = or_(
     _mine.c.member_id.is_not(None),
@@ -236,6 +237,13 @@ async def select_readable(
 async def select_space(tx: Transaction, id: str, principal_id: str) -> Space | None:
     row = await tx.one(_SELECT_SPACE, id=id, principal_id=principal_id)
     return None if row is None else (await _spaces(tx, [row], principal_id))[0]
+
+
+async def select_model(tx: Transaction, id: str) -> tuple[str | None, Any]:
+    """The provider and the model that a space asks for, if it does."""
+    row = await tx.one(_SELECT_OPTIONS, id=id)
+    options = {} if row is None else orjson.loads(row[0])
+    return options.get("provider"), options.get("model")
 
 
 async def select_spaces(
@@ -387,6 +395,7 @@ _SELECT_RECIPIENTS = Statement(
         agents.c.max_chain_depth,
         threads.c.id,
         agents.c.paused_at.is_not(None),
+        agents.c.interrupts,
     )
     .select_from(
         members.join(agents, agents.c.id == members.c.member_id).outerjoin(

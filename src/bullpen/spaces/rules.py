@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
 from bullpen.wire import Wake
 from bullpen.wire.nouns import SpaceKind, WakePolicy
@@ -49,6 +50,18 @@ def says(text: str, word: str) -> bool:
 def mentions(text: str, *, id: str, name: str) -> bool:
     """`@id` or `@Name`, any case, at a word boundary."""
     return "@" in text and (says(text, f"@{id}") or says(text, f"@{name}"))
+
+
+# Words to the office itself. They are kept like any other message, and wake nobody.
+COMMANDS: Final = frozenset({"stop"})
+COMMAND: Final = "command"
+_COMMAND: Final = re.compile(r"/([a-z][a-z0-9_]*)(?:\s+(.*))?", re.DOTALL)
+
+
+def command(text: str) -> tuple[str, str] | None:
+    """The name of the command that a message is, and what stands behind it."""
+    found = _COMMAND.fullmatch(text.strip())
+    return (found[1], (found[2] or "").strip()) if found is not None and found[1] in COMMANDS else None
 
 
 def written(policy: WakePolicy, trigger: str | None) -> str:

@@ -36,6 +36,7 @@ class Author:
     run_id: str | None = None
     depth: int = 0
     chain_id: str | None = None
+    outside: tuple[str, ...] = ()  # where text came from that the run has read, if from outside the office
 
 
 @dataclass(slots=True)

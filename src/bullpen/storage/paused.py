@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, exists, not_, or_
 
-from bullpen.storage.tables import agents, meta, runs, threads
+from bullpen.storage.tables import agents, holds, meta, runs, threads
 
 ALL_PAUSED_KEY: Final = "agents_paused"
 
@@ -25,8 +25,11 @@ def is_paused(agent_id: ColumnElement[Any]) -> ColumnElement[bool]:
     )
 
 
+# A budget is used up, and the run in the thread is put aside until it is not.
+is_held: ColumnElement[bool] = exists().where(holds.c.thread_id == threads.c.id)
+
 # Nobody may drive the thread now. A run that somebody wants to end is let through: it will not think nor act again.
 held_back: ColumnElement[bool] = and_(
-    is_paused(threads.c.agent_id),
+    or_(is_paused(threads.c.agent_id), is_held),
     not_(exists().where(runs.c.thread_id == threads.c.id, runs.c.finished_at.is_(None), runs.c.cancel_requested == 1)),
 )

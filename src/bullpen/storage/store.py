@@ -139,6 +139,7 @@ class Store(abc.ABC):
         self.nudge_port: NudgePort | None = None
         # Called after a durable commit that recorded events.
         self.on_events: Callable[[], None] | None = None
+        self.on_interrupt: Callable[[str], None] = lambda run_id: None  # a run should look at its rows again
         # Called after a durable commit that dropped files, with their ids: their bytes can go. A hint; a sweep comes.
         self.on_dropped: Callable[[Sequence[str]], None] | None = None
         # Called after a durable commit that queued something for a webhook. A hint; a look comes now and then.

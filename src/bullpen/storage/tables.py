@@ -110,6 +110,7 @@ agents = Table(
     _text("updated_at"),
     _text("deleted_at", null=True),
     _text("paused_at", null=True),
+    _number("interrupts", default=0),  # a new message breaks off what its model is doing: whoever posts has to know
 )
 
 spaces = Table(
@@ -268,6 +269,8 @@ inbox_items = Table(
     Index("inbox_items_claimed", "claimed_by"),
 )
 
+_retries = text("retry_at IS NOT NULL")
+
 runs = Table(
     "runs",
     metadata,
@@ -305,9 +308,15 @@ runs = Table(
     Column("cost", _DOUBLE, nullable=False, server_default=text("0")),
     _text("started_at"),
     _text("finished_at", null=True),
+    _text("outside", null=True),  # JSON: where the text came from that it read, if it came from outside the office
+    _text("paused_reason", null=True),  # it is put aside: which budget is used up, as a sentence
+    # Its provider was not there: when it is asked again (milliseconds), and how often the run has waited for that.
+    _number("retry_at", null=True),
+    _number("retries", default=0),
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),
+    Index("runs_retry", "retry_at", sqlite_where=_retries, postgresql_where=_retries),
     Index(
         "runs_under_way",
         "thread_id",
@@ -335,6 +344,8 @@ run_messages = Table(
     _number("token", default=0),  # the fencing token of whoever wrote it
     _number("started", default=0),  # a call whose effect may have begun outside our database
     _text("at"),
+    _text("outside", null=True),  # JSON: where a result came from, if that is outside the office
+    _text("usage", null=True),  # JSON, of an answer: who gave it, the tokens, the money, how long it took
     UniqueConstraint("run_id", "position", name="run_messages_position"),
     Index(
         "run_messages_result",
@@ -526,6 +537,7 @@ pending_calls = Table(
     _text("hash", null=True),
     _number("asks", default=0),
     _text("execution", null=True),
+    _text("outside", null=True),  # JSON: what its run had read from outside the office when it asked
     Index("pending_calls_deadline", "deadline_at", sqlite_where=_waiting, postgresql_where=_waiting),
     Index("pending_calls_open", "status", "call_id", sqlite_where=_open, postgresql_where=_open),
     Index("pending_calls_agent", "agent_id", "call_id"),
@@ -639,4 +651,62 @@ webhook_deliveries = Table(
     Index("webhook_deliveries_due", "next_attempt_at", sqlite_where=_queued, postgresql_where=_queued),
     Index("webhook_deliveries_over", "finished_at", sqlite_where=_over, postgresql_where=_over),
     Index("webhook_deliveries_space", "space_id"),
+)
+
+# How much may be spent in a day or a month: by an agent, in a space, for a person or a task, or by the whole office.
+budgets = Table(
+    "budgets",
+    metadata,
+    _text("id", primary_key=True),
+    _text("kind"),  # agent | space | person | task | office
+    _text("subject_id"),  # '' for the office
+    _text("period"),  # day | month
+    _text("unit"),  # USD | tokens
+    _text("origin"),  # set: by somebody | limits: it stands in the agent's definition
+    _number("amount"),  # billionths of a dollar, or tokens
+    # What happened in the period that began then; before and after it, it has not happened.
+    _text("since"),
+    _number("extra", default=0),  # somebody let it go on: so much more may be spent
+    _text("warned_at", null=True),
+    _text("reached_at", null=True),
+    _text("created_by"),
+    _text("created_at"),
+    _text("updated_at"),
+    UniqueConstraint("kind", "subject_id", "period", "unit", "origin", name="budgets_key"),
+)
+
+# What was spent, added up in the transaction that keeps each answer of a model: a budget is a few rows to read.
+spending = Table(
+    "spending",
+    metadata,
+    _text("kind", primary_key=True),  # agent | space | person | task
+    _text("id", primary_key=True),  # '': no space, or no person
+    _text("day", primary_key=True),  # 2026-01-31, UTC
+    _text("model", primary_key=True),  # who answered; '': from before this was kept
+    _number("steps", default=0),
+    _number("runs", default=0),
+    _number("input_tokens", default=0),
+    _number("output_tokens", default=0),
+    _number("cached_tokens", default=0),
+    _number("written_tokens", default=0),
+    _number("unpriced", default=0),  # steps of models that have no price
+    _number("nanodollars", default=0),
+    Index("spending_day", "kind", "day"),
+)
+
+# Threads that nobody drives before then, because a budget is used up.
+holds = Table(
+    "holds",
+    metadata,
+    _text("thread_id", primary_key=True),
+    _text("run_id"),
+    _text("agent_id"),
+    _text("budget_id"),
+    _text("kind"),
+    _text("subject_id"),
+    _number("until"),  # milliseconds
+    _text("reason"),
+    _text("created_at"),
+    Index("holds_agent", "agent_id"),
+    Index("holds_budget", "budget_id"),
 )

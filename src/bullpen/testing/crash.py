@@ -26,7 +26,7 @@ from bullpen.api import server
 from bullpen.net.client import Egress
 from bullpen.settings import EngineSettings, Settings
 from bullpen.storage import Statement, Store, Transaction
-from bullpen.storage.paused import held_back, is_paused
+from bullpen.storage.paused import held_back, is_held, is_paused
 from bullpen.storage.postgres import PostgresStore
 from bullpen.storage.statements import POSTGRES, SQLITE
 from bullpen.storage.tables import inbox_items, leases, threads
@@ -45,7 +45,7 @@ _WAITING = Statement(
     select(inbox_items.c.id)
     .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
     # A run that waits for somebody's answer rests too, and what came in meanwhile waits for it.
-    .where(inbox_items.c.claimed_by.is_(None), threads.c.state != "waiting", ~is_paused(threads.c.agent_id))
+    .where(inbox_items.c.claimed_by.is_(None), threads.c.state != "waiting", ~is_paused(threads.c.agent_id), ~is_held)
     .limit(1)
 )
 

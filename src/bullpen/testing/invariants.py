@@ -27,7 +27,7 @@ from bullpen.audit import rows as audit_rows
 from bullpen.audit import rules as audit_rules
 from bullpen.audit.types import Entry
 from bullpen.events.types import Place
-from bullpen.testing import deliveries, snapshot, telling
+from bullpen.testing import deliveries, money, snapshot, telling
 from bullpen.testing.histories import Effect, Follower, Send, read_effects, read_follower, read_sends
 from bullpen.testing.snapshot import CannotRead, Row, Snapshot, grouped
 
@@ -193,7 +193,7 @@ def items_are_taken_once(seen: Seen) -> Iterator[str]:
             run = rows.run.get(item["claimed_by"])
             if run is None or run["thread_id"] != item["thread_id"]:
                 yield f"item {item['id']} of thread {item['thread_id']} was claimed by {item['claimed_by']}"
-        elif rows.is_paused(thread["agent_id"]) or thread["state"] == "waiting":
+        elif rows.is_paused(thread["agent_id"]) or rows.is_held(thread["id"]) or thread["state"] == "waiting":
             continue  # it waits for its agent to go on, or for the run that waits
         elif seen.at_rest or (thread["state"] == "idle" and _overdue(item, rows.now)):
             yield f"item {item['id']} waits while thread {thread['id']} is {thread['state']}"
@@ -242,6 +242,14 @@ def _chains_stop_once(rows: Snapshot) -> Iterator[str]:
         yield f"stopped chains {dict(stops)} and notices of them {dict(notices)} differ"
 
 
+def spending_is_the_sum_of_the_steps(seen: Seen) -> Iterator[str]:
+    yield from money.spending_faults(seen.rows)
+
+
+def what_is_held_says_why(seen: Seen) -> Iterator[str]:
+    yield from money.hold_faults(seen.rows)
+
+
 def rights_only_shrink(seen: Seen) -> Iterator[str]:
     rows = seen.rows
     made_by = {m["id"]: m["run_id"] for m in rows.messages if m["run_id"]}
@@ -284,7 +292,7 @@ def nothing_runs_without_a_lease(seen: Seen) -> Iterator[str]:
             yield f"thread {id} has no lease row"
         elif id in busy and thread["state"] == "idle":
             yield f"thread {id} rests, with a run under way"
-        elif rows.is_paused(thread["agent_id"]):
+        elif rows.is_paused(thread["agent_id"]) or rows.is_held(id):
             if seen.at_rest and held["owner"] is not None and held["until"] > rows.now:
                 yield f"thread {id} is driven by {held['owner']}, though its agent is paused"
         elif thread["state"] == "waiting":
@@ -528,7 +536,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "V7": [results_are_delivered_once, what_is_carried_out_was_approved, cards_show_how_calls_stand],
     "V8": [items_are_taken_once],
     "V10": [effects_fit_their_class],
-    "V11": [limits_hold],
+    "V11": [limits_hold, spending_is_the_sum_of_the_steps, what_is_held_says_why],
     "V12": [rights_only_shrink],
     "V13": [files_are_counted, files_have_their_bytes],
     "V14": [the_audit_log_holds],

@@ -82,6 +82,10 @@ class Snapshot:
         everybody = any(row["key"] == ALL_PAUSED_KEY for row in self["meta"])
         return agent["deleted_at"] is None and (everybody or agent["paused_at"] is not None)
 
+    def is_held(self, thread_id: str) -> bool:
+        """Is a budget used up, and its run put aside?"""
+        return any(row["thread_id"] == thread_id for row in self["holds"])
+
     @property
     def remembers_all_events(self) -> bool:
         """False once retention has removed some."""

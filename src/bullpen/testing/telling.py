@@ -14,7 +14,7 @@ import orjson
 
 from bullpen.testing.snapshot import Row, Snapshot, grouped
 
-_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn)_[0-9a-v]{26}")
+_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud)_[0-9a-v]{26}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z")
 
 _MESSAGE = (
@@ -58,6 +58,8 @@ _RUN = (
     "summary",
     "input_tokens",
     "output_tokens",
+    "cost",
+    "paused_reason",
 )
 _CALL = (
     "call_id",
@@ -105,6 +107,11 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
         "calls": sorted(
             (names.of(call, _CALL) for call in snapshot["pending_calls"]), key=lambda call: call["call_id"]
         ),
+        "spending": sorted(
+            names.plain(f"{s['kind']} {s['id']}: {s['runs']} runs, {s['steps']} steps, {s['nanodollars']}")
+            for s in snapshot["spending"]
+        ),
+        "holds": sorted(names.plain(f"{hold['thread_id']}: {hold['reason']}") for hold in snapshot["holds"]),
         "blocks": sorted(f"{b['agent_id']} {b['label']}: {b['content']}" for b in snapshot["blocks"]),
         "passages": [names.of(p, ("agent_id", "content", "tags")) for p in sorted(snapshot["passages"], key=_by_id)],
         "events": _events(snapshot, names),
@@ -155,10 +162,15 @@ class _Names:
         self.runs = sorted(snapshot.runs, key=lambda run: self.ids[run["id"]])
         for run in self.runs:
             self._name_calls(self.ids[run["id"]], snapshot.journals.get(run["id"], []))
+        told = {event["body"]["budget"]["id"] for event in snapshot.events if event["type"].startswith("budget_")}
+        for number, id in enumerate(sorted(told | {budget["id"] for budget in snapshot["budgets"]}), 1):
+            self.ids[id] = f"budget{number}"
         for number, passage in enumerate(sorted(snapshot["passages"], key=_by_id), 1):
             self.ids[passage["id"]] = f"passage{number}"
 
     def _name_calls(self, run: str, journal: list[Row]) -> None:
+        for entry in journal:
+            self.ids[entry["id"]] = f"{run}:{entry['position']}"  # frames around outside text name it
         calls = [entry["call_id"] for entry in journal if entry["type"] == "tool_call_message"]
         for number, id in enumerate(calls, 1):
             self.ids[id] = f"{run}.{number}"

@@ -6,6 +6,7 @@ message; one that takes its time is shown when it starts, and completed when it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bullpen import ids
@@ -15,6 +16,7 @@ from bullpen.spaces import rows
 from bullpen.spaces.types import Author
 from bullpen.storage import Transaction
 from bullpen.tools import approvals
+from bullpen.tools.outside import together
 from bullpen.tools.types import RunView, ToolCall, ToolResult
 from bullpen.wire.nouns import MessageStatus
 
@@ -29,6 +31,7 @@ def author(run: RunView) -> Author:
         run_id=run.id,
         depth=run.depth,
         chain_id=run.chain_id,
+        outside=run.outside,
     )
 
 
@@ -49,22 +52,27 @@ async def show_started(
 
 async def show_settled(tx: Transaction, run: RunView, space_id: str | None, result: ToolResult) -> None:
     if result.call.started or result.approval is not None:
-        await complete(tx, result)
+        await complete(tx, result, run.outside)
         return
     room = None if space_id is None else await rows.select_room(tx, space_id)
     if room is not None and await rows.is_member(tx, room.id, run.agent.id):
-        metadata, status = _settled(result)
+        metadata, status = _settled(result, run.outside)
         spaces.show_call(tx, room, author(run), id=ids.message_for(result.call.id), metadata=metadata, status=status)
 
 
-async def complete(tx: Transaction, result: ToolResult) -> None:
-    """Say what came of a call that was shown to be under way, wherever its agent is by now."""
-    metadata, status = _settled(result)
+async def complete(tx: Transaction, result: ToolResult, outside: Sequence[str]) -> None:
+    """Say what came of a call that was shown to be under way, wherever its agent is by now.
+
+    `outside`: what its run had read before.
+    """
+    metadata, status = _settled(result, outside)
     await spaces.update_call(tx, ids.message_for(result.call.id), metadata, status)
 
 
-def _settled(result: ToolResult) -> tuple[dict[str, Any], MessageStatus]:
+def _settled(result: ToolResult, outside: Sequence[str]) -> tuple[dict[str, Any], MessageStatus]:
     metadata: dict[str, Any] = {"toolName": result.call.tool, "callId": result.call.id, "args": result.args}
+    if sources := together(outside, result.effects.outside):
+        metadata["outside"] = list(sources)
     metadata.update({"error": result.value["error"]} if result.is_error else {"result": result.value})
     if result.approval is not None:
         metadata |= {"approvedBy": result.approval.answered_by, **approvals.edited(result.approval)}

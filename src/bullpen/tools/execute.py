@@ -43,7 +43,7 @@ from bullpen.storage import Store, Transaction
 from bullpen.storage.store import Body, RetryTransaction
 from bullpen.tools import approvals, cards, pending, policies, rules
 from bullpen.tools import rows as tool_rows
-from bullpen.tools.outside import Outside
+from bullpen.tools.outside import Outside, together
 from bullpen.tools.schema import Function
 from bullpen.tools.types import (
     Denied,
@@ -93,9 +93,11 @@ class Door:
     values: Mapping[str, Value] = field(default_factory=dict)  # of the variables that the tool declares
     approval: Waiting | None = None  # somebody had to approve the call, and did
     late: bool = False  # after its run had gone on: what comes of it goes by inbox
+    reached: list[str] = field(default_factory=list)  # who outside has answered the call
 
     def context(self, tool: Tool, call: ToolCall, tx: Transaction | None, prepared: Any = None) -> ToolContext:
-        outside = Outside(tool.use or f"tool:{tool.name}", self.means.egress, self.means.vault, self.values)
+        use = tool.use or f"tool:{tool.name}"
+        outside = Outside(use, self.means.egress, self.means.vault, self.values, self.reached)
         return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared)
 
 
@@ -287,7 +289,8 @@ async def _look_for_answer(door: Door, tool: Tool, call: ToolCall) -> ToolResult
             assert waiting is not None
             await _park(tx, door, waiting)
             return None
-        result = ToolResult(call, _cleaned(outcome), call.shown, Effects())
+        effects = Effects(outside=() if waiting is None else pending.came_from(waiting))
+        result = ToolResult(call, _cleaned(outcome), call.shown, effects)
         _count(tx, tool, outcome)
         await door.journal.settled(tx, result, tool)
         return result
@@ -522,7 +525,8 @@ async def _settle(
 
 async def _record(tx: Transaction, door: Door, tool: Tool | None, result: ToolResult) -> ToolResult:
     """Keep the result, without any secret that a tool, a server or an error put into it."""
-    result = replace(result, outcome=_cleaned(result.outcome), approval=door.approval)
+    effects = replace(result.effects, outside=together(result.effects.outside, door.reached))
+    result = replace(result, outcome=_cleaned(result.outcome), effects=effects, approval=door.approval)
     if door.approval is not None:
         await _standing(tx, door.approval.call_id)
         await tool_rows.deliver_pending(tx, door.approval.call_id, "inbox" if door.late else "inline")

@@ -3,17 +3,21 @@
 A tool's configuration refers to variables as {{var:NAME}}. Here each reference becomes a random word that stands for
 the value until the request is written: what a model puts into its arguments cannot be such a word, so it cannot ask
 for a value, and whatever is logged or raised on the way holds no secret.
+
+Whoever answered is noted: what comes of such a call is outside text, and so is what a file says or is called, what
+rings a hook, and what somebody's program answers. `together` is how the names of such sources are kept.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bullpen.errors import VariablesRequired
+from bullpen.errors import EgressError, VariablesRequired
 from bullpen.net import urls
 from bullpen.variables import rules
 from bullpen.variables.actions import Vault
@@ -23,6 +27,27 @@ if TYPE_CHECKING:
     from bullpen.net.client import Egress
     from bullpen.net.response import Answer
     from bullpen.net.types import Body, Limits
+    from bullpen.wire import Message
+
+FILE = "file"  # the source of all that files say and are called
+MOST_SOURCES = 20
+MORE = "more"
+_ODD = re.compile(r"[^A-Za-z0-9.:_-]+")
+
+
+def together(*several: Iterable[str]) -> tuple[str, ...]:
+    """Sources, each once, as plain words: whoever chose such a name cannot say anything by it. Not without end."""
+    found = dict.fromkeys(_ODD.sub("_", source)[:100] or "unknown" for sources in several for source in sources)
+    known = [source for source in found if source != MORE]
+    return tuple(known) if len(known) == len(found) <= MOST_SOURCES else (*known[:MOST_SOURCES], MORE)
+
+
+def of_messages(messages: Iterable[Message]) -> tuple[str, ...]:
+    """What reading these taints with: what their authors' runs had read, and the names of people's files."""
+    return together(
+        (source for message in messages for source in message.metadata.get("outside", ())),
+        (FILE for message in messages if message.attachments and message.author_kind != "agent"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +56,7 @@ class Outside:
     egress: Callable[[], Egress]
     vault: Vault
     values: Mapping[str, Value] = field(default_factory=dict)
+    reached: list[str] = field(default_factory=list)  # who has answered, if only with an error
 
     async def request(
         self,
@@ -46,9 +72,16 @@ class Outside:
         words: dict[str, Callable[[], str]] = {}
         target = urls.fill(self._stand_in(url, words), places or {})
         named = {name: self._stand_in(value, words) for name, value in (headers or {}).items()}
-        return await self.egress().request(
-            self.use, method, target, headers=named, body=body, limits=limits, stand_ins=words
-        )
+        try:
+            answer = await self.egress().request(
+                self.use, method, target, headers=named, body=body, limits=limits, stand_ins=words
+            )
+        except EgressError as error:
+            if error.sent:  # what they say may be in the sentence
+                self.reached.append(target.origin.host)
+            raise
+        self.reached.extend((target.origin.host, answer.url.origin.host))
+        return answer
 
     def _stand_in(self, text: str, words: dict[str, Callable[[], str]]) -> str:
         """The text with a word for each reference; only variables that the tool declares have values here."""

@@ -21,6 +21,7 @@ from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
 from bullpen.tools import rows
 from bullpen.tools.actions import ask, tell_over
+from bullpen.tools.outside import together
 from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
 from bullpen.wire.nouns import InboxKind, MessageStatus, PendingKind, PendingStatus, Progress
 
@@ -81,6 +82,7 @@ def made(
         chain_id=run.chain_id,
         created_at=tx.clock.now(),
         visible=tool.visible,
+        outside=run.outside,
         deadline_at=now + tool.timeout_ms if status == "waiting" else None,
         expires_at=now + KEEP_DAYS * DAY_MS,
     )
@@ -108,8 +110,13 @@ async def accept(tx: Transaction, waiting: Waiting, result: Any, answered_by: st
     if inline:
         threads.go_on_waiting(tx, waiting.thread_id)
     else:
-        await by_inbox(tx, over, _said(result))
+        await by_inbox(tx, over, _said(result), outside=came_from(over))
     return False
+
+
+def came_from(waiting: Waiting) -> tuple[str, ...]:
+    """What people answer is said in the office; what programs answer, be it an error, comes from outside."""
+    return (f"tool:{waiting.tool_name}",) if waiting.kind == "external" and waiting.status == "resolved" else ()
 
 
 def failure(result: Any) -> str | None:
@@ -161,14 +168,21 @@ async def leave(tx: Transaction, call_ids: list[str]) -> set[str]:
         if waiting.status == "waiting":
             await rows.move_pending(tx, waiting, "pending")
         elif waiting.status == "resolved" and await rows.deliver_pending(tx, waiting.call_id, "inbox"):
-            await by_inbox(tx, waiting, _said(waiting.result))
+            await by_inbox(tx, waiting, _said(waiting.result), outside=came_from(waiting))
     return theirs
 
 
 async def by_inbox(
-    tx: Transaction, waiting: Waiting, said: dict[str, Any], kind: InboxKind = "tool_result", key: str = ""
+    tx: Transaction,
+    waiting: Waiting,
+    said: dict[str, Any],
+    kind: InboxKind = "tool_result",
+    key: str = "",
+    outside: Iterable[str] = (),
 ) -> None:
     payload = {"callId": waiting.call_id, "toolName": waiting.tool_name, "args": waiting.args, **said}
+    if sources := together(waiting.outside, outside):
+        payload["outside"] = list(sources)
     await inbox.deliver_result(
         tx,
         waiting.thread_id,
@@ -188,6 +202,8 @@ async def show(tx: Transaction, waiting: Waiting, status: MessageStatus, **said:
         metadata = {"toolName": waiting.tool_name, "callId": waiting.call_id, "args": waiting.args, **said}
         if waiting.answered_by is not None:
             metadata["answeredBy"] = waiting.answered_by
+        if sources := together(waiting.outside, came_from(waiting)):
+            metadata["outside"] = list(sources)
         await spaces.update_call(tx, ids.message_for(waiting.call_id), metadata, status)
 
 

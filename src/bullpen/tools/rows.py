@@ -114,6 +114,7 @@ _PENDING = (
     pending_calls.c.asks,
     pending_calls.c.execution,
     pending_calls.c.progress,
+    pending_calls.c.outside,
 )
 _INSERT_PENDING = insert_or_ignore(pending_calls)
 _LOCK_PENDING = Statement(select(*_PENDING).where(pending_calls.c.call_id == bindparam("call_id")).with_for_update())
@@ -187,7 +188,7 @@ _SELECT_WAITED_FOR = Statement(
 def _waiting(row: Row) -> Waiting:
     call_id, kind, status, agent_id, run_id, thread_id, space_id, tool_name, args, result, answered_by, *rest = row
     via, visible, deadline_at, expires_at, cause_kind, cause_id, grants, depth, chain_id, created_at, *approval = rest
-    tool_hash, hash, asks, execution, progress = approval
+    tool_hash, hash, asks, execution, progress, outside = approval
     return Waiting(
         call_id=call_id,
         kind=kind,
@@ -213,6 +214,7 @@ def _waiting(row: Row) -> Waiting:
         asks=asks,
         execution=execution,
         progress=None if progress is None else Progress.model_validate_json(progress),
+        outside=() if outside is None else tuple(orjson.loads(outside)),
     )
 
 
@@ -247,6 +249,7 @@ async def insert_pending(tx: Transaction, waiting: Waiting) -> bool:
         asks=waiting.asks,
         execution=waiting.execution,
         progress=None,
+        outside=orjson.dumps(waiting.outside).decode() if waiting.outside else None,
     )
     return touched > 0
 

@@ -86,6 +86,7 @@ class RunView:
     chain_limit: int
     group_wait_ms: int
     agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
+    outside: tuple[str, ...] = ()  # where outside text came from that it has read so far
     # How long an approval may take, if nobody is there who asked for anything.
     approval_ms: int | None = None
 
@@ -99,6 +100,7 @@ class Effects:
     moved: bool = False  # the agent is in `space_id` now, or in no space
     space_id: str | None = None
     silence_reason: str | None = None
+    outside: tuple[str, ...] = ()  # where the result came from, if that is outside the office
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ class Waiting:
     hash: str | None = None
     asks: int = 0
     execution: Execution | None = None
+    outside: tuple[str, ...] = ()  # what its run had read when it asked
 
     @property
     def arguments(self) -> str:
@@ -217,6 +220,7 @@ class Waiting:
             expires_at=None if self.expires_at is None else Clock.at(self.expires_at),
             progress=self.progress,
             hash=self.hash if self.kind == "approval" else None,
+            metadata={"outside": list(self.outside)} if self.outside else {},
         )
 
 

@@ -19,6 +19,8 @@ from bullpen.access import rows as access_rows
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
 from bullpen.audit.actions import note
+from bullpen.budgets import actions as budgets
+from bullpen.budgets import rows as budget_rows
 from bullpen.engine import leases
 from bullpen.errors import Conflict, NotFound
 from bullpen.events.actions import access_changed, in_turn
@@ -60,6 +62,7 @@ async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Targ
     target = await _BEGINNINGS[kind](tx, caller, id)
     await variables.delete_scope(tx, Scope(kind, target.id))
     await tool_rows.delete_policies_of(tx, target.id)
+    await budgets.forget(tx, kind, target.id)
     await hooks.delete_hooks_of(tx, target.id)
     await webhooks.delete_webhooks_of(tx, target.id)
     await webhooks.delete_in_space(tx, target.id)
@@ -83,6 +86,8 @@ async def _close_space(tx: Transaction, id: str) -> None:
     for member_id in await rows.select_members(tx, id):
         await spaces.put_out(tx, id, member_id)
     await rows.hide_space(tx, id)
+    await budgets.forget(tx, "space", id)
+    await budget_rows.forget_space(tx, id)
 
 
 async def _begin_person(tx: Transaction, caller: Principal, id: str) -> Target:
@@ -282,7 +287,8 @@ async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any,
 def _clean(column: str, value: str | None, target: Target) -> str | None:
     if value is None:
         return None
-    return rules.scrubbed_lines(value, target) if column == "content" else rules.scrubbed_json(value, target)
+    how = {"content": rules.scrubbed_lines, "summary": rules.scrubbed_summary}.get(column, rules.scrubbed_json)
+    return how(value, target)
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -361,7 +367,7 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _delete_messages,
         _drop_files,
         _delete_space_events,
-        _scrub("messages", "run_messages", "events"),
+        _scrub("messages", "runs", "run_messages", "events"),
     ),
     "person": (
         _empty_messages,

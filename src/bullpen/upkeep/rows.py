@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Table, and_, bindparam, delete, func, or_, select, text, update
 
+from bullpen.budgets import rows as budget_rows
 from bullpen.events import rows as event_rows
 from bullpen.events.types import Place
 from bullpen.files import rows as file_rows
@@ -279,7 +280,7 @@ _EMPTY_ANSWERS = Statement(
 COPIES: Mapping[str, Sequence[str]] = {
     "messages": ("metadata",),
     "inbox_items": ("payload",),
-    "runs": ("payload",),
+    "runs": ("payload", "summary"),
     "run_messages": ("content", "result"),
     "events": ("body",),
 }
@@ -565,6 +566,7 @@ async def delete_thread(tx: Transaction, id: str, limit: int) -> int:
     if len(found) < limit:
         await tx.run(_DELETE_ITEMS_OF_THREAD, id_=id)
         await tx.run(_DELETE_LEASE, id_=id)
+        await budget_rows.drop_hold(tx, id)
         await tx.run(_DELETE_THREAD, id_=id)
         return 0
     return len(found)

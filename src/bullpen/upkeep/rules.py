@@ -77,10 +77,7 @@ def scrubbed_json(text: str, target: Target) -> str:
 
 def scrubbed_lines(text: str, target: Target) -> str:
     """What woke a run, as its journal shows it (runs/transcript.py): one line an item, more of it indented."""
-    if target.kind == "space":
-        theirs = re.compile(rf"\[\S+ in {re.escape(target.id)}\] ")
-    else:
-        theirs = re.compile(rf"(\[\S+ in \S+\] ).*? \({target.kind} {re.escape(target.id)}\): ")
+    theirs = _line_of(target)
     kept: list[str] = []
     skipping = False
     for line in text.split("\n"):
@@ -93,3 +90,19 @@ def scrubbed_lines(text: str, target: Target) -> str:
         elif target.kind != "space":
             kept.append(f"{found[1]}{NAMES[target.kind]} ({target.kind} {target.id}): ")
     return "\n".join(kept)
+
+
+def scrubbed_summary(text: str, target: Target) -> str:
+    """What a run was, as it is told later: what was said in it looks the same, each on a line of its own."""
+    first, *said = text.split("\n    ")
+    theirs = _line_of(target)
+    if target.kind == "space":
+        return "\n    ".join([first, *(line for line in said if not theirs.match(line))])
+    kept = [f"{found[1]}{NAMES[target.kind]}: " if (found := theirs.match(line)) else line for line in said]
+    return "\n    ".join([first, *kept])
+
+
+def _line_of(target: Target) -> re.Pattern[str]:
+    if target.kind == "space":
+        return re.compile(rf"\[\S+ in {re.escape(target.id)}\] ")
+    return re.compile(rf"(\[\S+ in \S+\] ).*? \({target.kind} {re.escape(target.id)}\): ")

@@ -22,6 +22,9 @@ STORED_EVENTS: Final = frozenset(
         "agents_paused",
         "agents_resumed",
         "run_started",
+        "run_waiting",
+        "run_paused",
+        "run_resumed",
         "run_finished",
         "tool.started",
         "tool.done",
@@ -30,6 +33,8 @@ STORED_EVENTS: Final = frozenset(
         "pending_resolved",
         "task_fired",
         "chain_stopped",
+        "budget_warned",
+        "budget_reached",
         "access_changed",
     }
 )

@@ -16,13 +16,17 @@ WakePolicy = Literal["all", "mention", "trigger", "none"]
 ThreadScope = Literal["space", "agent", "fresh", "child"]
 AgentState = Literal["idle", "queued", "running", "waiting", "paused"]
 RunStatus = Literal["queued", "thinking", "acting", "waiting", "completed", "failed", "cancelled"]
+# What a message does to a run that is under way: wait for the next one, go into it before its next step, or break off
+# what its model is doing for it.
+OnNewMessage = Literal["queue", "steer", "interrupt"]
 Outcome = Literal["spoke", "reacted", "acted", "silent", "unsent_text"]
 StopReason = Literal[
     "done",  # the model had nothing more to do
     "skipped",  # the agent called skip
     "max_steps",
     "max_seconds",
-    "max_cost",
+    "max_cost",  # a budget is used up, and others wait for the thread
+    "max_tokens",
     "cancelled",
     "model_unavailable",
     "model_refused",
@@ -41,6 +45,9 @@ Decision = Literal["allow", "ask", "deny"]
 PendingKind = Literal["external", "space", "approval", "variables", "takeover"]
 WebhookEvent = Literal["mention", "tool.requires_action"]
 DeliveryStatus = Literal["queued", "delivered", "failed", "dropped"]
+BudgetKind = Literal["agent", "space", "person", "task", "office"]
+BudgetPeriod = Literal["day", "month"]
+BudgetUnit = Literal["USD", "tokens"]
 PendingStatus = Literal["waiting", "pending", "resolved", "expired", "cancelled"]
 
 
@@ -148,6 +155,9 @@ class Limits(Wire):
     max_chain_depth: int | None = Field(default=None, ge=0, le=100)
     max_seconds: float = Field(default=600, gt=0, le=86_400)
     max_cost_per_day: float | None = Field(default=None, ge=0)
+    max_tokens_per_run: int | None = Field(default=None, ge=0, le=1 << 53)
+    max_tokens_per_day: int | None = Field(default=None, ge=0, le=1 << 53)
+    context_tokens: int = Field(default=100_000, ge=1_000, le=10_000_000)  # how much its model is shown at once, about
 
 
 class VariableDefinition(Wire):
@@ -171,12 +181,14 @@ class Agent(Wire):
     auto_enter: bool = True
     limits: Limits = Field(default_factory=Limits)
     on_unsent_text: Literal["drop", "deliver"] = "drop"
+    on_new_message: OnNewMessage = "queue"
     variables: list[VariableDefinition] = Field(default_factory=list)
     policy: dict[str, Decision] = Field(default_factory=dict)  # by the name of the tool
     avatar: str | None = None
     blocks: dict[str, str] | None = None  # where memory is asked for together with the agent
     state: AgentState = "idle"
     paused_at: str | None = None  # by itself; `state` is also `paused` while all are
+    paused_reason: str | None = None  # some of its work is put aside: which budget is used up
     waiting_for: list[str] = Field(default_factory=list)
     cost_today: float = 0.0
     created_at: str
@@ -197,14 +209,49 @@ class Usage(Wire):
     cost: float = 0.0
 
 
+class ModelCheck(Wire):
+    """What came of asking a model one question. Each of the three implies the one before."""
+
+    reached: bool
+    accepted: bool
+    answered: bool
+    message: str
+
+
 class UsageRow(Usage):
-    """What the runs of an agent, in a space, caused by a person or of a day came to."""
+    """What an agent, a space, a person, a day or a model came to.
+
+    `unpriced` is how many of the steps were answered by models that have no price: they cost something nobody knows.
+    """
 
     id: str
     name: str | None = None
     runs: int
+    steps: int = 0
+    written_tokens: int = 0
+    unpriced: int = 0
     cost_today: float | None = None
-    budget: float | None = None
+    budget: float | None = None  # the smallest for a day, in dollars
+
+
+class Budget(Wire):
+    """How much may be spent in a day or a month (UTC), and how much was. In dollars, or in tokens."""
+
+    id: str
+    kind: BudgetKind
+    subject_id: str | None = None  # none: the whole office
+    period: BudgetPeriod
+    unit: BudgetUnit
+    amount: float
+    extra: float = 0.0  # somebody resumed what it had stopped: so much more may be spent in this period
+    spent: float = 0.0
+    reached: bool = False
+    warned_at: str | None = None  # 80 %, in this period
+    reached_at: str | None = None
+    origin: Literal["set", "limits"] = "set"  # limits: it stands in the agent's definition
+    created_by: str
+    created_at: str
+    updated_at: str
 
 
 class Trigger(Wire):
@@ -229,8 +276,11 @@ class Run(Wire):
     stop_reason: StopReason | None = None
     silence_reason: str | None = None
     message_ids: list[str] = Field(default_factory=list)
+    outside: list[str] = Field(default_factory=list)  # where text came from that it read, if from outside the office
     usage: Usage = Field(default_factory=Usage)
     error: str | None = None
+    retry_at: str | None = None  # it waits for its provider, which will be asked again then
+    paused_reason: str | None = None  # it is put aside: which budget is used up
     started_at: str
     finished_at: str | None = None
 
@@ -242,6 +292,7 @@ WhyCode = Literal[
     "author",
     "system_message",
     "tool_card",
+    "command",  # it was for the office itself, like /stop
     "not_a_member",  # of the space, when it was posted
     "policy",  # the space's wake policy: nobody is woken by such an author there
     "not_mentioned",
@@ -313,6 +364,7 @@ class RunMessage(Wire):
     args: Any = None
     result: Any = None
     is_error: bool | None = None
+    outside: list[str] | None = None  # where the result came from, if that is outside the office
     content: str | None = None
     at: str
 
@@ -579,6 +631,7 @@ class PendingCall(Wire):
     progress: Progress | None = None
     # What an approval holds for: the tool, its arguments, its agent and its space. Send it back to approve just that.
     hash: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)  # outside: where its run had read text from
 
 
 class Policy(Wire):

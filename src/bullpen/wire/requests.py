@@ -18,8 +18,12 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from bullpen.wire.nouns import (
+    BudgetKind,
+    BudgetPeriod,
+    BudgetUnit,
     Decision,
     Limits,
+    OnNewMessage,
     Role,
     ScopeKind,
     SpaceKind,
@@ -165,10 +169,18 @@ class CreateAgent(Request):
     auto_enter: bool = True
     limits: LimitsRequest = Field(default_factory=Limits)
     on_unsent_text: Literal["drop", "deliver"] = "drop"
+    on_new_message: OnNewMessage = "queue"
     blocks: dict[ShortText, LongText] = Field(default_factory=dict, max_length=100)
     variables: list[DeclaredVariable] = Field(default_factory=list, max_length=100)
     policy: dict[ShortText, Decision] = Field(default_factory=dict, max_length=200)
     avatar: ShortText | None = None
+
+
+class CheckModel(Request):
+    """`apiKeyVariable`: the variable that holds the key, if it is not the provider's usual one."""
+
+    model: NamedModel
+    api_key_variable: ShortText | None = None
 
 
 class UpdateAgent(Request):
@@ -181,6 +193,7 @@ class UpdateAgent(Request):
     auto_enter: bool | None = None
     limits: LimitsRequest | None = None
     on_unsent_text: Literal["drop", "deliver"] | None = None
+    on_new_message: OnNewMessage | None = None
     variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
     policy: dict[ShortText, Decision] | None = Field(default=None, max_length=200)
     avatar: ShortText | None = None
@@ -362,6 +375,14 @@ class PutPolicy(Request):
     tool_name: ShortText
     decision: Decision
     when: Any = None
+
+
+class PutBudget(Request):
+    kind: BudgetKind
+    subject_id: ShortText | None = None
+    period: BudgetPeriod = "day"
+    unit: BudgetUnit = "USD"
+    amount: Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 
 
 class CreateHook(Request):

@@ -11,6 +11,7 @@ from bullpen.spaces import rows
 from bullpen.threads import actions as threads
 from bullpen.toolbox.messaging.spaces import member_room
 from bullpen.tools import ToolContext, tool
+from bullpen.tools.outside import of_messages
 
 HISTORY = 20
 
@@ -25,6 +26,7 @@ async def enter_space(
     threads.enter(context.tx, context.run.thread_id, room.id)
     context.effects.moved, context.effects.space_id = True, room.id
     latest = await rows.select_messages(context.tx, room.id, limit=HISTORY)
+    context.effects.outside = of_messages(latest)
     names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in latest}))
     said = [{"id": m.id, "from": names.get(m.author_id, m.author_id), "text": m.text} for m in latest]
     return {"spaceId": room.id, "name": room.name, "kind": room.kind, "messages": said}

@@ -10,6 +10,7 @@ from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
 from bullpen.toolbox.messaging.spaces import member_room
 from bullpen.tools import ToolContext, tool
+from bullpen.tools.outside import of_messages
 from bullpen.wire import Message
 
 
@@ -34,6 +35,7 @@ async def read_messages(
         # Numbers have no gaps, so an offset is a subtraction however long the history is.
         before = room.last_seq - offset + 1
         found = await rows.select_messages(context.tx, room.id, before=before, limit=limit) if before > 1 else []
+    context.effects.outside = of_messages(found)
     names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in found}))
     return {"spaceId": room.id, "total": room.last_seq, "messages": [_shown(m, names) for m in found]}
 

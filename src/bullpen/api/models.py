@@ -1,0 +1,54 @@
+"""Trying a model out before an agent depends on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from bullpen.access import rules as access
+from bullpen.access.types import Principal
+from bullpen.api.body import CappedRoute
+from bullpen.api.door import Caller, Office
+from bullpen.api.pages import answer
+from bullpen.llm.check import check
+from bullpen.runs.steps import name_of
+from bullpen.variables import actions as variables
+from bullpen.variables.types import Place
+from bullpen.wire.nouns import ModelCheck
+from bullpen.wire.requests import CheckModel
+
+router = APIRouter(prefix="/models", route_class=CappedRoute, tags=["models"])
+
+
+@router.post("/check", response_model=ModelCheck)
+async def check_model(request: CheckModel, caller: Caller, office: Office) -> Response:
+    """Ask a model one question. Whoever may define agents may: it costs what a short answer costs."""
+    access.authorize(caller, "manage_agents")
+    spec = _with_key(request.model, request.api_key_variable)
+    needed = office.models.variables(spec)
+    place = _place_of(caller)
+    values = await office.store.read(lambda tx: variables.resolve(tx, place, needed, office.vault.settings))
+    found = await check(office.models.resolve(spec, values), name_of(spec))
+    return answer(
+        {
+            "reached": found.reached,
+            "accepted": found.accepted,
+            "answered": found.answered,
+            "message": found.message,
+        }
+    )
+
+
+def _with_key(spec: Any, variable: str | None) -> Any:
+    if variable is None:
+        return spec
+    if isinstance(spec, str):
+        provider, _, name = spec.partition(":")
+        spec = {"provider": provider, "name": name}
+    return {**spec, "apiKeyVariable": variable}
+
+
+def _place_of(caller: Principal) -> Place:
+    """What a person has set for themselves counts for them, as it would in a run of theirs."""
+    return Place("", "", person_id=caller.id if caller.kind == "person" else None)

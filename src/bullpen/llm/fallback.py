@@ -1,0 +1,54 @@
+"""A model with others behind it: whoever is there answers.
+
+Asked in their order, each once; whoever drives the run asks again later if none of them is there. What a model declines
+to do is not asked of another.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bullpen.errors import ModelDeclined, ModelError, ModelUnavailable
+from bullpen.llm.types import Model, NeedsValues, OnDelta, Reply, ToolSpec, Transcript, takes_pictures
+from bullpen.variables.types import Value
+from bullpen.wire.nouns import VariableDefinition
+
+logger = logging.getLogger("bullpen.llm")
+
+
+@dataclass(frozen=True, slots=True)
+class FallbackModel:
+    models: Sequence[tuple[str, Model]]  # what each is called, and the model
+
+    @property
+    def variables(self) -> list[VariableDefinition]:
+        needy = [model for _, model in self.models if isinstance(model, NeedsValues)]
+        return list({each.name: each for model in needy for each in model.variables}.values())
+
+    @property
+    def takes_pictures(self) -> bool:
+        return any(takes_pictures(model) for _, model in self.models)
+
+    def given(self, values: Mapping[str, Value]) -> FallbackModel:
+        return FallbackModel(
+            [(name, model.given(values) if isinstance(model, NeedsValues) else model) for name, model in self.models]
+        )
+
+    async def ask(self, transcript: Transcript, tools: Sequence[ToolSpec], on_delta: OnDelta | None = None) -> Reply:
+        failed: ModelError | None = None
+        for name, model in self.models:
+            try:
+                reply = await model.ask(transcript, tools, on_delta)
+            except ModelDeclined:
+                raise
+            except ModelError as error:
+                logger.warning("%s", error.message)
+                # One that may be there later is worth waiting for, whoever else refused.
+                if failed is None or (isinstance(error, ModelUnavailable) and not isinstance(failed, ModelUnavailable)):
+                    failed = error
+            else:
+                return replace(reply, model=name)
+        assert failed is not None
+        raise failed

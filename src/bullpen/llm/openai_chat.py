@@ -1,0 +1,203 @@
+"""Chat Completions, and so every server that speaks it: requests out of transcripts, answers out of chunks. Pure.
+
+Such servers differ in small things, so only what nearly all of them know is sent, and what they send is read kindly:
+calls without a number, the same number for several calls, a name in every chunk, arguments as an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from bullpen.llm import conversation, failures
+from bullpen.llm.conversation import EMPTY, Result, Said, Step
+from bullpen.llm.failures import About
+from bullpen.llm.openai_responses import BASE, KEY, headers
+from bullpen.llm.spec import ModelSpec
+from bullpen.llm.types import (
+    Attachment,
+    CallDelta,
+    CallWish,
+    Delta,
+    Reply,
+    TextDelta,
+    Thinking,
+    TokenUsage,
+    ToolSpec,
+    Transcript,
+)
+
+__all__ = ["BASE", "KEY", "PATH", "PROVIDER", "QUIET", "ChatAnswer", "headers", "request"]
+
+PROVIDER: Final = "openai-chat"
+PATH: Final = "/chat/completions"
+QUIET: Final = 180.0  # a small machine thinks long about a long prompt
+
+# What models think, under the names that servers give it.
+_THOUGHTS: Final = ("reasoning_content", "reasoning")
+
+
+# ── the request ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def request(spec: ModelSpec, transcript: Transcript, tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    settings = spec.settings
+    made: dict[str, Any] = {"model": spec.name, "stream": True, "stream_options": {"include_usage": True}}
+    if tools:
+        made["tools"] = [_tool(tool) for tool in tools]
+    if settings.max_tokens is not None:
+        # Their own models take the new name alone; most other servers know the old one.
+        made["max_completion_tokens" if spec.base_url is None else "max_tokens"] = settings.max_tokens
+    if settings.temperature is not None:
+        made["temperature"] = settings.temperature
+    if settings.effort is not None:
+        made["reasoning_effort"] = settings.effort
+    messages: list[dict[str, Any]] = []
+    if transcript.system.strip():
+        messages.append({"role": "system", "content": transcript.system})
+    takes_files = spec.base_url is None if settings.images is None else settings.images
+    for each in conversation.conversation(transcript.turns):
+        if isinstance(each, Said):
+            messages.append({"role": "user", "content": _told(each, takes_files=takes_files)})
+        else:
+            messages += _step(spec, each)
+    made["messages"] = messages
+    return made
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {
+            "name": conversation.name_for(tool.name),
+            "description": conversation.description_for(tool),
+            "parameters": conversation.schema_for(tool.input_schema),
+        },
+    }
+
+
+def _told(said: Said, *, takes_files: bool) -> str | list[dict[str, Any]]:
+    """A plain text wherever it will do: many servers take nothing else."""
+    files = [block for file in said.attachments if takes_files and (block := _file(file)) is not None]
+    text = "\n\n".join(said.texts) or EMPTY
+    return [*files, {"type": "text", "text": text}] if files else text
+
+
+def _file(file: Attachment) -> dict[str, Any] | None:
+    url = f"data:{file.type};base64,{file.data}"
+    if file.type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": url}}
+    if file.type == "application/pdf":
+        return {"type": "file", "file": {"filename": file.name, "file_data": url}}
+    return None
+
+
+def _step(spec: ModelSpec, step: Step) -> list[dict[str, Any]]:
+    answer: dict[str, Any] = {"role": "assistant"}
+    if step.text:
+        answer["content"] = step.text
+    calls = []
+    for piece in conversation.pieces(step, PROVIDER, spec.name):
+        if isinstance(piece, Result):
+            function = {"name": piece.call.name, "arguments": piece.call.arguments}
+            calls.append({"id": piece.call.id, "type": "function", "function": function})
+        elif isinstance(piece, Thinking) and spec.settings.thinking:
+            # Some servers want it back and others refuse it, so it goes back where `thinking` is set.
+            answer |= piece.block
+    if calls:
+        answer["tool_calls"] = calls
+    results = [
+        {"role": "tool", "tool_call_id": result.call.id, "content": "\n".join(result.texts) or EMPTY}
+        for result in step.results
+    ]
+    return [answer, *results]
+
+
+# ── the answer ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ChatAnswer:
+    def __init__(self, spec: ModelSpec, about: About, names: Mapping[str, str]) -> None:
+        self.whole = False
+        self._model = spec.name
+        self._about = about
+        self._names = names
+        self._text = TextDelta()
+        self._calls: list[tuple[str, CallDelta]] = []
+        self._places: dict[Any, int] = {}  # the server's number of a call, to ours
+        self._thought: dict[str, list[str]] = {}
+        self._refusal: list[str] = []
+        self._usage: dict[str, Any] = {}
+        self._stop: str | None = None
+
+    def feed(self, event: Any) -> Delta | None:
+        if event.get("error"):
+            raise failures.of_event(failures.told_in(event), self._about)
+        if usage := event.get("usage"):
+            self._usage = usage
+        grown: Delta | None = None
+        for choice in event.get("choices") or ():
+            if choice.get("index"):
+                continue  # one answer was asked for
+            self._stop = choice.get("finish_reason") or self._stop
+            if delta := choice.get("delta"):
+                grown = self._grow(delta) or grown
+        return grown
+
+    def _grow(self, delta: dict[str, Any]) -> Delta | None:
+        grown: Delta | None = None
+        if content := delta.get("content"):
+            self._text.add(content)
+            grown = self._text
+        for call in delta.get("tool_calls") or ():
+            grown = self._grow_call(call) or grown
+        for name in _THOUGHTS:
+            if thought := delta.get(name):
+                self._thought.setdefault(name, []).append(thought)
+        if refusal := delta.get("refusal"):
+            self._refusal.append(refusal)
+        return grown
+
+    def _grow_call(self, call: dict[str, Any]) -> CallDelta | None:
+        function = call.get("function") or {}
+        growing = self._calls[self._place(call, function)][1]
+        written = function.get("arguments")
+        if not written:
+            return None
+        growing.add(written if isinstance(written, str) else orjson.dumps(written).decode())
+        return growing
+
+    def _place(self, call: dict[str, Any], function: dict[str, Any]) -> int:
+        number, id = call.get("index"), call.get("id") or ""
+        place = self._places.get(number)
+        if place is None or (id and function.get("name") and self._calls[place][0] != id):
+            name = function["name"]
+            place = self._places[number] = len(self._calls)
+            self._calls.append((id, CallDelta(place, self._names.get(name, name))))
+        return place
+
+    def end(self) -> None:
+        self.whole = self._stop is not None
+
+    def reply(self) -> Reply:
+        text = self._text.text
+        if self._stop == "content_filter" or self._refusal:
+            raise failures.declined(self._about, "".join(self._refusal))
+        usage = _usage(self._usage)
+        if self._stop == "length":
+            return Reply(text, (), usage, "length")
+        calls = [CallWish(id or f"call_{call.index}", call.name, call.arguments or "{}") for id, call in self._calls]
+        thinking = [Thinking(PROVIDER, self._model, {name: "".join(pieces)}) for name, pieces in self._thought.items()]
+        return Reply(text, calls, usage, thinking=thinking)
+
+
+def _usage(usage: Mapping[str, Any]) -> TokenUsage:
+    details = usage.get("prompt_tokens_details") or {}
+    return TokenUsage.counted(
+        usage.get("prompt_tokens"),
+        usage.get("completion_tokens"),
+        details.get("cached_tokens"),
+        details.get("cache_write_tokens"),
+    )

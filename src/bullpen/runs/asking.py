@@ -1,0 +1,112 @@
+"""One answer of a model: what it is shown is clean, its key is found, it is asked again if it is away, and counted.
+
+Nothing is decided here about the run. Whoever thinks is told the answer, or the error that is left after a few tries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from bullpen.errors import Invalid, ModelError, ModelRefused, ModelUnavailable
+from bullpen.llm.types import Model, Reply, ToolSpec, Transcript
+from bullpen.observe import counts
+from bullpen.observe.redact import REDACTOR
+from bullpen.runs import steps, transcript
+from bullpen.runs.steps import Asking
+from bullpen.spaces import rows as space_rows
+from bullpen.variables import actions as variables
+from bullpen.variables.types import Place
+from bullpen.wire import Agent
+
+if TYPE_CHECKING:
+    from bullpen.runs.loop import Drive
+
+TRIES = 4
+LONGEST_PAUSE = 60.0  # a provider that wants to be left alone for longer is not there, for this run
+
+
+async def ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.Timeout) -> tuple[Reply, float]:
+    """One answer, asked for again a few times if the provider is not there; and how long we stayed away from it.
+
+    Staying away holds nothing and does not count as active time, so the deadline moves along.
+    """
+    model = await _model(drive, agent)
+    tools = drive.world.registry.listed(agent.tools, drive.defined)
+    definitions = [tool.spec for tool in tools]
+    if drive.live.watched:
+        drive.live.space_id = drive.space_id
+        drive.live.visible = frozenset(tool.name for tool in tools if tool.visible)
+        mine = await drive.world.store.read(lambda tx: space_rows.select_spaces_of(tx, agent.id, limit=2))
+        drive.live.only_space = len(mine) == 1
+    away = 0.0
+    for attempt in range(1, TRIES + 1):
+        try:
+            return await _asked(drive, model, shown, definitions), away
+        except ModelUnavailable as error:
+            if attempt == TRIES or (error.retry_after or 0.0) > LONGEST_PAUSE:
+                raise
+            pause = max(random.uniform(0.5, 1.0) * 2**attempt / 2, error.retry_after or 0.0)
+        away += pause
+        deadline.reschedule((deadline.when() or 0.0) + pause)
+        await asyncio.sleep(pause)
+    raise AssertionError("unreachable")
+
+
+async def _model(drive: Drive, agent: Agent) -> Model:
+    """The agent's model with its key, which is a variable like any other: looked up here, opened by nobody yet."""
+    models, run = drive.world.models, drive.run
+    try:
+        needed = models.variables(drive.model)
+        if not needed:
+            return models.resolve(drive.model)
+        person_id = run.cause_id if run.cause_kind == "person" else None
+        place = Place(run.thread_id, agent.id, drive.space_id, person_id)
+        settings = drive.world.means.vault.settings
+        values = await drive.world.store.read(lambda tx: variables.resolve(tx, place, needed, settings))
+        return models.resolve(drive.model, values)
+    except Invalid as error:
+        raise ModelRefused(error.message) from error
+
+
+async def _asked(drive: Drive, model: Model, shown: Transcript, definitions: Sequence[ToolSpec]) -> Reply:
+    """One request to the model, counted by how it ended."""
+    spec = drive.model
+    provider = str(spec["provider"] if isinstance(spec, Mapping) else spec.partition(":")[0])
+    began, ending = monotonic(), "abandoned"
+    drive.tries += 1
+    try:
+        reply = await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None)
+        ending = "answered"
+    except ModelError as error:
+        ending = error.code
+        raise
+    finally:
+        counts.MODEL_CALLS.add(provider, ending)
+        counts.MODEL_SECONDS.observe(monotonic() - began, provider)
+    counts.TOKENS.add("input", by=reply.usage.input_tokens)
+    counts.TOKENS.add("output", by=reply.usage.output_tokens)
+    counts.TOKENS.add("cached", by=reply.usage.cached_tokens)
+    return reply
+
+
+def clean(drive: Drive) -> None:
+    """No secret is shown to a model. Once per run, and again only if there is another secret by now."""
+    if drive.cleaned == REDACTOR.version:
+        return
+    drive.cleaned = REDACTOR.version
+    drive.said = str(drive.run.payload.get("text", ""))
+    if not REDACTOR.is_clean(drive.said, drive.system, *transcript.texts(drive.before, drive.entries)):
+        drive.said, drive.system = REDACTOR.clean(drive.said), REDACTOR.clean(drive.system)
+        drive.before = [transcript.cleaned(turn) for turn in drive.before]
+        drive.entries = [transcript.cleaned_entry(entry) for entry in drive.entries]
+
+
+def of(drive: Drive, reply: Reply, *, elapsed_ms: int, away_ms: int) -> Asking:
+    """What the answer came to. Whoever answered is paid, not whoever was asked first."""
+    asked = steps.name_of(drive.model)
+    nanodollars, priced = drive.world.prices.cost(reply.model or asked, reply.usage)
+    return Asking(asked, nanodollars, priced, tries=drive.tries, elapsed_ms=elapsed_ms, away_ms=away_ms)

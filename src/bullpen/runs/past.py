@@ -1,0 +1,87 @@
+"""What a run is shown of the past: read once when it is driven, fixed by its row, the same whoever resumes it.
+
+For a thread of one space that is the window of its messages; before it what the agent did and said further back, and
+after it what it did lately. For a mind that spans spaces it is its own latest journals. Along comes what of all this is
+from outside the office: whoever reads it has read outside text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+
+from bullpen.agents import rows as agent_rows
+from bullpen.files import rows as file_rows
+from bullpen.llm.types import Turn, UserTurn
+from bullpen.runs import bounds, rows, transcript
+from bullpen.runs.bounds import Bounds
+from bullpen.runs.types import Run
+from bullpen.storage import Row, Transaction
+from bullpen.tools.outside import FILE, together
+from bullpen.wire import Agent
+
+# Summaries are looked for among so many earlier runs; most of them may have been silent.
+LOOKED_THROUGH = 1000
+HERE, ANYWHERE = "What you did here before:", "What you did before:"
+EARLIER = "What you did here longer ago, of which the messages are not shown any more (read_messages reaches them):"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    turns: list[Turn]
+    outside: tuple[str, ...] = ()
+
+
+async def read(tx: Transaction, run: Run, agent: Agent | None, tokens: int) -> Past:
+    """`tokens` is the size of the whole context."""
+    most = bounds.of(tokens)
+    if agent is not None and agent.scope == "agent":
+        return await _of_mind(tx, run, most)
+    return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most)
+
+
+async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> Past:
+    start = transcript.window_start(run.window_seq)
+    window = await rows.select_window(tx, space_id, after=start, upto=run.window_seq)
+    names = await agent_rows.select_names(tx, sorted({row[2] for row in window}))
+    with_files = [row[1] for row in window if row[7]]
+    files = await file_rows.select_shown(tx, with_files) if with_files else {}
+    shown, first = transcript.history(window, names, space_id, files, most)
+    cut = start if first is None else first - 1
+    numbers = {"after": transcript.window_start(run.ordinal - 1, LOOKED_THROUGH), "before": run.ordinal}
+    limit = transcript.SUMMARIES
+    # Those of the runs that saw nothing of the window stay the same as long as its beginning does.
+    earlier = await rows.select_summaries(tx, run.thread_id, **numbers, upto=cut, limit=limit) if cut else []
+    lately = await rows.select_summaries(tx, run.thread_id, **numbers, since=cut, limit=limit)
+    turns: list[Turn] = []
+    if lines := transcript.told([line for line, _ in earlier], most.told):
+        turns.append(UserTurn("\n".join([EARLIER, *lines]), stable=True))
+    turns += shown
+    if lately:
+        turns.append(UserTurn("\n".join([HERE, *(transcript.short(line) for line, _ in lately)])))
+    read = [sources for _, sources in (*earlier, *lately)]
+    return Past(turns, together(*(_sources(row) for row in window if row[0] > cut), *read))
+
+
+def _sources(row: Row) -> list[str]:
+    """What a message of the window taints with: what its author's run had read, and the name of a person's file."""
+    found: list[str] = orjson.loads(row[8]).get("outside", []) if row[8] != "{}" else []
+    return [*found, FILE] if row[7] and row[3] != "agent" else found
+
+
+async def _of_mind(tx: Transaction, run: Run, most: Bounds) -> Past:
+    """A mind that spans spaces remembers its own latest runs, and the ones before in a few lines each."""
+    start = transcript.window_start(run.ordinal - 1, transcript.JOURNALS)
+    earlier = await rows.select_earlier(tx, run.thread_id, after=start, before=run.ordinal)
+    journals = [transcript.journal(await rows.select_entries(tx, id), most) for id, _, _ in earlier]
+    first = bounds.first_shown([transcript.size(journal) for journal in journals], most.window)
+    before = earlier[first][1] if first else start + 1
+    after = transcript.window_start(start, LOOKED_THROUGH)
+    summaries = await rows.select_summaries(tx, run.thread_id, after=after, before=before, limit=transcript.SUMMARIES)
+    lines = transcript.told([line for line, _ in summaries], most.told)
+    turns: list[Turn] = [UserTurn("\n".join([ANYWHERE, *lines]), stable=True)] if lines else []
+    for journal in journals[first:]:
+        turns += journal
+    read = [sources for _, _, sources in earlier[first:]] + [sources for _, sources in summaries]
+    return Past(turns, together(*read))

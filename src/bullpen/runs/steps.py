@@ -1,0 +1,93 @@
+"""What one answer of a model took and came to, as the journal keeps it beside the answer. Pure.
+
+A trace shows it, budgets count it, and what a run has used is the sum of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from bullpen.budgets.types import DOLLAR, Spent, Subject
+from bullpen.llm.types import Reply
+from bullpen.runs.types import Entry, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How an answer was got: from whom it was wanted, what it cost, how often and how long we asked."""
+
+    model: str  # as `provider:name`
+    nanodollars: int = 0
+    priced: bool = True
+    tries: int = 1
+    elapsed_ms: int = 0
+    away_ms: int = 0  # of the time: the provider was not there, and we waited
+
+
+def name_of(model: Any) -> str:
+    """A model as one word: `provider:name`."""
+    if isinstance(model, Mapping):
+        return f"{model.get('provider', '')}:{model.get('name') or ''}".rstrip(":")
+    return str(model)
+
+
+def answered_by(asking: Asking, reply: Reply) -> str:
+    return reply.model or asking.model
+
+
+def written(asking: Asking, reply: Reply) -> str:
+    usage, model = reply.usage, answered_by(asking, reply)
+    said: dict[str, Any] = {
+        "model": model,
+        "in": usage.input_tokens,
+        "out": usage.output_tokens,
+        "cached": usage.cached_tokens,
+        "written": usage.written_tokens,
+        "nano": asking.nanodollars,
+        "ms": asking.elapsed_ms,
+    }
+    if model != asking.model:
+        said["asked"] = asking.model
+    if not asking.priced:
+        said["unpriced"] = True
+    if asking.tries > 1:
+        said.update(tries=asking.tries, awayMs=asking.away_ms)
+    return orjson.dumps(said).decode()
+
+
+def read(entry: Entry) -> dict[str, Any]:
+    """What is kept beside an answer. Answers from before it was kept say nothing."""
+    return orjson.loads(entry.usage) if entry.usage else {}
+
+
+def spent(run: Run, asking: Asking, reply: Reply) -> Spent:
+    usage = reply.usage
+    return Spent(
+        model=answered_by(asking, reply),
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        written_tokens=usage.written_tokens,
+        nanodollars=asking.nanodollars,
+        priced=asking.priced,
+        begins_run=run.step == 0,
+    )
+
+
+def cost_with(run: Run, nanodollars: int) -> float:
+    """What the run has cost so far. By way of whole numbers, so that it is the sum of its steps to the last digit."""
+    return (round(run.cost * DOLLAR) + nanodollars) / DOLLAR
+
+
+def subject_of(run: Run) -> Subject:
+    """Whom the run's spending counts for. Its cause is inherited by all that it makes others do."""
+    return Subject(
+        run.agent_id,
+        space_id=run.space_id or "",
+        person_id=run.cause_id if run.cause_kind == "person" else "",
+        task_id=run.cause_id if run.cause_kind == "task" else "",
+    )

@@ -1,0 +1,223 @@
+"""A server that speaks as model providers do, on this machine: it checks what it is sent, and answers what a test says.
+
+What a real provider would refuse it refuses, with the provider's own kind of error, and keeps in `problems`. It answers
+with whole streams, in any cuts, and with what goes wrong: errors, streams that stall, streams that break off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from bullpen.testing.wire_checks import problems
+from bullpen.testing.wires import PATHS, Answer, Part, Thought, Wire, frames
+
+KEY = "open-sesame-of-this-test-42"
+
+
+@dataclass(slots=True)
+class Asked:
+    path: str
+    wire: Wire
+    headers: Mapping[str, str]
+    body: bytes
+    json: dict[str, Any]
+
+
+# What to do about one request: write to the connection, or not.
+Behaviour = Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunked(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def plays(*parts: Part, cuts: int | None = None, pace: float = 0.0, **more: Any) -> Behaviour:
+    """An answer of these parts. `cuts` is a seed: the stream is cut anywhere, also inside a character.
+
+    `pace` is how long it takes from one piece to the next, in seconds; without cuts a piece is a frame then.
+    """
+    answer = Answer(parts, **more)
+
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        written = frames(asked.wire, answer, str(asked.json.get("model")))
+        writer.write(_HEAD)
+        for piece in written if pace and cuts is None else cut(b"".join(written), cuts):
+            writer.write(chunked(piece))
+            await writer.drain()
+            if cuts is not None or pace:
+                await asyncio.sleep(pace)
+        writer.write(b"0\r\n\r\n")
+
+    return behave
+
+
+def cut(data: bytes, seed: int | None) -> list[bytes]:
+    if seed is None:
+        return [data]
+    dice = random.Random(seed)
+    pieces, at = [], 0
+    while at < len(data):
+        size = dice.choice((1, 2, 3, 7, 20, 100, 1000))
+        pieces.append(data[at : at + size])
+        at += size
+    return pieces
+
+
+def fails(status: int, body: Any = None, **headers: str) -> Behaviour:
+    """An error, as JSON unless the body is bytes."""
+    data = body if isinstance(body, bytes) else orjson.dumps({"error": {"message": "no"}} if body is None else body)
+    fields = {"Content-Type": "application/json", **{n.replace("_", "-"): v for n, v in headers.items()}}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(data)}\r\n{lines}\r\n".encode() + data)
+
+    return behave
+
+
+def breaks_off(*parts: Part, before: int = 1, cleanly: bool = True, **more: Any) -> Behaviour:
+    """A stream that ends `before` so many of its last frames, as if it were over or by hanging up."""
+    answer = Answer(parts, **more)
+
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(_HEAD)
+        for frame in frames(asked.wire, answer)[:-before]:
+            writer.write(chunked(frame))
+        await writer.drain()
+        if cleanly:
+            writer.write(b"0\r\n\r\n")
+        else:
+            writer.close()
+
+    return behave
+
+
+def stalls(*parts: Part, after: int, **more: Any) -> Behaviour:
+    """A stream of which nothing comes after so many frames, while the connection stays open."""
+    answer = Answer(parts, **more)
+
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if after:
+            writer.write(_HEAD + b"".join(chunked(frame) for frame in frames(asked.wire, answer)[:after]))
+            await writer.drain()
+        await asyncio.Event().wait()
+
+    return behave
+
+
+def says(*raw: bytes) -> Behaviour:
+    """A stream of exactly these bytes."""
+
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(_HEAD + b"".join(chunked(each) for each in raw if each) + b"0\r\n\r\n")
+
+    return behave
+
+
+def hangs_up() -> Behaviour:
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    return behave
+
+
+@dataclass
+class ModelServer:
+    """Answers in turn, the last one for ever. Thoughts that it gave out must come back unchanged."""
+
+    answers: list[Behaviour] = field(default_factory=list)
+    key: str | None = KEY
+    strict: bool = True  # refuses what providers refuse
+    asked: list[Asked] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    seals: dict[str, str] = field(default_factory=dict)
+    port: int = 0
+    connections: int = 0
+    _heard: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def gives(self, *answers: Behaviour) -> None:
+        self.answers = list(answers)
+
+    def knows(self, *thoughts: Thought) -> None:
+        """These were given out earlier."""
+        self.seals |= {thought.seal: thought.text for thought in thoughts}
+
+    async def was_asked(self, times: int, bound: float = 20.0) -> Asked:
+        async with asyncio.timeout(bound):
+            while len(self.asked) < times:
+                self._heard.clear()
+                await self._heard.wait()
+        return self.asked[times - 1]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while not writer.is_closing():
+                asked = await _read(reader)
+                self.asked.append(asked)
+                self._heard.set()
+                await self._answer(asked)(asked, writer)
+                await writer.drain()
+        writer.close()
+
+    def _answer(self, asked: Asked) -> Behaviour:
+        if asked.wire == "messages" and "anthropic-version" not in asked.headers:
+            return fails(400, {"type": "error", "error": {"type": "invalid_request_error", "message": "no version"}})
+        sent = asked.headers.get("x-api-key") or asked.headers.get("authorization", "").removeprefix("Bearer ")
+        if self.key is not None and sent != self.key:
+            return fails(401, {"error": {"type": "authentication_error", "message": f"Incorrect API key: {sent}"}})
+        if self.strict and (wrong := problems(asked.wire, asked.json, self.seals)):
+            self.problems += wrong
+            return fails(400, {"error": {"type": "invalid_request_error", "message": "; ".join(wrong)}})
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+async def _read(reader: asyncio.StreamReader) -> Asked:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    line, *fields = head.rstrip("\r\n").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in fields)}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    path = line.split(" ")[1].partition("?")[0]
+    return Asked(path, PATHS[path], headers, body, orjson.loads(body))
+
+
+@asynccontextmanager
+async def model_server(
+    *answers: Behaviour, thoughts: Sequence[Thought] = (), **more: Any
+) -> AsyncIterator[ModelServer]:
+    made = ModelServer(list(answers), **more)
+    made.knows(*thoughts)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(made.serve(reader, writer))
+        tasks.add(task)
+        try:
+            await task
+        except asyncio.CancelledError:
+            task.cancel()
+        finally:
+            tasks.discard(task)
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    made.port = server.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

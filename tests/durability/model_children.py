@@ -1,0 +1,121 @@
+"""What the children of this fork server do: an office that asks a model over the wire, and may die in a question.
+
+The server that plays the provider stands in the same process, checks what it is sent as a provider does, and notes each
+question in a file that outlives the process. What it answers depends on the conversation alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import orjson
+
+import bullpen.engine.pgqueuer
+import bullpen.storage.postgres  # noqa: F401  before the first fork, so that no child pays for it
+from bullpen import app
+from bullpen.cli.loop import run_on_fast_loop
+from bullpen.client import Bullpen
+from bullpen.llm import anthropic
+from bullpen.runs import actions
+from bullpen.testing import forks, invariants, snapshot, telling
+from bullpen.testing.crash import Commits, calm, mortal_office, prepare, settings_for
+from bullpen.testing.forks import Report
+from bullpen.testing.model_server import KEY, Asked, Behaviour, model_server, plays
+from bullpen.testing.wires import Text, Thought, Wanted
+
+Death = Literal["in the stream", "before the answer is stored"]
+THOUGHT = Thought("They want two things.", "seal-1")
+ANSWERS = (
+    (
+        THOUGHT,
+        Text("I look first."),
+        Wanted("c1", "send_message", '{"text": "one"}'),
+        Wanted("c2", "read_messages", "{}"),
+    ),
+    (Wanted("c3", "send_message", '{"text": "two"}'),),
+    (Text(""),),
+)
+AGENTS = [{"id": "ada", "name": "Ada", "model": "anthropic:a-model"}]
+SPACES = [{"id": "hall", "members": ["ada"], "wake": {"people": "all"}}]
+
+
+def strike() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def doomed(death: Death | None, events: int = 4) -> None:
+    """From now on, this process dies at that moment of its next question."""
+    if death == "in the stream":
+        feed, left = anthropic.MessagesAnswer.feed, [events]
+
+        def feed_and_die(self: anthropic.MessagesAnswer, event: Any) -> Any:
+            left[0] -= 1
+            return feed(self, event) if left[0] else strike()
+
+        anthropic.MessagesAnswer.feed = feed_and_die  # type: ignore[method-assign]
+    elif death is not None:
+        vars(actions)["record_answer"] = lambda *_, **__: strike()
+
+
+def behaviour(questions: Path) -> Behaviour:
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        answered = sum(turn["role"] == "assistant" for turn in asked.json["messages"])
+        with questions.open("ab") as file:
+            file.write(orjson.dumps(answered) + b"\n")
+        await plays(*ANSWERS[answered])(asked, writer)
+
+    return behave
+
+
+def think(report: Report, *, url: str, data: str, die_after: int | None = None, death: Death | None = None) -> None:
+    doomed(death)
+    run_on_fast_loop(_think(report, url, Path(data), die_after))
+
+
+async def _think(report: Report, url: str, data: Path, die_after: int | None) -> None:
+    questions = data / "questions"
+    before = len(questions.read_bytes().splitlines()) if questions.exists() else 0
+    async with model_server(behaviour(questions), thoughts=[THOUGHT]) as server:
+        settings = replace(
+            settings_for(url, str(data)), variables={"ANTHROPIC_API_KEY": KEY}, anthropic_base_url=server.url
+        )
+        async with mortal_office(settings, die_after=die_after) as (opened, commits):
+            await _ask(opened, commits)
+            count = commits.count
+    seen = invariants.Seen(await snapshot.read(url), at_rest=True)
+    report(
+        {
+            "commits": count,
+            "told": telling.told(seen.rows),
+            "questions": [orjson.loads(line) for line in questions.read_bytes().splitlines()[before:]],
+            "problems": server.problems,
+            "violations": invariants.violations(seen),
+        }
+    )
+
+
+async def _ask(opened: app.Office, commits: Commits) -> None:
+    async with Bullpen("http://office", transport=httpx.ASGITransport(opened.local_api)) as bp:
+        await bp.apply(agents=AGENTS, spaces=SPACES)
+        await bp.spaces("hall").send("go", client_message_id="go")
+        await calm(opened, commits)
+
+
+def warm_up() -> None:
+    prepare()
+    with tempfile.TemporaryDirectory() as folder:
+        think(lambda _: None, url=f"sqlite:///{folder}/bullpen.db", data=folder)
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    warm_up()
+    forks.serve({"think": think})

@@ -1,0 +1,255 @@
+"""What a provider is sent: never too much, the same bytes as before wherever it can be, and nothing lost for good."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import pairwise, takewhile
+from typing import Any
+
+import orjson
+import pytest
+
+from bullpen.runs import bounds
+from bullpen.testing.model_server import Asked, Behaviour, ModelServer, fails, plays
+from bullpen.testing.wires import Text, Wanted, Wire
+from tests.driver import Driver, Offices
+from tests.files.offering import give, picture
+from tests.llm.speaking import PROVIDERS, WIRES
+from tests.llm.test_office import SILENT, ada, an_office, say
+from tests.path.talk import talk
+
+READ = Wanted("c1", "read_messages", '{"limit": 2}')
+TOO_LONG = fails(400, {"error": {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens"}})
+
+
+# ── the same bytes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def unmarked(value: Any) -> Any:
+    """Without the marks that say up to where something may be remembered: they are no part of what is remembered."""
+    if isinstance(value, dict):
+        return {name: unmarked(inner) for name, inner in value.items() if name != "cache_control"}
+    return [unmarked(inner) for inner in value] if isinstance(value, list) else value
+
+
+def sent(asked: Asked) -> bytes:
+    """The request up to the last thing said. Tools and system come first; what was said is last."""
+    body = orjson.dumps(unmarked(asked.json)) if asked.wire == "messages" else asked.body
+    assert body.endswith(b"]}")
+    assert list(asked.json)[-1] in ("messages", "input")
+    return body[:-2]
+
+
+def marked(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Everything that the provider is asked to remember up to, in order."""
+    if isinstance(value, dict):
+        if "cache_control" in value:
+            yield path, value
+        value = list(value.items())
+    else:
+        value = list(enumerate(value)) if isinstance(value, list) else []
+    for name, inner in value:
+        yield from marked(inner, f"{path}/{name}")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_request_begins_with_the_bytes_of_the_one_before(
+    wire: Wire, offices: Offices, server: ModelServer
+) -> None:
+    office = await an_office(offices, server)
+    await ada(office, f"{PROVIDERS[wire]}:a-model", tools=["messaging", "memory"], blocks={"b": "2", "a": "1"})
+    server.gives(plays(SILENT))
+    await talk(office, "general", (f"a word before, number {n}" for n in range(1, 13)))
+    await office.run_finished("ada")
+    server.asked.clear()
+    server.gives(plays(Text("Hm."), READ), plays(say("hello", "c2")), plays(SILENT))
+    await office.post("general", "hello")
+    await office.run_finished("ada", nth=2)
+    first, second, third = map(sent, server.asked)
+    assert second.startswith(first)
+    assert third.startswith(second)
+    # The next run begins the same way, up to the newest message that this one was shown.
+    server.gives(plays(SILENT))
+    await office.post("general", "hello again")
+    await office.run_finished("ada", nth=3)
+    next_run = sent(server.asked[3])
+    same = bytes(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, next_run, strict=False)))
+    assert b"Olga: hello" in same.rpartition(b"number 12")[2]
+    assert server.problems == []
+
+
+async def test_the_provider_is_told_what_to_remember(offices: Offices, server: ModelServer) -> None:
+    """Tools and system, whole pieces of the window, and the last two things said: four marks are the most it takes."""
+    office = await an_office(offices, server)
+    await ada(office, "anthropic:a-model")
+    server.gives(plays(SILENT))
+    await talk(office, "general", (f"a word before, number {n}" for n in range(1, 13)))
+    await office.run_finished("ada")
+    server.asked.clear()
+    server.gives(plays(READ), plays(SILENT))
+    await office.post("general", "hello")
+    await office.run_finished("ada", nth=2)
+    first, second = (dict(marked(asked.json)) for asked in server.asked)
+    said = server.asked[0].json["messages"][0]["content"]
+    assert list(first) == ["/system/0", "/messages/0/content/0", f"/messages/0/content/{len(said) - 1}"]
+    assert "number 10" in first["/messages/0/content/0"]["text"]
+    assert "number 11" not in first["/messages/0/content/0"]["text"]
+    assert len(second) == 4
+    assert server.problems == []
+
+
+# ── not too much ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def size(asked: Asked) -> int:
+    said = asked.json.get("messages") or asked.json["input"]
+    return bounds.tokens(orjson.dumps(said).decode())
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_long_messages_and_results_do_not_overflow(wire: Wire, offices: Offices, server: ModelServer) -> None:
+    """A hundred long messages, each read again by a tool, ten times over: a context of 8,000 tokens holds."""
+    office = await an_office(offices, server)
+    await ada(office, f"{PROVIDERS[wire]}:a-model", limits={"contextTokens": 8000})
+    server.gives(plays(SILENT))
+    await talk(office, "general", (f"{n:03} " + "long words " * 200 for n in range(40)))
+    await office.run_finished("ada")
+    server.asked.clear()
+    reading = [plays(Wanted(f"c{n}", "read_messages", '{"limit": 40}')) for n in range(10)]
+    server.gives(*reading, plays(SILENT))
+    await office.post("general", "the newest, " + "wörter " * 3000)
+    run = await office.run_finished("ada", nth=2)
+    assert run["status"] == "completed"
+    assert server.problems == []
+    assert len(server.asked) == 11
+    assert max(map(size, server.asked)) <= 8000
+    last = server.asked[-1].body.decode()
+    assert "more characters are not shown" in last
+    assert "is left out by now" in last
+    # In steps, so that most requests begin with the one before.
+    bodies = [sent(asked) for asked in server.asked]
+    assert sum(later.startswith(earlier) for earlier, later in pairwise(bodies)) >= 5
+    # The journal has everything.
+    results = await office.results(run["id"])
+    assert [len(result["messages"]) for result in results] == [40] * 10
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_what_is_too_long_for_the_provider_is_asked_once_more_with_half_of_it(
+    wire: Wire, offices: Offices, server: ModelServer
+) -> None:
+    office = await an_office(offices, server)
+    await ada(office, f"{PROVIDERS[wire]}:a-model", limits={"contextTokens": 20_000})
+    server.gives(plays(SILENT))
+    await talk(office, "general", (f"{n:03} " + "long words " * 100 for n in range(38)))
+    await office.run_finished("ada")
+    server.asked.clear()
+    server.gives(TOO_LONG, plays(READ), plays(say("it fits")), plays(SILENT))
+    await office.post("general", "hello")
+    run = await office.run_finished("ada", nth=2)
+    assert run["outcome"] == "spoke", run
+    whole, half, *_ = map(size, server.asked)
+    assert half < whole * 2 / 3
+    assert len(server.asked) == 4
+    assert server.problems == []
+
+
+async def test_what_is_too_long_even_then_ends_the_run_with_a_sentence(offices: Offices, server: ModelServer) -> None:
+    office = await an_office(offices, server)
+    await ada(office, "anthropic:a-model")
+    server.gives(TOO_LONG)
+    await office.post("general", "hello")
+    run = await office.run_finished("ada")
+    assert (run["status"], run["stopReason"]) == ("failed", "model_refused")
+    assert "contextTokens" in run["error"]
+    assert len(server.asked) == 2
+
+
+# ── pictures ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("takes", [None, False])
+async def test_a_model_that_takes_pictures_sees_those_it_was_sent(
+    wire: Wire, takes: bool | None, offices: Offices, server: ModelServer
+) -> None:
+    office = await an_office(offices, server)
+    await ada(office, {"provider": PROVIDERS[wire], "name": "a-model", "settings": {"images": takes}})
+    server.gives(plays(say("a red square")), plays(SILENT))
+    red = await give(office, picture(), "red.png")
+    text = await give(office, b"plain", "note.txt")
+    await office.post("general", "what is this?", attachments=[red["id"], text["id"]])
+    run = await office.run_finished("ada")
+    assert server.problems == []
+    first = server.asked[0].body
+    assert (b"iVBORw0KGgo" in first) == (takes is None)
+    assert first.count(b"iVBORw0KGgo") == int(takes is None)
+    for file in (red, text):
+        assert file["id"].encode() in first
+    assert run["outside"] == ["file"]
+
+
+# ── nothing is lost for good ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def looks_for(fact: str, query: str) -> Behaviour:
+    """A model that says the fact if it is shown it, and looks for it if not. Having said it, it rests."""
+
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        body = asked.body.decode()
+        if f"It is {fact}." in body:
+            answer = plays(SILENT)
+        elif fact in body:
+            answer = plays(say(f"It is {fact}."))
+        else:
+            answer = plays(Wanted("c1", "read_messages", orjson.dumps({"query": query}).decode()))
+        await answer(asked, writer)
+
+    return behave
+
+
+async def far_back(office: Driver, first: str) -> None:
+    """Something is said, and then five hundred other things."""
+    await office.post("general", first)
+    await office.idle()
+    for start in range(0, 500, 100):
+        await talk(office, "general", (f"about something else, {n}" for n in range(start, start + 100)))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_fact_five_hundred_messages_back_is_found_with_a_tool(
+    wire: Wire, offices: Offices, server: ModelServer
+) -> None:
+    office = await an_office(offices, server)
+    await office.agent("ada", model=f"{PROVIDERS[wire]}:a-model")
+    await office.space("general", ["ada"])
+    server.gives(looks_for("4711-blue", "the vault"))
+    await far_back(office, "the code of the vault is 4711-blue")
+    await office.post("general", "@ada what was the code of the vault?")
+    await office.run_finished("ada")
+    assert (await office.texts("general"))[-1] == "It is 4711-blue."
+    assert len(server.asked) == 3
+    assert b"4711-blue" not in server.asked[0].body
+    assert server.problems == []
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("who", ["the agent said it", "the agent was told it"])
+async def test_a_fact_five_hundred_messages_back_is_known_from_the_summary_of_a_run(
+    wire: Wire, who: str, offices: Offices, server: ModelServer
+) -> None:
+    office = await an_office(offices, server)
+    await office.agent("ada", model=f"{PROVIDERS[wire]}:a-model")
+    await office.space("general", ["ada"])
+    mine = who == "the agent said it"
+    server.gives(plays(say("it is 4711-blue" if mine else "I will remember that", "c1")), plays(SILENT))
+    asked = "@ada choose a code for the vault" if mine else "@ada the code of the vault is 4711-blue"
+    await far_back(office, asked)
+    server.asked.clear()
+    server.gives(looks_for("4711-blue", "the vault"))
+    await office.post("general", "@ada what was the code of the vault?")
+    await office.run_finished("ada", nth=2)
+    assert (await office.texts("general"))[-1] == "It is 4711-blue."
+    assert len(server.asked) == 2, "no tool was needed"
+    assert server.problems == []
