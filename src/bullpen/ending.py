@@ -21,6 +21,7 @@ logger = logging.getLogger("bullpen")
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Service managers commonly kill after ten.
 SECONDS = 9.0
+AGAIN_SECONDS = 0.5
 
 
 class Ending:
@@ -63,6 +64,19 @@ class Ending:
             "not everything ended within %.0f s; leaving it. Work goes on when it is started again", self._seconds
         )
         _leave(0)
+
+
+async def end(*tasks: asyncio.Task[None]) -> None:
+    """Cancel these, and once more if need be, until they have ended.
+
+    A cancellation can get lost: what runs below may take it for its own, or swallow it because it had just finished.
+    Whoever waited for a loop that has missed it would wait for ever.
+    """
+    while left := [task for task in tasks if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=AGAIN_SECONDS)
+    await asyncio.gather(*tasks, return_exceptions=True)  # so that nobody says that nobody asked how they ended
 
 
 def _leave(code: int) -> None:

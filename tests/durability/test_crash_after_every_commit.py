@@ -23,7 +23,7 @@ from tests.durability.worlds import Worlds, in_memory, worlds_of
 
 BOUND = 60
 # A life on PostgreSQL spends most of its time waiting for a dead driver's lease.
-AT_ONCE: dict[Kind, int] = {"sqlite": 2, "postgres": 4}
+AT_ONCE: dict[Kind, int] = {"sqlite": 2, "postgres": 6}
 
 
 @dataclass(frozen=True)

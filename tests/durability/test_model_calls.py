@@ -16,7 +16,7 @@ from tests.databases import Database
 from tests.durability.worlds import Worlds
 
 BOUND = 60
-AT_ONCE = {"sqlite": 2, "postgres": 4}
+AT_ONCE = {"sqlite": 2, "postgres": 6}
 STEPS = 3
 
 Found = dict[str, Any]

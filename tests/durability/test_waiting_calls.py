@@ -33,7 +33,7 @@ from tests.databases import Database
 from tests.durability.worlds import Worlds
 
 BOUND = 60
-AT_ONCE = {"sqlite": 2, "postgres": 4}
+AT_ONCE = {"sqlite": 2, "postgres": 6}
 POST = "something is posted"
 SET_UP = ["the office is set up", "others are part of the work"]
 

@@ -46,7 +46,7 @@ def _with_key(spec: Any, variable: str | None) -> Any:
     if isinstance(spec, str):
         provider, _, name = spec.partition(":")
         spec = {"provider": provider, "name": name}
-    return {**spec, "apiKeyVariable": variable}
+    return {**spec, "apiKeyVariable": variable} if isinstance(spec, dict) else spec  # which nobody can build
 
 
 def _place_of(caller: Principal) -> Place:

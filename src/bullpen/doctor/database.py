@@ -67,7 +67,8 @@ async def examine(settings: Settings, store: Store, *, running: bool) -> AsyncIt
         yield warning("database", f"There is no database at {settings.sqlite_path} yet.", "`bullpen serve` makes it.")
         return
     try:
-        await asyncio.wait_for(store.open(), CONNECT_SECONDS)
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await store.open()
     except (CannotStart, TimeoutError) as error:
         said = str(error) or f"It has not answered in {CONNECT_SECONDS:.0f} s."
         yield problem("database", said, "Start the database, or correct DATABASE_URL; then ask again.")

@@ -10,6 +10,7 @@ import asyncio
 from collections import OrderedDict
 from itertools import islice
 
+from bullpen.ending import end
 from bullpen.engine.worker import Worker
 from bullpen.settings import EngineSettings
 from bullpen.storage import Store, Transaction
@@ -41,8 +42,7 @@ class EmbeddedEngine(Worker):
         """Take nothing more, and end what is under way. Stopping twice is harmless."""
         self._open = False
         if self._sweeper is not None:
-            self._sweeper.cancel()
-            await asyncio.gather(self._sweeper, return_exceptions=True)
+            await end(self._sweeper)
         await self.let_go(set(self._tasks))
 
     def _offer(self, thread_id: str, epoch: int) -> None:

@@ -20,10 +20,12 @@ from pgqueuer.models import Job
 from pgqueuer.qm import QueueManager
 from pgqueuer.queries import Queries
 
+from bullpen.ending import end
 from bullpen.engine import leases
 from bullpen.engine.worker import Worker
 from bullpen.settings import EngineSettings
 from bullpen.storage import Store, Transaction
+from bullpen.storage.store import Body
 
 logger = logging.getLogger("bullpen.engine")
 
@@ -69,12 +71,13 @@ class PgQueuerEngine(Worker):
         if self._queue is not None:
             self._queue.shutdown.set()
         await self.let_go(set(self._drives))
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(*self._tasks)
         # Nothing of ours is driven any more, so nobody need wait until our leases have run out.
-        release = self.store.transact(partial(leases.release_all, owner=self.owner))
-        await self.survive(asyncio.wait_for(release, RELEASE_SECONDS))
+        await self.survive(self._write(partial(leases.release_all, owner=self.owner), RELEASE_SECONDS))
+
+    async def _write(self, body: Body[None], seconds: float) -> None:
+        async with asyncio.timeout(seconds):
+            await self.store.transact(body)
 
     async def _serve_forever(self) -> None:
         """Serve jobs; whatever ends that, begin again. An office that takes no more of them looks alive and is not."""
@@ -121,7 +124,7 @@ class PgQueuerEngine(Worker):
             renew = partial(leases.renew, thread_ids=held, owner=self.owner, millis=self.lease_millis)
             # Not longer than what is left of the lease: a connection that says nothing must not hide that it ran out.
             left = max(0.1, renewed + self.settings.lease_seconds - monotonic())
-            if not held or await self.survive(asyncio.wait_for(self.store.transact(renew), left)):
+            if not held or await self.survive(self._write(renew, left)):
                 renewed = monotonic()
             elif monotonic() - renewed >= self.settings.lease_seconds:
                 logger.warning("the database cannot be reached for a whole lease; others may drive our threads now")

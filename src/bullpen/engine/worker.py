@@ -164,7 +164,8 @@ class Worker(abc.ABC):
             if self.tidy is not None:
                 await self.survive(self.tidy())
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._sweep_now.wait(), self.settings.lease_seconds / 2)
+                async with asyncio.timeout(self.settings.lease_seconds / 2):
+                    await self._sweep_now.wait()
             self._sweep_now.clear()
 
     async def sweep(self, nudge: Nudge) -> None:

@@ -23,6 +23,7 @@ from pydantic_core import from_json
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
+from bullpen.ending import end
 from bullpen.events import actions, rows
 from bullpen.events.signals import Signals
 from bullpen.events.types import Audience, Place, StoredEvent, cursor, parse_cursor
@@ -188,9 +189,7 @@ class Feed:
         self._closed = True
         for follower in self._followers:
             follower.wake()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(*self._tasks)
 
     @property
     def follower_count(self) -> int:
@@ -254,7 +253,8 @@ class Feed:
                 continue
             pause = HIDDEN_SECONDS
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), poll)
+                async with asyncio.timeout(poll):
+                    await self._wake.wait()
             self._wake.clear()
 
     async def _beat(self) -> None:

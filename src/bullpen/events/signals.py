@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 import orjson
 
+from bullpen.ending import end
+
 logger = logging.getLogger("bullpen.events")
 
 COALESCE_SECONDS = 0.01
@@ -91,9 +93,7 @@ class PostgresSignals(LocalSignals):
         ]
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(*self._tasks)
 
     def events(self) -> None:
         self.on_events()

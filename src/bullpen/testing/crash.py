@@ -51,11 +51,14 @@ _WAITING = Statement(
 
 
 def settings_for(url: str, data: str, **engine: float) -> Settings:
-    """Settings of an office on this database. Leases are short, so that a dead driver's thread is soon free."""
+    """Settings of an office on this database. Leases are short, so that a dead driver's thread is soon free.
+
+    Not shorter than a busy machine needs for a few statements: who cannot renew in time begins again, for ever.
+    """
     return Settings(
         data=Path(data),
         database_url=url,
-        engine=EngineSettings(**{"lease_seconds": 0.5, **engine}),  # type: ignore[arg-type]
+        engine=EngineSettings(**{"lease_seconds": 1.5, **engine}),  # type: ignore[arg-type]
         limits=UNLIMITED,
     )
 

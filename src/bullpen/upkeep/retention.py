@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bullpen import ids
+from bullpen.ending import end
 from bullpen.engine.worker import survive
 from bullpen.hooks import rows as hooks
 from bullpen.settings import RetentionSettings
@@ -124,8 +125,7 @@ class Rounds:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end(self._task)
 
     async def _go(self) -> None:
         while True:

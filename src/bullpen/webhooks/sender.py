@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from bullpen import ids
+from bullpen.ending import end
 from bullpen.engine.worker import survive
 from bullpen.errors import EgressError, KeyMissing, SecretInvalid
 from bullpen.net.types import Limits
@@ -57,9 +58,7 @@ class Sender:
         under_way = [*self._working.values(), *([self._looking] if self._looking is not None else [])]
         if under_way:
             _, late = await asyncio.wait(under_way, timeout=GRACE_SECONDS)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+            await end(*late)
 
     def hurry(self) -> None:
         """Something was queued: look for it soon."""
