@@ -68,6 +68,7 @@ async def test_a_pending_call_says_all_that_is_needed_to_answer_it(office: Drive
         "status": "pending",
         "createdAt": asked["createdAt"],
         "expiresAt": asked["expiresAt"],
+        "metadata": {},  # where it came from, if the agent had read text from outside
     }
     assert found["createdAt"] < found["expiresAt"]
     (card,) = await cards(office, "lab")
