@@ -155,4 +155,16 @@ async def test_typing_always_ends(offices: Offices) -> None:
     await office.space("lab", ["ada"], wake={"people": "all"})
     await office.post("lab", "hello")
     run = await office.run_finished("ada")
+    assert run["status"] == "completed"
     await office.event("agent_done", lambda event: event["runId"] == run["id"])
+
+
+async def test_typing_ends_when_a_run_breaks(office: Driver) -> None:
+    """The drive ends by an exception that nobody foresaw, and not at its own end."""
+    await puppet(office, "ada", answers=[ZeroDivisionError("nobody foresaw this")])
+    await office.space("lab", ["ada"], wake={"people": "all"})
+    await office.post("lab", "hello")
+    run = await office.run_finished("ada")
+    assert (run["status"], run["stopReason"]) == ("failed", "broken")
+    told = [event["type"] for event in office.events if event["type"] in ("agent_typing", "agent_done")]
+    assert told == ["agent_typing", "agent_done"]

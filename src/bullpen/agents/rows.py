@@ -20,6 +20,8 @@ from sqlalchemy import (
     update,
 )
 
+from bullpen.budgets.rows import today
+from bullpen.budgets.types import DOLLAR
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.paused import ALL_PAUSED_KEY, all_paused, is_held
 from bullpen.storage.statements import insert_or_ignore
@@ -157,7 +159,7 @@ def _agent(row: Row) -> Agent:
         updated_at=updated_at,
         paused_at=paused_at,
         state=state,
-        cost_today=spent / 1_000_000_000,  # it is kept in billionths
+        cost_today=spent / DOLLAR,
         paused_reason=paused_reason,
         **orjson.loads(definition),
     )
@@ -176,7 +178,7 @@ async def delete_agent(tx: Transaction, id: str) -> None:
 
 
 async def select_agent(tx: Transaction, id: str) -> Agent | None:
-    row = await tx.one(_SELECT, id=id, today=_today(tx))
+    row = await tx.one(_SELECT, id=id, today=today(tx))
     return None if row is None else _agent(row)
 
 
@@ -187,12 +189,8 @@ async def select_definition(tx: Transaction, id: str) -> Agent | None:
 
 
 async def select_agents(tx: Transaction, *, before: str, limit: int) -> list[Agent]:
-    found = await tx.all(_SELECT_PAGE, before=before, limit=limit, today=_today(tx))
+    found = await tx.all(_SELECT_PAGE, before=before, limit=limit, today=today(tx))
     return [_agent(row) for row in found]
-
-
-def _today(tx: Transaction) -> str:
-    return tx.clock.at(tx.clock.millis())[:10]
 
 
 async def update_paused(tx: Transaction, id: str, paused_at: str | None) -> None:

@@ -44,7 +44,6 @@ from bullpen.wire.nouns import Refusal
 # Routes are tried one after another, some 4 µs each: messages come first, since nothing is asked for as often.
 ROUTERS = (
     messages.router,
-    models.router,
     events.router,
     spaces.router,
     agents.router,
@@ -62,6 +61,7 @@ ROUTERS = (
     webhooks.router,
     usage.router,
     budgets.router,
+    models.router,
     apply.router,
     audit.router,
     upkeep.router,

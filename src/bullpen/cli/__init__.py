@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, fields: Mapping[str, str]) -> int:
-    details = "; ".join(f"{name}: {problem}" for name, problem in fields.items())
+    details = "; ".join(f"{name}: {problem}" for name, problem in fields.items() if problem != message)
     print(_clean(f"bullpen: {message}" + (f" ({details})" if details else "")), file=sys.stderr)
     return 1
 

@@ -308,12 +308,12 @@ async def _answer(drive: Drive, agent: Agent) -> tuple[Reply, Asking] | None:
     return None
 
 
-async def _keep(drive: Drive, agent: Agent, reply: Reply, asking: Asking) -> None:
+async def _keep(drive: Drive, agent: Agent, reply: Reply, cost: Asking) -> None:
     drive.run = replace(drive.run, outside=together(drive.run.outside, drive.outside))
 
     async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
         await leases.check(tx, drive.lease)
-        return await actions.record_answer(tx, drive.lease, drive.run, drive.entries, reply, agent, asking)
+        return await actions.record_answer(tx, drive.lease, drive.run, drive.entries, reply, agent, cost)
 
     drive.run, added = await drive.world.store.transact(keep)
     drive.entries = [*drive.entries, *added]
