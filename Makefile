@@ -13,7 +13,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check fix bench chaos shape mutants reference changelog lock
+.PHONY: help run test check fix bench chaos shape mutants page types screenshots reference changelog lock
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -28,6 +28,7 @@ check: | $(UV)  ## format, lint, types, layers: what a commit must pass
 	$(RUN) ruff format --check $(CODE)
 	$(RUN) ruff check $(CODE)
 	$(RUN) mypy $(CODE)
+	$(RUN) python -m tools.page check
 	$(RUN) pytest -q tests/architecture
 
 fix: | $(UV)  ## repair what a machine can repair
@@ -45,6 +46,15 @@ shape: | $(UV)  ## sizes of files and functions, beside those of code we admire
 
 mutants: | $(UV)  ## break the code on purpose, one line at a time; each break must turn its test red
 	$(RUN) python -m tools.mutants $(ARGS)
+
+page: | $(UV)  ## build the page anew after changing ui/ (make run does it by itself)
+	$(RUN) python -m tools.page build
+
+types: | $(UV)  ## write the page's types anew from the routes
+	$(RUN) python -m tools.page types
+
+screenshots: | $(UV)  ## pictures of the main views, wide and narrow, light and dark, in screenshots/
+	$(RUN) python -m tools.page screenshots
 
 reference: | $(UV)  ## write docs/reference/ anew from the code
 	$(RUN) python -m tools.reference

@@ -247,7 +247,7 @@ LIVE = {
     "message_streaming": "A message that an agent is writing, so far. `message_created` follows when it is sent.",
     "tool.streaming": "The arguments of a call, so far.",
     "tool.progress": "A program says how far it is with a call.",
-    "presence": "Who is there. (To come, with the page.)",
+    "presence": "A person has opened the page, or closed it: `personId`, `here`. Whoever comes is told who is there.",
     "space_read": "You have read a space up to `read.seq`, perhaps on another device. Nobody else hears of it.",
 }
 

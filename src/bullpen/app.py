@@ -28,6 +28,7 @@ from bullpen.access.attempts import Attempts
 from bullpen.access.claim import Claim
 from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
+from bullpen.agents import actions as agents
 from bullpen.agents.files import read_project
 from bullpen.api import apply
 from bullpen.api.connection import Connection, hang_up_on_the_slow
@@ -45,6 +46,8 @@ from bullpen.files.blobs import DiskBlobs
 from bullpen.files.folders import Folders
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
+from bullpen.inbox import actions as inbox
+from bullpen.inbox.types import Cause
 from bullpen.llm import prices
 from bullpen.llm.models import Models
 from bullpen.llm.types import Model, Reach
@@ -78,6 +81,7 @@ logger = logging.getLogger("bullpen")
 SHUTDOWN_SECONDS = 5
 SWEEP_TICKS = 5  # uvicorn ticks ten times a second
 OPEN_FILES = 65_536
+HOSTS = {"office": "mira"}  # who says hello in a demo
 
 Families: TypeAlias = Mapping[str, Sequence[Tool]]
 
@@ -215,6 +219,7 @@ class Office:
         self.upkeep = retention.Rounds(store, self._keep_up)
         self.api = build(self, pages.router)
         self._local_owner: Principal | None = None
+        self._host: str | None = None
 
     def _signals(self) -> Signals:
         if not self.store.shared:
@@ -348,6 +353,16 @@ class Office:
                 await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
 
         await self.store.transact(body)
+        self._host = HOSTS.get(name)
+
+    async def welcome(self, tx: Transaction, owner: Principal) -> None:
+        """The demo's host says hello to whoever has claimed the office, so that they do not come into an empty room."""
+        if self._host is None:
+            return
+        said = {"serviceName": "office", "payload": {"event": "claimed", "name": owner.name}}
+        cause = Cause(owner.kind, owner.id, access_rules.written(owner.grants))
+        host = await agents.get(tx, self._host)
+        await inbox.deliver_trigger(tx, host.id, host.scope, said, cause)
 
 
 def _user_name() -> str:

@@ -88,7 +88,7 @@ def test_everyone_has_the_six_tools_a_character_and_a_past() -> None:
     agents = read_project(OFFICE).agents
     assert [agent.id for agent in agents] == ["mira", "otto", "pia", "wren"]
     for agent in agents:
-        assert agent.tools == SIX
+        assert agent.tools == [*SIX, "choose"] if agent.id == "wren" else SIX
         assert {"persona", "mood", "relationships"} <= set(agent.blocks)
         assert len(agent.instructions) > 200
 

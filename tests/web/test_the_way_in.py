@@ -1,13 +1,17 @@
-"""The front page: what it loads and whom its script talks to."""
+"""What a browser is given: the built page, its parts and its headers. What people see in it is tests/page."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from bullpen.web import pages
 from tests.driver import Driver
+
+LINKS = ["/", "/rooms", "/rooms/general", "/pending", "/runs", "/runs/run_x", "/agents", "/agents/ada", "/search"]
+UI = Path(__file__).parents[2] / "ui"
 
 
 @pytest.mark.proves("A13")
@@ -16,22 +20,60 @@ async def test_the_page_sends_what_people_type_to_its_own_server_only(office: Dr
     assert "evil.example" not in front.text
     policy = dict(part.strip().split(" ", 1) for part in front.headers["content-security-policy"].split(";"))
     assert policy["connect-src"] == policy["form-action"] == policy["script-src"] == "'self'"
-    script = pages._read("door.js").decode()
-    assert "location.search" not in script
-    assert not re.findall(r"https?://|//\w+\.", re.sub(r"^\s*//.*$", "", script, flags=re.M))
-    addresses = re.findall(r'(?:ask\("\w+", |path: )("[^"]*"|\w+)', script)
-    assert addresses
-    assert all(address == "path" or address.startswith('"/api/') for address in addresses)
+    # Every request is made in one place, to a path of ours.
+    asking = [
+        path for path in (UI / "src").rglob("*.ts*") if re.search(r"\bfetch\(|XMLHttpRequest\(", path.read_text())
+    ]
+    assert {path.relative_to(UI).as_posix() for path in asking} == {"src/api/client.ts", "src/cards/brought.tsx"}
+    assert "return `/api${path}" in (UI / "src/api/client.ts").read_text()
+    for path in (UI / "src").rglob("*.ts*"):
+        assert not re.findall(r"[\"'`]https?://(?!relative\.invalid)", path.read_text()), path
 
 
-async def test_everything_the_page_loads_is_there(office: Driver) -> None:
+async def test_every_link_of_the_page_opens_it_and_everything_it_loads_is_there(office: Driver) -> None:
     front = await office.http.get("http://office/")
+    for link in LINKS:
+        assert (await office.http.get(f"http://office{link}")).text == front.text
     loaded = re.findall(r'(?:src|href)="(/assets/[^"]+)"', front.text)
-    assert len(loaded) == 2
+    assert len(loaded) > 4
     for address in loaded:
         answer = await office.http.get(f"http://office{address}")
-        assert answer.status_code == 200
-        assert answer.headers["content-type"].startswith(("text/css", "text/javascript"))
+        assert answer.status_code == 200, address
         assert answer.headers["x-content-type-options"] == "nosniff"
-    for odd in ("/assets/../pages.py", "/assets/%2e%2e/pages.py", "/assets/nothing"):
+        unchanged = await office.http.get(f"http://office{address}", headers={"If-None-Match": answer.headers["etag"]})
+        assert unchanged.status_code == 304
+    for odd in ("/assets/../pages.py", "/assets/%2e%2e/pages.py", "/assets/nothing", "/assets/emoji/../../index.html"):
         assert (await office.http.get(f"http://office{odd}")).status_code == 404
+
+
+async def test_the_page_holds_no_script_or_style_of_its_own_and_asks_nobody_else(office: Driver) -> None:
+    text = (await office.http.get("http://office/")).text
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", text)
+    assert all(address.startswith("/assets/") for address in re.findall(r'(?:src|href)="([^"]+)"', text))
+
+
+async def test_names_with_a_hash_are_kept_for_ever_and_others_are_asked_for_again(office: Driver) -> None:
+    text = (await office.http.get("http://office/")).text
+    (entry,) = re.findall(r'src="(/assets/index-[^"]+\.js)"', text)
+    assert "immutable" in (await office.http.get(f"http://office{entry}")).headers["cache-control"]
+    assert (await office.http.get("http://office/assets/theme.js")).headers["cache-control"] == "no-cache"
+    assert (await office.http.head("http://office/assets/emoji/en/data.json")).headers["etag"]
+
+
+async def test_a_card_of_ones_own_is_served_from_the_data_folder_and_nothing_else_is(office: Driver) -> None:
+    folder = Path(office.office.settings.data) / "cards"
+    folder.mkdir()
+    (folder / "weather.js").write_text("export const mount = () => ({});")
+    (folder.parent / "secret.js").write_text("no")
+    assert (await office.http.get("http://office/cards")).json() == {"items": ["weather"]}
+    found = await office.http.get("http://office/cards/weather.js")
+    assert found.headers["content-type"].startswith("text/javascript")
+    for odd in ("/cards/secret.js", "/cards/..%2fsecret.js", "/cards/other.js"):
+        assert (await office.http.get(f"http://office{odd}")).status_code == 404
+
+
+def test_the_first_load_is_at_most_250_kilobytes_of_script() -> None:
+    text = (pages.PAGE / "index.html").read_text()
+    first = re.findall(r'(?:src|href)="/assets/([^"]+\.js)"', text)
+    packed = sum(len(pages._read(pages._files()[name])[1] or b"") for name in first)
+    assert 100_000 < packed <= 250_000, packed

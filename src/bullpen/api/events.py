@@ -55,6 +55,7 @@ class EventStream(Response):
     async def _write(self, send: Send) -> None:
         headers = [*HEADERS, (b"last-event-id", self._follower.began.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
+        self._feed.arrive(self._follower)
         async for chunk in self._chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -34,6 +34,7 @@ async def setup(request: Setup, office: Office) -> Response:
     async def body(tx: Transaction) -> tuple[Principal, str]:
         owner = await access.claim(tx, request.name, password)
         await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
+        await office.welcome(tx, owner)
         return owner, await access.open_session(tx, owner, office.settings.session_days)
 
     owner, cookie = await office.store.transact(body)

@@ -77,6 +77,12 @@ class Follower:
     on_drop: Callable[[], object] | None = None
     _waiter: asyncio.Future[None] | None = None
 
+    @property
+    def is_page(self) -> bool:
+        """Somebody who has signed in and looks at everything: a person with the page open."""
+        signed_in = self.principal.kind == "person" and self.principal.credential.startswith("ses_")
+        return signed_in and self.space_id is None and self.run_id is None
+
     def wants(self, *, space_id: str | None, run_id: str | None) -> bool:
         if self.space_id is not None and space_id != self.space_id:
             return False
@@ -264,6 +270,9 @@ class Feed:
             for follower in self._followers:
                 if not follower.buffer:
                     follower.put(HEARTBEAT)
+            if self._store.shared:  # followers of other processes have not heard who came before them
+                for person_id in self._present():
+                    self._tell_presence(person_id, here=True)
 
     async def pump(self) -> bool:
         """Deliver everything that may be read by now. True: more is committed, but behind a transaction still open."""
@@ -372,9 +381,31 @@ class Feed:
         follower.began = cursor(self.incarnation, start or place)
         return follower, self._chunks(follower, start, place)
 
+    def arrive(self, follower: Follower) -> None:
+        """If it is a page: tell everybody who is there now, and tell them who was there before."""
+        if not follower.is_page:
+            return
+        for person_id in sorted(self._present() - {follower.principal.id}):
+            follower.put(_live_chunk(self._presence(person_id, here=True)), live=True)
+        self._tell_presence(follower.principal.id, here=True)
+
     def leave(self, follower: Follower) -> None:
         """Also for a follower whose chunks were never asked for: those would not notice their own end."""
         self._followers.discard(follower)
+        if follower.is_page and follower.principal.id not in self._present():
+            self._tell_presence(follower.principal.id, here=False)
+
+    def _present(self) -> set[str]:
+        return {follower.principal.id for follower in self._followers if follower.is_page}
+
+    def _tell_presence(self, person_id: str, *, here: bool) -> None:
+        self._signals.live(self._presence(person_id, here=here))
+
+    def _presence(self, person_id: str, *, here: bool) -> dict[str, Any]:
+        """Which people have the page open is for everybody in the office to know."""
+        said = {"type": "presence", "audience": "all", "at": self._store.clock.now()}
+        nowhere = dict.fromkeys(("spaceId", "agentId", "runId", "readerId", "key"))
+        return {**said, **nowhere, "presence": {"personId": person_id, "here": here}}
 
     async def _register(self, follower: Follower, after: str | None) -> tuple[Place | None, Place]:
         """Where to replay from (None: nothing to replay, or it cannot be) and where the pump stands."""

@@ -1,10 +1,12 @@
-"""The front page and the list of routes: static HTML, its style and its one script, nothing loaded from elsewhere.
+"""The page and the list of routes. The page is built from ui/ into the folder `page`; nothing is loaded from elsewhere.
 
-The script (assets/door.js) is the way in for people: claiming the office, accepting an invite, signing in and out.
+Whoever opens a link of the page (`/rooms/general`) gets the same document as at `/`: what it shows is decided there.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -18,61 +20,121 @@ from bullpen.errors import NotFound
 router = APIRouter(include_in_schema=False)
 
 FOLDER = Path(__file__).parent / "assets"
-ASSETS = {"pages.css": "text/css", "door.js": "text/javascript"}
+PAGE = Path(__file__).parent / "page"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+# Already as small as they get.
+PACKED = frozenset({".png", ".woff2"})
+# Names with a hash in them never change what they hold.
+FOREVER = "public, max-age=31536000, immutable"
+BRIEFLY = "no-cache"
 
-FRONT = """
+UNBUILT = """
 <h1>Bullpen is running</h1>
-<p class="lead">An office where AI agents and people share the same rooms, and where an agent acts only through
-tools.</p>
-<p>It speaks, reacts, stays silent and remembers by calling tools. Every call is checked, recorded and shown as it
-happens, and a crash loses nothing.</p>
-<section class="door" id="door" aria-live="polite"><noscript>Signing in needs JavaScript.</noscript></section>
-<h2>Say something</h2>
-<pre>bullpen spaces
-bullpen send general "Hello, everyone"
-bullpen follow general</pre>
-<h2>Or over HTTP</h2>
-<pre>TOKEN=$(bullpen token create --name me --owner)
-curl -H "Authorization: Bearer $TOKEN" {url}/api/spaces
-curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
-     -d '{{"text": "Hello"}}' {url}/api/spaces/general/messages
-curl -N -H "Authorization: Bearer $TOKEN" {url}/api/events</pre>
-<h2>Where next</h2>
-<p><a href="/docs">All routes</a> · <a href="/openapi.json">OpenAPI</a> · <code>bullpen --help</code> ·
-<code>docs/</code> in the repository</p>
-<h2>The path of a message</h2>
-<p class="path">message → spaces → inbox → engine → runs/loop → llm → tools/execute → toolbox → result → events →
-everyone</p>
+<p class="lead">Its page has not been built. Install it without BULLPEN_SKIP_PAGE, and start again.</p>
+<p>Meanwhile: <code>bullpen send general "Hello, everyone"</code>, <code>bullpen follow general</code>, and
+<a href="/docs">all routes</a>.</p>
 """
 
 
-def html(title: str, body: str, *, script: str = "") -> HTMLResponse:
+def html(title: str, body: str) -> HTMLResponse:
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<title>{escape(title)}</title><link rel="stylesheet" href="/assets/pages.css">'
-        f"{script}</head><body><main>{body}</main></body></html>"
+        f"</head><body><main>{body}</main></body></html>"
     )
     return HTMLResponse(text)
 
 
 # Files of their own: the content policy lets no page bring style or script inside its text.
-@router.get("/assets/{name}")
-async def asset(name: str) -> Response:
-    if name not in ASSETS:
+@router.api_route("/assets/{name:path}", methods=["GET", "HEAD"])
+async def asset(name: str, request: Request) -> Response:
+    found = _files().get(name)
+    if found is None:
         raise NotFound(f"There is no asset {name!r}.")
-    return Response(_read(name), media_type=ASSETS[name], headers={"Cache-Control": "max-age=3600"})
+    return _answer(request, found, FOREVER if _is_hashed(found) else BRIEFLY)
 
 
 @cache
-def _read(name: str) -> bytes:
-    return (FOLDER / name).read_bytes()
+def _files() -> dict[str, Path]:
+    """Everything there is, by its name below /assets: what is not listed here cannot be asked for."""
+    own = {path.name: path for path in FOLDER.iterdir() if path.suffix in TYPES}
+    built = PAGE / "assets"
+    made = {path.relative_to(built).as_posix(): path for path in built.rglob("*") if path.suffix in TYPES}
+    return made | own
+
+
+def _is_hashed(path: Path) -> bool:
+    return "-" in path.stem and path.is_relative_to(PAGE) and len(path.stem.rpartition("-")[2]) == 8
+
+
+def _answer(request: Request, path: Path, keep: str) -> Response:
+    body, packed, tag = _read(path)
+    headers = {"Cache-Control": keep, "ETag": tag, "Vary": "Accept-Encoding"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    if packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=TYPES[path.suffix])
+    return Response(body, headers=headers, media_type=TYPES[path.suffix])
+
+
+@cache
+def _read(path: Path) -> tuple[bytes, bytes | None, str]:
+    """The bytes, the same packed, and what they are known by."""
+    body = path.read_bytes()
+    stat = path.stat()
+    packed = None if path.suffix in PACKED else gzip.compress(body, 9, mtime=0)
+    return body, packed, f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"'
+
+
+# ── cards that the owner brought ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _cards(request: Request) -> dict[str, Path]:
+    """Files that show tools of one's own, by the name of the tool: see docs/guide/cards.md."""
+    folder: Path = Path(request.app.state.office.settings.data) / "cards"
+    return {path.stem: path for path in folder.glob("*.js")} if folder.is_dir() else {}
+
+
+@router.get("/cards")
+async def list_cards(request: Request) -> Response:
+    return Response(json.dumps({"items": sorted(_cards(request))}), media_type="application/json")
+
+
+@router.get("/cards/{name}.js")
+async def card(name: str, request: Request) -> Response:
+    found = _cards(request).get(name)
+    if found is None:
+        raise NotFound(f"There is no card {name!r}.")
+    return Response(found.read_bytes(), media_type=TYPES[".js"], headers={"Cache-Control": BRIEFLY})
+
+
+# ── the page ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @router.get("/")
-async def front(request: Request) -> HTMLResponse:
-    url = escape(request.app.state.office.url)
-    return html("Bullpen", FRONT.format(url=url), script='<script type="module" src="/assets/door.js"></script>')
+@router.get("/rooms")
+@router.get("/rooms/{id}")
+@router.get("/pending")
+@router.get("/runs")
+@router.get("/runs/{id}")
+@router.get("/agents")
+@router.get("/agents/{id}")
+@router.get("/search")
+@router.get("/settings")
+async def front() -> HTMLResponse:
+    index = PAGE / "index.html"
+    if not index.exists():
+        return html("Bullpen", UNBUILT)
+    return HTMLResponse(index.read_text(), headers={"Cache-Control": BRIEFLY})
 
 
 @router.get("/docs")

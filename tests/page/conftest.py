@@ -1,0 +1,83 @@
+"""One office, one browser and one pretended model provider for all tests of the page in this process.
+
+Everything happens over the real server, in real Chromium, as people do it. Each test has a room of its own, so that
+none sees another's. A page that breaks the content policy, throws, or asks any other host fails its test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, async_playwright
+
+from bullpen.testing import NO_LIMITS
+from bullpen.testing.model_server import KEY, ModelServer, model_server
+from tests.cli.processes import serving
+from tests.page.browsers import ARGUMENTS, find_chromium
+from tests.page.house import House, Visit, claimed
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    try:
+        return find_chromium()
+    except RuntimeError as error:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI tests the page, but {error}")
+        pytest.skip(str(error))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def provider() -> AsyncIterator[ModelServer]:
+    async with model_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("page") / "data"
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def house(data: Path, provider: ModelServer) -> AsyncIterator[House]:
+    settings = {**NO_LIMITS, "ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
+    with serving(data, **settings) as process:
+        async with claimed(process, data) as made:
+            yield made
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield opened
+        await opened.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit(house: House, browser: Browser) -> AsyncIterator[Visit]:
+    """Olga, the owner, in a browser of her own."""
+    made = Visit(house, browser)
+    await made.open(house.cookie)
+    yield made
+    await made.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def other(house: House, browser: Browser) -> AsyncIterator[Visit]:
+    """Bo, a member, in another browser."""
+    made = Visit(house, browser)
+    await made.open(await house.cookie_of("Bo"))
+    yield made
+    await made.close()

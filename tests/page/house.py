@@ -1,0 +1,164 @@
+"""An office as the page's tests use it: made over HTTP, looked at through a browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
+
+from tests.cli.processes import Process
+
+Json = dict[str, Any]
+BOUND_MS = 20_000
+PASSWORD = "a phrase that is long"
+COOKIES = re.compile(r"([\w-]*bullpen[\w-]*)=([^;]+)")
+_numbers = count(1)
+
+
+class House:
+    def __init__(self, url: str, http: httpx.AsyncClient, cookie: Json, data: Path) -> None:
+        self.url = url
+        self.http = http  # as Olga, the owner
+        self.cookie = cookie
+        self.data = data
+        self._cookies: dict[str, Json] = {}
+        self.ids: dict[str, str] = {}
+
+    async def ask(self, method: str, path: str, **more: Any) -> Any:
+        answer = await self.http.request(method, path, **more)
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json() if answer.content else None
+
+    async def agent(self, name: str, *steps: Json, turns: Sequence[Json] = (), **fields: Any) -> str:
+        """An agent on a script of one turn; its id is its name and a number, so that tests do not meet."""
+        id = f"{name.lower()}{next(_numbers)}"
+        script = list(turns) or [{"steps": list(steps)}]
+        body = {"id": id, "name": id.capitalize(), "model": {"provider": "script", "turns": script}, **fields}
+        await self.ask("POST", "/agents", json=body)
+        return id
+
+    async def room(self, *members: str, **fields: Any) -> str:
+        id = f"room{next(_numbers)}"
+        wake = {"people": "all", "agents": "mention"}
+        made = await self.ask(
+            "POST", "/spaces", json={"id": id, "name": id, "members": members, "wake": wake, **fields}
+        )
+        return str(made["id"])
+
+    async def tool(self, name: str, **fields: Any) -> str:
+        body = {
+            "name": name,
+            "description": f"The tool {name}.",
+            "inputSchema": {"type": "object"},
+            "executionType": "space",
+            "isAsync": True,
+            **fields,
+        }
+        answer = await self.http.post("/tools", json=body)
+        assert answer.status_code in (201, 409), answer.text
+        return name
+
+    async def post(self, space: str, text: str, **more: Any) -> Json:
+        made: Json = await self.ask("POST", f"/spaces/{space}/messages", json={"text": text, **more})
+        return made
+
+    async def messages(self, space: str) -> list[Json]:
+        found: list[Json] = (await self.ask("GET", f"/spaces/{space}/messages", params={"limit": 200}))["items"]
+        return found
+
+    async def cookie_of(self, name: str) -> Json:
+        """Somebody else's session; made when first asked for."""
+        if name not in self._cookies:
+            made = await self.ask("POST", "/people", json={"name": name, "password": PASSWORD})
+            self.ids[name] = made["id"]
+            async with httpx.AsyncClient(base_url=f"{self.url}/api") as http:
+                answer = await http.post("/session", json={"name": name, "password": PASSWORD})
+            self._cookies[name] = cookie_in(answer, self.url)
+        return self._cookies[name]
+
+
+def cookie_in(answer: httpx.Response, url: str) -> Json:
+    assert answer.is_success, answer.text
+    (name, value), *_ = [(cookie.name, cookie.value) for cookie in answer.cookies.jar]
+    return {"name": name, "value": value, "url": url}
+
+
+@asynccontextmanager
+async def claimed(process: Process, data: Path) -> AsyncIterator[House]:
+    """The office, with Olga for its owner."""
+    line = next((line for line in process.out.so_far() if "#claim=" in line), "") or process.wait_for("#claim=")
+    link = line.split()[-1]
+    url = link.partition("/#")[0]
+    code = link.partition("#claim=")[2]
+    async with httpx.AsyncClient(base_url=f"{url}/api") as http:
+        answer = await http.post("/setup", json={"code": code, "name": "Olga", "password": PASSWORD})
+        cookie = cookie_in(answer, url)
+        token = (await http.post("/tokens", json={"name": "tests"}, headers={"Origin": url})).json()["token"]
+    async with httpx.AsyncClient(
+        base_url=f"{url}/api", headers={"Authorization": f"Bearer {token}"}, timeout=BOUND_MS / 1000
+    ) as http:
+        made = House(url, http, cookie, data)
+        made.ids["Olga"] = answer.json()["id"]
+        yield made
+
+
+class Visit:
+    """Somebody's browser: a page, and what it must not do."""
+
+    def __init__(self, house: House, browser: Browser) -> None:
+        self.house = house
+        self.browser = browser
+        self.problems: list[str] = []
+        self.expected: list[str] = []  # parts of what may stand in `problems`
+
+    async def open(self, cookie: Json | None, **options: Any) -> Page:
+        self.context: BrowserContext = await self.browser.new_context(
+            viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options
+        )
+        self.context.set_default_timeout(BOUND_MS)
+        expect.set_options(timeout=BOUND_MS)
+        if cookie is not None:
+            await self.context.add_cookies([cookie])  # type: ignore[list-item]
+        # The tour has a test of its own; elsewhere it would only be in the way.
+        await self.context.add_init_script("for (const id of ['" + "','".join(self.house.ids.values()) + SKIP)
+        self.context.on("page", self._watch)
+        self.page = await self.context.new_page()
+        return self.page
+
+    def _watch(self, page: Page) -> None:
+        page.on("pageerror", lambda error: self.problems.append(f"threw: {error}"))
+        page.on("console", self._heard)
+        page.on("request", self._asked)
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.problems.append(f"said: {message.text}")
+
+    def _asked(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != urlsplit(self.house.url).netloc:
+            self.problems.append(f"asked {request.url}")
+
+    async def go(self, path: str) -> Page:
+        await self.page.goto(f"{self.house.url}{path}")
+        return self.page
+
+    async def room(self, space: str) -> Page:
+        await self.go(f"/rooms/{space}")
+        await expect(self.page.get_by_role("log")).to_be_visible()
+        return self.page
+
+    async def close(self) -> None:
+        await self.context.close()
+        surprising = [each for each in self.problems if not any(part in each for part in self.expected)]
+        assert not surprising, surprising
+
+
+SKIP = "']) try { localStorage.setItem('bullpen.tour.' + id, 'true') } catch {}"

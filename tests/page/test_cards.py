@@ -1,0 +1,219 @@
+"""Cards: how tools look, who answers them, and that nothing in them can deceive."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from bullpen.testing.model_server import ModelServer, plays
+from bullpen.testing.wires import Text, Wanted
+from tests.page.house import House, Visit
+
+
+def calls(tool: str, **args: Any) -> dict[str, Any]:
+    return {"calls": [{"tool": tool, "args": args}]}
+
+
+def card(page: Page, label: str) -> Any:
+    return page.get_by_role("region", name=re.compile(label))
+
+
+async def ask(house: House, tool: str, *members: str, fields: dict[str, Any] | None = None, **args: Any) -> str:
+    """A room in which an agent has called a tool."""
+    await house.tool(tool, **(fields or {}))
+    agent = await house.agent(
+        "Otto", turns=[{"when": "^go$", "steps": [calls(tool, **args)]}], tools=["messaging", tool]
+    )
+    room = await house.room(agent, *members)
+    await house.post(room, "go")
+    return room
+
+
+@pytest.mark.proves("S4-33", "S4-29")
+async def test_a_question_is_answered_and_everybody_sees_it_happen(house: House, visit: Visit, other: Visit) -> None:
+    room = await ask(house, "confirm", house.ids["Bo"], question="Send the invoice?", yes="Send it", no="Not yet")
+    page, theirs = await visit.room(room), await other.room(room)
+    await expect(card(page, "Send the invoice").get_by_role("button", name="Send it")).to_be_enabled()
+    await card(theirs, "Send the invoice").get_by_role("button", name="Send it").click()
+    for each in (page, theirs):
+        await expect(card(each, "Send the invoice").get_by_text("Bo:")).to_be_visible()
+        await expect(card(each, "Send the invoice").get_by_role("button")).to_have_count(0)
+    (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
+    assert message["status"] == "complete"
+    assert message["metadata"]["result"] == {"confirmed": True}
+
+
+@pytest.mark.proves("C16")
+async def test_who_answers_second_in_another_tab_is_told_who_was_first(
+    house: House, visit: Visit, other: Visit
+) -> None:
+    room = await ask(house, "choose", house.ids["Bo"], question="Which subject line?", options=["A week", "A chart"])
+    page, theirs = await visit.room(room), await other.room(room)
+    await expect(card(theirs, "Which subject").get_by_label("A chart")).to_be_visible()
+    await card(page, "Which subject").get_by_label("A week").check()
+    # Both have decided before either hears of the other.
+    await theirs.route("**/api/events*", lambda route: route.abort())
+    await theirs.evaluate("window.dispatchEvent(new Event('offline'))")
+    await card(theirs, "Which subject").get_by_label("A chart").check()
+    await card(page, "Which subject").get_by_role("button", name="Send answer").click()
+    await expect(card(page, "Which subject").get_by_text("Olga:")).to_be_visible()
+    await card(theirs, "Which subject").get_by_role("button", name="Send answer").click()
+    await expect(theirs.get_by_text("Olga answered first: A week.")).to_be_visible()
+
+
+async def test_a_form_is_made_from_its_schema_and_says_what_is_missing(house: House, visit: Visit) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "title": "City", "minLength": 2},
+            "nights": {"type": "integer", "title": "Nights", "minimum": 1},
+            "class": {"type": "string", "enum": ["plain", "fine"], "title": "Class"},
+        },
+        "required": ["city"],
+    }
+    room = await ask(house, "form", title="The trip", schema=schema, values={"nights": 2})
+    page = await visit.room(room)
+    form = card(page, "Form: The trip")
+    await form.get_by_role("button", name="Send answer").click()
+    await expect(form.get_by_text("is needed")).to_be_visible()
+    await form.get_by_label("City").fill("Lisbon")
+    await form.get_by_role("button", name="Send answer").click()
+    await expect(form.get_by_text("Olga:")).to_be_visible()
+    (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
+    assert message["metadata"]["result"] == {"values": {"city": "Lisbon", "nights": 2}}
+
+
+async def test_a_chart_is_drawn_and_its_figures_are_one_click_away(house: House, visit: Visit) -> None:
+    rows = [{"day": "Mon", "signups": 41, "before": 36}, {"day": "Tue", "signups": 47, "before": 39}]
+    fields = {"executionType": "internal", "visible": True, "isAsync": False}
+    room = await ask(house, "show_chart", fields=fields, title="Signups per day", type="line", rows=rows)
+    page = await visit.room(room)
+    chart = card(page, "Chart: Signups")
+    await expect(chart.locator("svg.recharts-surface").first).to_be_visible()
+    await chart.get_by_label("Kind of chart").select_option("pie")
+    await expect(chart.get_by_text("Mon 41")).to_be_visible()
+    await chart.get_by_role("button", name="Show data").click()
+    await expect(chart.get_by_role("cell", name="47")).to_be_visible()
+
+
+@pytest.mark.proves("S4-04", "S4-18")
+async def test_a_tool_without_a_card_shows_what_it_was_given_and_what_came_of_it(house: House, visit: Visit) -> None:
+    fields = {"executionType": "internal", "visible": True, "isAsync": False}
+    room = await ask(house, "count_sheep", fields=fields, field="meadow", wool=[{"colour": "white", "sheep": 12}])
+    page = await visit.room(room)
+    line = card(page, "count_sheep: done")
+    await expect(line.get_by_text("field meadow")).to_be_visible()
+    await line.get_by_role("button", name="Details").click()
+    await expect(line.get_by_text('"meadow"').first).to_be_visible()
+    hidden = await ask(house, "count_quietly", fields={**fields, "visible": False})
+    await visit.room(hidden)
+    await expect(page.get_by_text("go", exact=True)).to_be_visible()
+    await expect(card(page, "count_quietly")).to_have_count(0)
+
+
+async def refund(house: House, **args: Any) -> str:
+    fields = {"executionType": "internal", "visible": True, "isAsync": False, "policy": "ask", "timeout": 60_000}
+    return await ask(house, "refund_order", house.ids.get("Bo", house.ids["Olga"]), fields=fields, **args)
+
+
+@pytest.mark.proves("B10")
+async def test_an_approval_shows_the_exact_arguments_and_none_of_them_can_hide(house: House, visit: Visit) -> None:
+    room = await refund(house, orderId=1042, to="bank\u202e\u200b.txt", note="x" * 2500)
+    page = await visit.room(room)
+    asked = card(page, "Approval wanted: refund_order")
+    await expect(asked.get_by_text("‹U+202E›")).to_be_visible()
+    await expect(asked.get_by_text("‹U+200B›")).to_be_visible()
+    approve = asked.get_by_role("button", name="Approve")
+    await expect(approve).to_be_disabled()
+    await asked.get_by_role("button", name="+ 502 more characters").click()
+    await expect(approve).to_be_enabled()
+    await expect(approve).not_to_be_focused()
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("y")
+    await expect(approve).to_be_visible()
+    await asked.get_by_role("button", name="Deny").click()
+    await asked.get_by_label(re.compile("Why not")).fill("already paid")
+    await asked.get_by_role("button", name="Deny and say why").click()
+    await expect(page.get_by_text(re.compile("did not approve this call.*already paid"))).to_be_visible()
+
+
+async def test_an_approval_is_given_with_changed_arguments_and_for_always(house: House, visit: Visit) -> None:
+    room = await refund(house, orderId=7, amount="48.50 EUR")
+    page = await visit.room(room)
+    asked = card(page, "Approval wanted: refund_order")
+    await asked.get_by_role("button", name="Edit…").click()
+    await asked.get_by_label("amount").fill('"40.00 EUR"')
+    await expect(asked.get_by_text('"48.50 EUR" → "40.00 EUR"')).to_be_visible()
+    await asked.get_by_label("Always allow in this room").check()
+    await asked.get_by_role("button", name="Approve with changes").click()
+    await expect(page.get_by_text("approved by Olga, with changed arguments")).to_be_visible()
+    (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
+    assert message["metadata"]["args"]["amount"] == "40.00 EUR"
+    policies = (await house.ask("GET", "/policies", params={"spaceId": room}))["items"]
+    assert [(each["toolName"], each["decision"]) for each in policies] == [("refund_order", "allow")]
+
+
+async def test_a_member_sees_an_approval_and_cannot_give_it(house: House, visit: Visit, other: Visit) -> None:
+    room = await refund(house, orderId=9)
+    theirs = await other.room(room)
+    asked = card(theirs, "Approval wanted: refund_order")
+    await expect(asked.get_by_role("button", name="Approve")).to_be_disabled()
+    await expect(asked.get_by_text("An owner or an admin decides.")).to_be_visible()
+
+
+async def test_everything_that_waits_is_on_one_page_and_leaves_it_when_answered(house: House, visit: Visit) -> None:
+    room = await ask(house, "confirm", question="Water the plants tonight?")
+    page = await visit.go("/pending")
+    await expect(page.get_by_role("heading", name="Needs you")).to_be_visible()
+    mine = card(page, "Water the plants")
+    await expect(page.get_by_role("listitem").filter(has=mine).get_by_role("link", name=f"#{room}")).to_be_visible()
+    await mine.get_by_role("button", name="Yes").click()
+    await expect(mine).to_have_count(0)
+    await expect(page.get_by_text(re.compile("Olga: Yes")).first).to_be_visible()
+
+
+async def test_a_card_of_ones_own_is_drawn_by_its_module(house: House, visit: Visit) -> None:
+    folder = house.data / "cards"
+    folder.mkdir(exist_ok=True)
+    (folder / "pick_colour.js").write_text(
+        """export const summary = (call) => `Pick a colour for ${call.args.what}`;
+        export function mount(element, call, answer, mayAnswer) {
+          const button = document.createElement("button");
+          const words = (now) => now.result ? `It is ${now.result.colour}` : `Blue for the ${now.args.what}`;
+          const draw = (now) => { button.textContent = words(now) };
+          button.onclick = () => answer({ colour: "blue" });
+          element.append(button); draw(call);
+          return { update: draw, unmount: () => button.remove() };
+        }"""
+    )
+    room = await ask(house, "pick_colour", what="door")
+    page = await visit.room(room)
+    await page.get_by_role("button", name="Blue for the door").click()
+    await expect(page.get_by_role("button", name="It is blue")).to_be_visible()
+
+
+@pytest.mark.proves("S4-30", "S4-31", "S4-32")
+async def test_a_card_grows_while_its_arguments_are_written_and_nobody_replies_to_it(
+    house: House, visit: Visit, provider: ModelServer
+) -> None:
+    await house.tool("list_birds", executionType="internal", visible=True, isAsync=False)
+    arguments = '{"place": "the meadow", "birds": "' + "sparrow, finch, wren, robin, " * 6 + '"}'
+    provider.gives(plays(Wanted("toolu_9", "list_birds", arguments), pace=0.08), plays(Text("")))
+    agent = await house.agent("Ines", tools=["messaging", "list_birds"])
+    await house.ask("PATCH", f"/agents/{agent}", json={"model": "anthropic:claude-test"})
+    asleep = await house.agent("Quiet", calls("send_message", text="I was woken."))
+    room = await house.room(agent, asleep, wake={"people": "mention", "agents": "all"})
+    page = await visit.room(room)
+    await house.post(room, f"@{agent} go")
+    await expect(card(page, "list_birds: running").get_by_text("place the meadow")).to_be_visible()
+    line = card(page, "list_birds: done")
+    await expect(line).to_be_visible()
+    await expect(card(page, "list_birds")).to_have_count(1)
+    row = page.get_by_role("article").filter(has=line)
+    await row.hover()
+    await expect(row.get_by_role("button", name="Why?")).to_be_visible()
+    await expect(row.get_by_role("button", name="Reply")).to_have_count(0)
+    assert not [each for each in await house.messages(room) if each["authorId"] == asleep]

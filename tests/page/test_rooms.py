@@ -1,0 +1,303 @@
+"""Rooms: who is there, what is said, live, and what one does with it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import FilePayload, Page, expect
+
+from bullpen.testing.model_server import ModelServer, plays
+from bullpen.testing.wires import Text, Wanted
+from tests.files.offering import picture
+from tests.page.house import House, Visit
+
+MODEL = "anthropic:claude-test"
+
+
+def says(text: str, **more: str) -> dict[str, Any]:
+    return {"calls": [{"tool": "send_message", "args": {"text": text, **more}}]}
+
+
+def row(page: Page, text: str) -> Any:
+    return page.get_by_role("log").get_by_role("article").filter(has_text=text)
+
+
+async def write(page: Page, room: str, text: str) -> None:
+    box = page.get_by_label(f"Message {room}", exact=True)
+    await box.fill(text)
+    await box.press("Enter")
+
+
+async def test_what_is_said_shows_at_once_to_everybody_and_an_agent_answers(
+    house: House, visit: Visit, other: Visit
+) -> None:
+    agent = await house.agent("Ada", says("Signups are **up 16 %**."), description="Research; counts things.")
+    room = await house.room(agent, house.ids["Bo"])
+    page, theirs = await visit.room(room), await other.room(room)
+    await write(page, room, "how are signups?")
+    for each in (page, theirs):
+        await expect(each.get_by_text("how are signups?")).to_have_count(1)
+        await expect(each.get_by_role("log").locator("strong", has_text="up 16 %")).to_be_visible()
+        await expect(each.get_by_text("agent · research").first).to_be_visible()
+    await expect(page.get_by_label(f"Message {room}")).to_have_value("")
+    assert [message["text"] for message in await house.messages(room)] == [
+        "how are signups?",
+        "Signups are **up 16 %**.",
+    ]
+
+
+async def test_text_appears_as_it_is_written_and_becomes_the_message(
+    house: House, visit: Visit, provider: ModelServer
+) -> None:
+    words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
+    call = Wanted("toolu_1", "send_message", '{"text": "' + words + '"}')
+    provider.gives(plays(call, pace=0.15), plays(Text("")))
+    agent = await house.agent("Slow")
+    await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
+    room = await house.room(agent)
+    page = await visit.room(room)
+    await write(page, room, "tell me")
+    await expect(page.get_by_role("status").filter(has_text=re.compile("is (thinking|writing)"))).to_be_visible()
+    written = row(page, "It begins")
+    await expect(written).to_be_visible()
+    early = await written.inner_text()
+    assert "very last word" not in early
+    await expect(row(page, "very last word")).to_have_count(1)
+    await expect(row(page, "It begins")).to_have_count(1)
+    await expect(page.get_by_text("Why this?")).to_be_visible()
+
+
+async def test_counts_and_mention_badges_come_and_go(house: House, visit: Visit, other: Visit) -> None:
+    room, elsewhere = await house.room(house.ids["Bo"]), await house.room(house.ids["Bo"])
+    page = await visit.room(elsewhere)
+    theirs = await other.room(room)
+    link = page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room))
+    await write(theirs, room, "one")
+    await expect(link.get_by_label("1 unread")).to_be_visible()
+    await write(theirs, room, "and two for @Olga")
+    await expect(link.get_by_label("1 mentions")).to_be_visible()
+    await page.bring_to_front()
+    await link.click()
+    await expect(page.get_by_role("separator", name="2 new")).to_be_visible()
+    await expect(page.get_by_text("@Olga").first).to_be_visible()
+
+    async def read() -> bool:
+        space = await house.ask("GET", f"/spaces/{room}")
+        return bool(space["unread"] == 0)
+
+    async with asyncio.timeout(20):
+        while not await read():
+            await asyncio.sleep(0.1)
+
+
+async def test_a_room_is_made_joined_left_and_somebody_invited(house: House, visit: Visit, other: Visit) -> None:
+    page = await visit.room(await house.room())
+    await page.get_by_role("button", name="New room").click()
+    dialog = page.get_by_role("dialog", name="New room")
+    await dialog.get_by_label("Name").fill("launch week")
+    await dialog.get_by_role("button", name="Make room").click()
+    await expect(page.get_by_role("heading", name="launch week").first).to_be_visible()
+    theirs = await other.go(page.url.removeprefix(house.url))
+    await theirs.get_by_role("button", name="Join this room").click()
+    await expect(theirs.get_by_label("Message launch week")).to_be_visible()
+    await page.get_by_role("button", name="Room details").click()
+    panel = page.get_by_role("complementary", name="Room details")
+    await expect(panel.get_by_text("Bo")).to_be_visible()
+    agent = await house.agent("Guest")
+    await page.reload()
+    await panel.get_by_label("Invite somebody").select_option(agent)
+    await panel.get_by_role("button", name="Add").click()
+    await expect(panel.get_by_role("listitem").filter(has_text=agent.capitalize())).to_be_visible()
+    await theirs.get_by_role("button", name="Room details").click()
+    await theirs.get_by_role("button", name="Leave this room").click()
+    await expect(panel.get_by_role("listitem").filter(has_text="Bo")).to_have_count(0)
+
+
+async def test_one_replies_reacts_edits_and_deletes(house: House, visit: Visit, other: Visit) -> None:
+    room = await house.room(house.ids["Bo"])
+    page, theirs = await visit.room(room), await other.room(room)
+    await write(page, room, "first thoguht")
+    mine = row(page, "first thoguht")
+    await mine.hover()
+    await mine.get_by_role("button", name="More").click()
+    await page.get_by_role("menuitem", name="Edit").click()
+    await page.get_by_label("Edit message").fill("first thought")
+    await page.get_by_role("button", name="Save").click()
+    await expect(row(theirs, "first thought").get_by_text("edited")).to_be_visible()
+    await row(theirs, "first thought").hover()
+    await row(theirs, "first thought").get_by_role("button", name="React").click()
+    await theirs.get_by_role("button", name="React with 🎉").click()
+    await expect(row(page, "first thought").get_by_role("button", name=re.compile("🎉, 1: Bo"))).to_be_visible()
+    await row(page, "first thought").get_by_role("button", name=re.compile("🎉")).click()
+    await expect(row(theirs, "first thought").get_by_role("button", name=re.compile("🎉, 2"))).to_be_visible()
+    await row(theirs, "first thought").hover()
+    await row(theirs, "first thought").get_by_role("button", name="Reply").click()
+    await theirs.get_by_role("combobox", name="Reply").fill("an answer to it")
+    await theirs.get_by_role("combobox", name="Reply").press("Enter")
+    await expect(row(page, "an answer to it").get_by_text("Olga: first thought")).to_be_visible()
+    await row(page, "first thought").first.hover()
+    await row(page, "first thought").first.get_by_role("button", name="More").click()
+    await page.get_by_role("menuitem", name="Delete…").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(theirs.get_by_role("log").get_by_text("This message was deleted.")).to_be_visible()
+
+
+async def test_files_are_dropped_shown_and_heard(house: House, visit: Visit) -> None:
+    room = await house.room()
+    page = await visit.room(room)
+    chooser = page.locator("input[type=file]")
+    voice = b"OggS\x00\x02" + bytes(22) + b"\x01\x13OpusHead" + bytes(20)
+    await chooser.set_input_files(
+        [
+            FilePayload(name="small.png", mimeType="image/png", buffer=picture()),
+            FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"three words here"),
+            FilePayload(name="voice.ogg", mimeType="audio/ogg", buffer=voice),
+        ]
+    )
+    await expect(page.get_by_text("notes.txt")).to_be_visible()
+    await write(page, room, "look at these")
+    await expect(page.get_by_role("img", name="small.png")).to_be_visible()
+    link = page.get_by_role("link", name=re.compile("notes.txt"))
+    await expect(link).to_have_attribute("href", re.compile(r"^/api/files/fil_.*/content$"))
+    await expect(page.get_by_label("Voice: voice.ogg")).to_be_visible()
+    # Dropping: the browser hands files over in an event.
+    await page.evaluate(
+        """() => { const transfer = new DataTransfer(); transfer.items.add(new File(['x'], 'dropped.txt'));
+        const drop = new DragEvent('drop', {dataTransfer: transfer, bubbles: true, cancelable: true});
+        document.querySelector('main').dispatchEvent(drop) }"""
+    )
+    await expect(page.get_by_text("dropped.txt")).to_be_visible()
+
+
+async def test_history_is_endless_and_thousands_of_messages_stay_light(house: House, visit: Visit) -> None:
+    room = await house.room(wake={"people": "none", "agents": "none"})
+    for begin in range(0, 160, 40):
+        await asyncio.gather(*(house.post(room, f"line {number:04}") for number in range(begin, begin + 40)))
+    page = await visit.room(room)
+    last = (await house.messages(room))[-1]["text"]
+    await expect(row(page, last)).to_be_visible()
+    assert await page.get_by_role("article").count() < 60
+    log = page.get_by_role("log")
+    first = (await house.ask("GET", f"/spaces/{room}/messages", params={"after": 0, "limit": 1}))["items"][0]["text"]
+    async with asyncio.timeout(30):
+        while not await page.get_by_text("This is where it begins.").is_visible():
+            await log.evaluate("element => { element.scrollTop = 0 }")
+            await asyncio.sleep(0.05)
+    await expect(row(page, first)).to_be_visible()
+    await page.get_by_role("button", name=re.compile("Newest|new")).click()
+    await expect(row(page, last)).to_be_visible()
+
+
+async def test_a_draft_is_kept_and_a_search_leads_to_its_message(house: House, visit: Visit) -> None:
+    room, elsewhere = await house.room(), await house.room()
+    await house.post(room, "the walrus likes turnips")
+    for number in range(30):
+        await house.post(room, f"something else {number}")
+    page = await visit.room(room)
+    await page.get_by_label(f"Message {room}").fill("half a thou")
+    await page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(elsewhere)).click()
+    await expect(page.get_by_label(f"Message {elsewhere}")).to_be_visible()
+    await page.reload()
+    link = page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room))
+    await expect(link.get_by_label("draft")).to_be_visible()
+    await link.click()
+    await expect(page.get_by_label(f"Message {room}")).to_have_value("half a thou")
+    await page.get_by_role("button", name="Search in this room").click()
+    await page.get_by_label("Words").fill("turnips")
+    await page.get_by_label("Words").press("Enter")
+    await expect(page.locator("mark", has_text="turnips")).to_be_visible()
+    await page.get_by_role("link", name=re.compile("walrus")).click()
+    await expect(row(page, "the walrus likes")).to_be_in_viewport()
+
+
+async def test_an_at_sign_offers_members_and_says_who_wakes(house: House, visit: Visit) -> None:
+    agent = await house.agent("Otto", says("Here."))
+    room = await house.room(agent, wake={"people": "mention", "agents": "none"})
+    page = await visit.room(room)
+    box = page.get_by_label(f"Message {room}")
+    await box.press_sequentially("hello")
+    await expect(page.get_by_text("Wakes no agent")).to_be_visible()
+    await box.press_sequentially(f" @{agent[:4]}")
+    await expect(page.get_by_role("option", name=re.compile(agent.capitalize()))).to_be_visible()
+    await box.press("Enter")
+    await expect(box).to_have_value(f"hello @{agent.capitalize()} ")
+    await expect(page.get_by_text(f"Wakes {agent.capitalize()}")).to_be_visible()
+    await box.press("Enter")
+    await expect(row(page, "Here.")).to_be_visible()
+
+
+async def test_a_message_written_without_a_connection_goes_out_once_when_it_is_back(house: House, visit: Visit) -> None:
+    room = await house.room(wake={"people": "none", "agents": "none"})
+    page = await visit.room(room)
+    await write(page, room, "before")
+    await expect(row(page, "before")).to_be_visible()
+    await visit.context.set_offline(True)
+    await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
+    await write(page, room, "while away")
+    await write(page, room, "and another")
+    await expect(row(page, "while away")).to_be_visible()
+    await expect(page.get_by_text("2 messages will go out then")).to_be_visible()
+    await house.post(room, "said meanwhile")
+    await visit.context.set_offline(False)
+    await expect(row(page, "said meanwhile")).to_be_visible()
+    await expect(page.get_by_text("You can keep writing")).to_have_count(0)
+
+    async def texts() -> list[str]:
+        return [message["text"] for message in await house.messages(room)]
+
+    async with asyncio.timeout(20):
+        while len(await texts()) < 4:
+            await asyncio.sleep(0.1)
+    assert sorted(await texts()) == ["and another", "before", "said meanwhile", "while away"]
+    found = await texts()
+    assert found.index("while away") < found.index("and another")
+    await expect(row(page, "while away")).to_have_count(1)
+
+
+async def test_an_answer_lost_on_its_way_back_makes_no_second_message(house: House, visit: Visit) -> None:
+    room = await house.room(wake={"people": "none", "agents": "none"})
+    page = await visit.room(room)
+    lost = 0
+
+    async def lose(route: Any) -> None:
+        nonlocal lost
+        if route.request.method == "POST" and lost < 1:
+            lost += 1
+            await route.fetch()  # it arrived
+            await route.abort("connectionreset")  # and nobody hears of it
+        else:
+            await route.continue_()
+
+    await page.route(re.compile(r"/api/spaces/.*/messages$"), lose)
+    await write(page, room, "only once")
+    await expect(row(page, "only once")).to_have_count(1)
+    async with asyncio.timeout(20):
+        while await page.evaluate("localStorage.length && Object.keys(localStorage).some(k => k.includes('outbox'))"):
+            await asyncio.sleep(0.1)
+    assert [message["text"] for message in await house.messages(room)] == ["only once"]
+    await expect(row(page, "only once")).to_have_count(1)
+
+
+async def test_people_who_are_here_have_a_mark(house: House, visit: Visit, other: Visit) -> None:
+    room = await house.room(house.ids["Bo"])
+    page = await visit.room(room)
+    await page.get_by_role("button", name="Room details").click()
+    line = page.get_by_role("complementary", name="Room details").get_by_role("listitem").filter(has_text="Bo")
+    await other.room(room)
+    await expect(line.get_by_text("here")).to_be_visible()
+    await other.page.close()
+    await expect(line.get_by_text("here")).to_have_count(0)
+
+
+@pytest.mark.parametrize("link", ["space", "copied"])
+async def test_links_of_messages_lead_to_them(house: House, visit: Visit, link: str) -> None:
+    room = await house.room()
+    wanted = await house.post(room, "this one here")
+    for number in range(40):
+        await house.post(room, f"filler {number}")
+    address = f"/#space={room}&message={wanted['id']}" if link == "space" else f"/rooms/{room}?message={wanted['id']}"
+    page = await visit.go(address)
+    await expect(row(page, "this one here")).to_be_in_viewport()

@@ -1,0 +1,118 @@
+"""The way in and the first minute: claim, sign in, invite, the demo, the tour, connecting a model."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from bullpen.testing import NO_LIMITS
+from tests.cli.processes import serving
+from tests.page.house import BOUND_MS, PASSWORD, House, Visit
+
+
+async def test_one_claims_the_demo_office_and_finds_it_alive(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path / "data", "--demo", "office", **NO_LIMITS) as process:
+        link = process.wait_for("#claim=").split()[-1]
+        context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        context.set_default_timeout(BOUND_MS)
+        page = await context.new_page()
+        await page.goto(link.partition("#")[0])
+        await expect(page.get_by_role("heading", name="Nobody owns this office yet")).to_be_visible()
+        await page.goto(link)
+        await page.get_by_label("Your name").fill("Mara")
+        await page.get_by_label("Password", exact=True).fill(PASSWORD)
+        await page.get_by_role("button", name="Claim this office").click()
+        assert "claim" not in page.url
+        log = page.get_by_role("log")
+        await expect(log.get_by_text("Welcome to Halfmoon!")).to_be_visible()
+        card = page.get_by_role("region", name=re.compile("Which sketch"))
+        tour = page.get_by_role("region", name="Start here")
+        await expect(tour.get_by_text("Answer Wren’s card")).to_be_visible()
+        await card.get_by_label("Letters as lanterns").check()
+        await card.get_by_role("button", name="Send answer").click()
+        await expect(log.get_by_text("Good choice. I sharpen the pencil.")).to_be_visible()
+        await expect(tour.get_by_text("A card is answered")).to_be_visible()
+        await page.get_by_label("Message General").fill("hello everyone")
+        await page.get_by_label("Message General").press("Enter")
+        await expect(log.get_by_text("The kettle is on")).to_be_visible()
+        await tour.get_by_role("button", name="Skip tour").click()
+        await page.reload()
+        await expect(log).to_be_visible()
+        await expect(tour).to_have_count(0)
+        await context.close()
+
+
+async def test_one_signs_in_is_told_what_is_wrong_and_signs_out(house: House, browser: Browser) -> None:
+    await house.cookie_of("Bo")
+    visit = Visit(house, browser)
+    page = await visit.open(None)
+    await visit.go("/runs")
+    await page.get_by_label("Name").fill("Bo")
+    await page.get_by_label("Password", exact=True).fill("not this one")
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("alert").filter(has_text="The name or the password is wrong.")).to_be_visible()
+    await page.get_by_label("Password", exact=True).fill(PASSWORD)
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+    await page.get_by_role("link", name="Settings").click()
+    await page.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    await visit.close()
+
+
+async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit, browser: Browser) -> None:
+    page = await visit.go("/settings")
+    await page.get_by_role("button", name="Make a link").click()
+    link = await page.locator("[data-invite]").inner_text()
+    guest = Visit(house, browser)
+    theirs = await guest.open(None)
+    await theirs.goto(link)
+    await theirs.get_by_label("Your name").fill("Ines")
+    await theirs.get_by_label("Password", exact=True).fill(PASSWORD)
+    await theirs.get_by_role("button", name="Join").click()
+    await expect(theirs.get_by_role("navigation", name="Rooms")).to_be_visible()
+    assert "invite" not in theirs.url
+    await theirs.context.clear_cookies()
+    await theirs.goto(link)
+    await theirs.reload()
+    await theirs.goto("about:blank")
+    await theirs.goto(link)
+    await theirs.get_by_label("Your name").fill("Second")
+    await theirs.get_by_label("Password", exact=True).fill(PASSWORD)
+    await theirs.get_by_role("button", name="Join").click()
+    await expect(theirs.get_by_role("alert").first).to_be_visible()
+    await guest.close()
+
+
+@pytest.mark.parametrize(
+    "said, seen",
+    [
+        ({"ok": False, "part": "key", "message": "The provider answered, but refused this key."}, "refused this key"),
+        ({"ok": True, "tookMs": 1200}, "It answered in 1.2 s"),
+    ],
+    ids=["a wrong key", "all is well"],
+)
+async def test_connecting_a_model_says_which_part_failed(house: House, visit: Visit, said: Any, seen: str) -> None:
+    """The page's side of it: what the server answers has tests of its own."""
+    agent = await house.agent("Plain")
+
+    async def check(route: Any) -> None:
+        assert json.loads(route.request.post_data or "{}") == {"model": "anthropic:claude-small"}
+        await route.fulfill(json=said)
+
+    page = await visit.go(f"/agents/{agent}?tab=Model+and+limits")
+    await page.route("**/api/models/check", check)
+    form = page.get_by_role("form", name="Connect a model")
+    await form.get_by_label("Model").fill("claude-small")
+    await form.get_by_role("button", name="Check and save").click()
+    if said["ok"]:
+        await expect(page.get_by_text("It runs on anthropic:claude-small")).to_be_visible()
+    else:
+        await expect(form.get_by_text(seen)).to_be_visible()
+        await expect(form.get_by_label("no:")).to_be_visible()
+        assert isinstance((await house.ask("GET", f"/agents/{agent}"))["model"], dict)

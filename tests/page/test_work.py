@@ -1,0 +1,111 @@
+"""Runs and agents: what happened and why, what did not and why not, and looking after them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.async_api import expect
+
+from bullpen.testing.model_server import ModelServer, stalls
+from bullpen.testing.wires import Text
+from tests.page.house import House, Visit
+
+
+def says(text: str) -> dict[str, Any]:
+    return {"text": "I know this one.", "calls": [{"tool": "send_message", "args": {"text": text}}]}
+
+
+async def test_from_a_message_one_finds_out_why_and_from_a_silence_why_not(house: House, visit: Visit) -> None:
+    speaks = await house.agent("Ada", says("Forty-two."))
+    silent = await house.agent("Iris", {"calls": [{"tool": "do_nothing", "args": {}}]})
+    room = await house.room(speaks, silent, wake={"people": "mention", "agents": "none"})
+    await house.post(room, f"@{speaks} and @{silent}, how many?")
+    page = await visit.room(room)
+    await expect(page.get_by_text(f"{silent.capitalize()} read this and chose not to answer.")).to_be_visible()
+    await page.get_by_role("button", name="Why this?").click()
+    panel = page.get_by_role("complementary", name="Why?")
+    await expect(panel.get_by_text("Woken by Olga")).to_be_visible()
+    await expect(panel.get_by_text("I know this one.")).to_be_visible()
+    await expect(panel.get_by_text("send_message")).to_be_visible()
+    await expect(panel.get_by_text("Finished: spoke")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(panel).to_have_count(0)
+    # Why not: an agent that nobody mentioned.
+    await house.post(room, "and what of this?")
+    asked = page.get_by_role("article").filter(has_text="and what of this?")
+    await asked.hover()
+    await asked.get_by_role("button", name="Why?", exact=True).click()
+    await expect(panel.get_by_text("not woken").first).to_be_visible()
+    await expect(panel.get_by_text(re.compile("mention")).first).to_be_visible()
+    await expect(panel.get_by_role("button", name="Change the rule").first).to_be_visible()
+
+
+async def test_runs_are_listed_filtered_and_one_is_read_from_end_to_end(house: House, visit: Visit) -> None:
+    agent = await house.agent("Nora", says("Read me."))
+    await house.agent("Vera", says("Not me."))
+    room = await house.room(agent)
+    await house.post(room, "please")
+    page = await visit.go(f"/runs?agentId={agent}")
+    line = page.get_by_role("link", name=re.compile("woken by Olga"))
+    await expect(line).to_have_count(1)
+    await expect(line.get_by_text("spoke")).to_be_visible()
+    await page.get_by_label("Status").select_option("failed")
+    await expect(page.get_by_text("No runs match")).to_be_visible()
+    await page.get_by_role("button", name="Clear the filters").click()
+    await page.goto(f"{house.url}/runs?agentId={agent}")
+    await line.click()
+    await expect(page.get_by_role("heading", name=re.compile(f"Run · {agent.capitalize()}"))).to_be_visible()
+    steps = page.get_by_role("list", name="What happened")
+    for part in ("Woken by Olga", "please", "Thought", "send_message", "Finished: spoke", "nothing left to do"):
+        await expect(steps.get_by_text(part).first).to_be_attached()
+    await expect(page.get_by_text("Tokens in, out")).to_be_visible()
+
+
+async def test_a_run_under_way_is_seen_live_and_stopped(house: House, visit: Visit, provider: ModelServer) -> None:
+    provider.gives(stalls(Text("thinking about it"), after=3))
+    agent = await house.agent("Thinker")
+    await house.ask("PATCH", f"/agents/{agent}", json={"model": "anthropic:claude-test"})
+    room = await house.room(agent)
+    page = await visit.room(room)
+    await page.get_by_label(f"Message {room}").fill("think")
+    await page.get_by_label(f"Message {room}").press("Enter")
+    await expect(page.get_by_role("status").filter(has_text="is thinking")).to_be_visible()
+    await page.get_by_role("link", name="Runs").first.click()
+    await page.get_by_role("link", name=re.compile(agent.capitalize())).first.click()
+    await page.get_by_role("button", name="Stop").click()
+    await expect(page.get_by_role("status").filter(has_text="stopped")).to_be_visible()
+    await expect(page.get_by_text("somebody stopped it").first).to_be_visible()
+
+
+async def test_an_agent_is_looked_at_changed_paused_and_talked_to(house: House, visit: Visit) -> None:
+    agent = await house.agent(
+        "Wren", says("Hm."), instructions="Say little.", blocks={"mood": "quiet"}, tools=["messaging"]
+    )
+    page = await visit.go("/agents")
+    name = agent.capitalize()
+    await page.get_by_role("link", name=name).click()
+    box = page.get_by_role("textbox", name=re.compile("^Instructions"))
+    await expect(box).to_have_value("Say little.")
+    await box.fill("Say less.")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    assert (await house.ask("GET", f"/agents/{agent}"))["instructions"] == "Say less."
+    await page.get_by_role("button", name="Undo").click()
+    await expect(box).to_have_value("Say little.")
+    assert (await house.ask("GET", f"/agents/{agent}"))["instructions"] == "Say little."
+    await page.get_by_role("tab", name="Memory blocks").click()
+    await page.get_by_role("textbox", name="mood").fill("very quiet")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Saved", exact=True).first).to_be_visible()
+    assert (await house.ask("GET", f"/agents/{agent}"))["blocks"]["mood"] == "very quiet"
+    await page.get_by_role("tab", name="Tools").click()
+    await page.get_by_label("May it use messaging?").or_(page.get_by_label("May it use send_message?")).first.wait_for()
+    await page.get_by_role("button", name=f"Pause {name}").click()
+    await expect(page.get_by_role("button", name=f"Resume {name}")).to_be_visible()
+    await page.get_by_role("button", name=f"Resume {name}").click()
+    await expect(page.get_by_role("button", name=f"Pause {name}")).to_be_visible()
+    await page.get_by_role("button", name="Talk to it").click()
+    await page.get_by_label(f"Message {name}").fill("hello you")
+    await page.get_by_label(f"Message {name}").press("Enter")
+    await expect(page.get_by_role("log").get_by_text("Hm.")).to_be_visible()

@@ -1,0 +1,221 @@
+"""The main views of the page as pictures: an office is started, people and agents talk in it, and it is looked at."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parents[1]
+EMOJI = ROOT / "ui/node_modules/@fontsource/noto-color-emoji/files/noto-color-emoji-emoji-400-normal.woff2"
+PASSWORD = "a phrase for pictures"
+SIZES = {"1280": (1280, 800), "390": (390, 844)}
+Json = dict[str, Any]
+
+DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+SIGNUPS = [41, 47, 52, 49, 61, 38, 35]
+BEFORE = [36, 39, 44, 45, 50, 33, 31]
+ROWS = [{"day": day, "this week": now, "last week": then} for day, now, then in zip(DAYS, SIGNUPS, BEFORE, strict=True)]
+ANSWER = """Signups are **up 16 %** on last week (323 against 278).
+
+- Friday did most of it: the newsletter went out at 10:00
+- Weekend is flat, as always
+
+The query is saved as `signups_14d`."""
+
+
+def call(tool: str, **args: Any) -> Json:
+    return {"calls": [{"tool": tool, "args": args}]}
+
+
+def say(text: str) -> Json:
+    return call("send_message", text=text)
+
+
+class Scene:
+    """An office with something going on in it."""
+
+    def __init__(self, url: str, http: httpx.Client) -> None:
+        self.url = url
+        self.http = http
+
+    def ask(self, method: str, path: str, **more: Any) -> Any:
+        answer = self.http.request(method, path, **more)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def set_up(self) -> None:
+        card = {"description": "A card.", "inputSchema": {"type": "object"}}
+        shown = {**card, "executionType": "internal", "visible": True}
+        self.ask("POST", "/tools", json={**shown, "name": "query_metrics"})
+        self.ask("POST", "/tools", json={**shown, "name": "show_chart"})
+        self.ask("POST", "/tools", json={**shown, "name": "refund_order", "policy": "ask", "timeout": 3_600_000})
+        turns = {
+            "ada": [
+                {
+                    "when": "(?i)signups",
+                    "steps": [
+                        call("query_metrics", metric="signups", days=14),
+                        call("show_chart", title="Signups per day", type="line", rows=ROWS),
+                        say(ANSWER),
+                    ],
+                },
+                {
+                    "when": "(?i)subject line",
+                    "steps": [
+                        call(
+                            "choose",
+                            question="Which subject line for Friday?",
+                            options=["Your week, in one chart", "Friday is the new Monday", "What 323 people did"],
+                        )
+                    ],
+                },
+            ],
+            "iris": [{"steps": [call("do_nothing")]}],
+            "nils": [
+                {
+                    "when": "(?i)refund",
+                    "steps": [
+                        call("refund_order", orderId=1042, amount="48.50 EUR", reason="parcel lost", notify=True)
+                    ],
+                }
+            ],
+        }
+        about = {"ada": "Research; counts things.", "iris": "Operations; keeps it running.", "nils": "Finance; pays."}
+        for id, script in turns.items():
+            tools = ["messaging", "do_nothing", "query_metrics", "show_chart", "refund_order", "choose"]
+            model = {"provider": "script", "turns": script}
+            body = {"id": id, "name": id.capitalize(), "description": about[id], "model": model, "tools": tools}
+            limits = {"limits": {"maxCostPerDay": 2}}
+            self.ask("POST", "/agents", json={**body, **limits, "instructions": f"You are {id.capitalize()}."})
+        wake = {"people": "mention", "agents": "mention"}
+        members = ["ada", "iris", "nils"]
+        self.ask("POST", "/spaces", json={"id": "launch-week", "name": "launch-week", "members": members, "wake": wake})
+        self.post("Morning! @Ada how do signups compare with last week? @Iris anything on your side?", "ada", "iris")
+        first = self.newest("Signups are")
+        self.ask("POST", f"/messages/{first}/reactions", json={"emoji": "🎉"})
+        self.post("@Ada we need a subject line for Friday.", "ada")
+        self.post("And @Nils, please refund order 1042 if the parcel really is lost.", "nils")
+
+    def post(self, text: str, *agents: str) -> None:
+        self.ask("POST", "/spaces/launch-week/messages", json={"text": text})
+        for _ in range(200):
+            states = {agent["id"]: agent["state"] for agent in self.ask("GET", "/agents")["items"]}
+            if all(states[agent] in ("idle", "waiting") for agent in agents):
+                return
+        raise SystemExit(f"{agents} did not finish")
+
+    def newest(self, text: str) -> str:
+        items = self.ask("GET", "/spaces/launch-week/messages")["items"]
+        return str(next(each["id"] for each in reversed(items) if each["text"].startswith(text)))
+
+
+@contextmanager
+def started() -> Iterator[tuple[Scene, Json]]:
+    with tempfile.TemporaryDirectory() as folder:
+        # None of one's own settings: what is pictured is what everybody gets.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("BULLPEN_")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bullpen", "serve", "--port", "0", "--demo", "office"],
+            env={**kept, "BULLPEN_DATA": f"{folder}/data", "PYTHONUNBUFFERED": "1"},
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            link = next(line.split()[-1] for line in process.stdout if "#claim=" in line)
+            url, _, code = link.partition("/#claim=")
+            with httpx.Client(base_url=f"{url}/api", headers={"Origin": url}, timeout=30) as http:
+                made = http.post("/setup", json={"code": code, "name": "Mara", "password": PASSWORD})
+                made.raise_for_status()
+                name, value = next(iter(http.cookies.items()))
+                scene = Scene(url, http)
+                scene.set_up()
+                yield scene, {"name": name, "value": value, "url": url}
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def views(scene: Scene) -> dict[str, str]:
+    run = next(each for each in scene.ask("GET", "/runs", params={"agentId": "ada"})["items"][::-1])
+    message = scene.newest("Signups are")
+    return {
+        "room": "/rooms/launch-week",
+        "chart": f"/rooms/launch-week?message={message}",
+        "why": f"/rooms/launch-week?panel=why:{message}",
+        "general": "/rooms/general",
+        "rooms": "/rooms",
+        "waiting": "/pending",
+        "runs": "/runs",
+        "run": f"/runs/{run['id']}",
+        "agents": "/agents",
+        "agent": "/agents/mira",
+        "search": "/search?q=friday",
+        "settings": "/settings",
+    }
+
+
+def picture(page: Page, path: Path) -> None:
+    font = base64.b64encode(EMOJI.read_bytes()).decode()
+    style = f'@font-face {{ font-family: "Noto Color Emoji"; src: url(data:font/woff2;base64,{font}) }}'
+    page.add_style_tag(content=style)
+    page.wait_for_timeout(900)
+    page.screenshot(path=path)
+
+
+def take(folder: Path) -> None:
+    """All views, by all sizes and themes."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    chromium = os.environ.get("BULLPEN_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        raise SystemExit("There is no Chromium on PATH. Name one: BULLPEN_TEST_CHROMIUM=/path/to/it make screenshots")
+    with sync_playwright() as playwright, started() as (scene, cookie):
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for size, theme in ((size, theme) for size in SIZES for theme in ("light", "dark")):
+            _take(browser, scene, cookie, folder, size, theme)
+        browser.close()
+    print(f"{len(list(folder.iterdir()))} pictures in {folder}")
+
+
+def _take(browser: Browser, scene: Scene, cookie: Json, folder: Path, size: str, theme: str) -> None:
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        device_scale_factor=2 if size == "390" else 1,
+        color_scheme="dark" if theme == "dark" else "light",
+        reduced_motion="reduce",
+        bypass_csp=True,  # for the font of the emoji alone, which this machine need not have
+        has_touch=size == "390",
+    )
+    page = context.new_page()
+    page.goto(f"{scene.url}/#invite=somebody")
+    page.get_by_role("button", name="Join").wait_for()
+    picture(page, folder / f"door-{size}-{theme}.png")
+    context.add_cookies([cookie])  # type: ignore[list-item]
+    for name, path in views(scene).items():
+        if name == "rooms" and size != "390":
+            continue
+        # The tour is shown in the demo's own room, and out of the way elsewhere.
+        kept = "removeItem(key)" if name == "general" else "setItem(key, 'true')"
+        page.evaluate(f"key => localStorage.{kept}", f"bullpen.tour.{scene.ask('GET', '/me')['id']}")
+        page.goto(f"{scene.url}{path}")
+        page.locator("main:visible, aside:visible").first.wait_for()
+        picture(page, folder / f"{name}-{size}-{theme}.png")
+    page.goto(f"{scene.url}/rooms/launch-week")
+    page.get_by_role("log").wait_for()
+    page.keyboard.press("Control+k")
+    picture(page, folder / f"palette-{size}-{theme}.png")
+    context.close()

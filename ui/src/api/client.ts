@@ -1,0 +1,156 @@
+// Asking the server this page came from, and nobody else.
+import type {
+  Agent, Decision, File_, FoundMessage, Invite, Me, Message, ModelCheck, NewInvite, Page, PendingCall, Person, Policy, Run,
+  RunMessage, Space, Span, ToolConfig, UsageRow, Why,
+} from "./nouns";
+
+/** An answer that was not what was asked for; status 0: there was no answer at all. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly fields: Record<string, string> = {},
+    readonly retryAfter?: number,
+  ) {
+    super(message);
+  }
+
+  /** Would the same request perhaps succeed later? */
+  get passes(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+type Query = Record<string, string | number | boolean | undefined | null>;
+
+export function address(path: string, query: Query = {}): string {
+  const said = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const search = new URLSearchParams(said.map(([name, value]) => [name, String(value)])).toString();
+  return `/api${path}${search ? `?${search}` : ""}`;
+}
+
+export async function ask<T>(method: string, path: string, options: { query?: Query; body?: unknown } = {}): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(address(path, options.query), {
+      method,
+      credentials: "same-origin",
+      headers: options.body === undefined ? {} : { "Content-Type": "application/json" },
+      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      signal: AbortSignal.timeout(30_000),
+    });
+  } catch {
+    throw new Problem(0, "no_answer", "The office did not answer.");
+  }
+  return read<T>(answer);
+}
+
+async function read<T>(answer: Response): Promise<T> {
+  if (answer.status === 204) return undefined as T;
+  const said: unknown = await answer.json().catch(() => null);
+  if (answer.ok) return said as T;
+  throw problem(answer.status, said, answer.headers.get("retry-after"));
+}
+
+export function problem(status: number, said: unknown, retryAfter: string | null = null): Problem {
+  const error = (said as { error?: { code?: string; message?: string; fields?: Record<string, string> } } | null)?.error;
+  const wait = retryAfter === null ? undefined : Number(retryAfter);
+  return new Problem(
+    status,
+    error?.code ?? "error",
+    error?.message ?? `The office answered with status ${status}.`,
+    error?.fields,
+    wait,
+  );
+}
+
+const id = encodeURIComponent;
+
+export const api = {
+  me: () => ask<Me>("GET", "/me"),
+  setup: (body: { code: string; name: string; password: string }) => ask<Me>("POST", "/setup", { body }),
+  signIn: (body: { name: string; password: string }) => ask<Me>("POST", "/session", { body }),
+  signOut: () => ask<void>("DELETE", "/session"),
+  acceptInvite: (body: { code: string; name: string; password: string }) => ask<Me>("POST", "/invites/accept", { body }),
+  changePassword: (body: { current: string; password: string }) => ask<void>("POST", "/me/password", { body }),
+  invite: (role: string) => ask<NewInvite>("POST", "/invites", { body: { role } }),
+  invites: () => ask<Page<Invite>>("GET", "/invites"),
+  revokeInvite: (invite: string) => ask<void>("DELETE", `/invites/${id(invite)}`),
+
+  spaces: (cursor?: string) => ask<Page<Space>>("GET", "/spaces", { query: { limit: 200, cursor } }),
+  space: (space: string) => ask<Space>("GET", `/spaces/${id(space)}`),
+  createSpace: (body: object) => ask<Space>("POST", "/spaces", { body }),
+  updateSpace: (space: string, body: object) => ask<Space>("PATCH", `/spaces/${id(space)}`, { body }),
+  addMember: (space: string, memberId: string) => ask<unknown>("POST", `/spaces/${id(space)}/members`, { body: { memberId } }),
+  removeMember: (space: string, member: string) => ask<void>("DELETE", `/spaces/${id(space)}/members/${id(member)}`),
+  markRead: (space: string, seq: number) => ask<Space>("POST", `/spaces/${id(space)}/read`, { body: { seq } }),
+  preview: (space: string, body: { text: string; replyTo?: string }) =>
+    ask<{ wakes: string[] }>("POST", `/spaces/${id(space)}/preview`, { body }),
+
+  messages: (space: string, query: { before?: number; after?: number; limit?: number } = {}) =>
+    ask<Page<Message>>("GET", `/spaces/${id(space)}/messages`, { query }),
+  message: (message: string) => ask<Message>("GET", `/messages/${id(message)}`),
+  post: (space: string, body: object) => ask<Message>("POST", `/spaces/${id(space)}/messages`, { body }),
+  edit: (message: string, text: string) => ask<Message>("PATCH", `/messages/${id(message)}`, { body: { text } }),
+  remove: (message: string) => ask<Message>("DELETE", `/messages/${id(message)}`),
+  react: (message: string, emoji: string) => ask<Message>("POST", `/messages/${id(message)}/reactions`, { body: { emoji } }),
+  unreact: (message: string, emoji: string) => ask<Message>("DELETE", `/messages/${id(message)}/reactions/${id(emoji)}`),
+  why: (message: string, agentId?: string) => ask<Why>("GET", `/messages/${id(message)}/why`, { query: { agentId } }),
+  search: (query: Query) => ask<Page<FoundMessage>>("GET", "/search", { query }),
+
+  agents: () => ask<Page<Agent> & { pausedAt?: string }>("GET", "/agents", { query: { limit: 200 } }),
+  agent: (agent: string) => ask<Agent>("GET", `/agents/${id(agent)}`),
+  updateAgent: (agent: string, body: object) => ask<Agent>("PATCH", `/agents/${id(agent)}`, { body }),
+  createAgent: (body: object) => ask<Agent>("POST", "/agents", { body }),
+  pauseAgent: (agent: string) => ask<Agent>("POST", `/agents/${id(agent)}/pause`),
+  resumeAgent: (agent: string) => ask<Agent>("POST", `/agents/${id(agent)}/resume`),
+  pauseAll: () => ask<unknown>("POST", "/agents/pause"),
+  resumeAll: () => ask<unknown>("POST", "/agents/resume"),
+  putBlock: (agent: string, label: string, content: string) =>
+    ask<unknown>("PUT", `/agents/${id(agent)}/blocks/${id(label)}`, { body: { content } }),
+  deleteBlock: (agent: string, label: string) => ask<void>("DELETE", `/agents/${id(agent)}/blocks/${id(label)}`),
+  people: () => ask<Page<Person>>("GET", "/people", { query: { limit: 200 } }),
+
+  runs: (query: Query) => ask<Page<Run>>("GET", "/runs", { query }),
+  run: (run: string) => ask<Run>("GET", `/runs/${id(run)}`),
+  runMessages: (run: string) => ask<Page<RunMessage>>("GET", `/runs/${id(run)}/messages`, { query: { limit: 200 } }),
+  trace: (run: string) => ask<{ spans: Span[] }>("GET", `/runs/${id(run)}/trace`),
+  cancelRun: (run: string) => ask<Run>("POST", `/runs/${id(run)}/cancel`),
+
+  pending: (query: Query = {}) => ask<Page<PendingCall>>("GET", "/pending", { query: { limit: 200, ...query } }),
+  pendingCall: (call: string) => ask<PendingCall>("GET", `/pending/${id(call)}`),
+  resolve: (call: string, result: unknown) => ask<{ accepted: boolean; duplicate: boolean }>("POST", `/pending/${id(call)}/resolve`, { body: { result } }),
+  cancelCall: (call: string) => ask<PendingCall>("POST", `/pending/${id(call)}/cancel`),
+
+  tools: () => ask<Page<ToolConfig>>("GET", "/tools", { query: { limit: 200 } }),
+  tool: (name: string) => ask<ToolConfig>("GET", `/tools/${id(name)}`),
+  policies: (agentId: string) => ask<Page<Policy>>("GET", "/policies", { query: { agentId, limit: 200 } }),
+  putPolicy: (body: { agentId: string; spaceId?: string; toolName: string; decision: Decision }) =>
+    ask<Policy>("PUT", "/policies", { body }),
+  deletePolicy: (policy: string) => ask<void>("DELETE", `/policies/${id(policy)}`),
+  usage: (by: string, days: number) => ask<Page<UsageRow>>("GET", "/usage", { query: { by, days } }),
+  putVariable: (name: string, body: object) => ask<unknown>("PUT", `/variables/${id(name)}`, { body }),
+  checkModel: (body: { model: unknown }) => ask<ModelCheck>("POST", "/models/check", { body }),
+};
+
+/** Send a file, with how far it has come. fetch cannot tell, so this is the one place with XMLHttpRequest. */
+export function upload(file: File, spaceId: string, onProgress: (share: number) => void): { done: Promise<File_>; stop(): void } {
+  const request = new XMLHttpRequest();
+  const form = new FormData();
+  form.append("file", file);
+  const done = new Promise<File_>((resolve, reject) => {
+    request.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
+    request.onerror = () => reject(new Problem(0, "no_answer", "The connection broke. Nothing was uploaded."));
+    request.onabort = () => reject(new Problem(0, "stopped", "Stopped. Nothing was uploaded."));
+    request.onload = () => {
+      const said: unknown = request.response;
+      if (request.status < 300) resolve(said as File_);
+      else reject(problem(request.status, said));
+    };
+  });
+  request.open("POST", address("/files", { spaceId }));
+  request.responseType = "json";
+  request.send(form);
+  return { done, stop: () => request.abort() };
+}

@@ -1,0 +1,61 @@
+// The nouns of the API as the page uses them. types.ts is generated; here fields that are always sent lose their "?".
+import type { components } from "./types";
+
+type Schemas = components["schemas"];
+type Sent<T, K extends keyof T> = Omit<T, K> & { [P in K]-?: NonNullable<T[P]> };
+
+export type Me = Schemas["Me"];
+export type File_ = Schemas["File"];
+export type Reaction = Schemas["Reaction"];
+export type Message = Sent<Schemas["Message"], "attachments" | "reactions" | "metadata">;
+export type FoundMessage = Sent<Schemas["FoundMessage"], "attachments" | "reactions" | "metadata" | "highlights">;
+export type MessageStatus = Message["status"];
+export type Member = Schemas["Member"];
+export type Space = Sent<Schemas["Space"], "members" | "memberDetails">;
+export type Agent = Omit<Sent<Schemas["Agent"], "tools" | "waitingFor">, "limits" | "policy"> & {
+  limits?: Schemas["Limits"];
+  policy?: Record<string, Decision>;
+};
+export type Decision = "allow" | "ask" | "deny";
+export type Person = Schemas["Person"];
+export type Run = Sent<Schemas["Run"], "messageIds" | "usage" | "outside">;
+export type RunMessage = Schemas["RunMessage"];
+export type PendingCall = Sent<Schemas["PendingCall"], "metadata">;
+export type PendingKind = PendingCall["kind"];
+export type Why = Sent<Schemas["Why"], "agents">;
+export type WhyAgent = Schemas["WhyAgent"];
+export type ToolConfig = Schemas["ToolConfig"];
+export type Policy = Schemas["Policy"];
+export type UsageRow = Schemas["UsageRow"];
+export type NewInvite = Schemas["NewInvite"];
+export type Invite = Schemas["Invite"];
+export type Span = Schemas["Span"];
+export type Limits = Schemas["Limits"];
+export type Page<T> = { items: T[]; next?: string };
+
+/** One frame of the event stream. Which fields there are depends on `type`: see docs/reference/events.md. */
+export type OfficeEvent = {
+  type: string;
+  at: string;
+  cursor?: string;
+  spaceId?: string;
+  agentId?: string;
+  runId?: string;
+  message?: Message;
+  reaction?: { messageId: string; memberId: string; emoji: string };
+  member?: Member & { memberId?: string };
+  space?: Space;
+  agent?: Agent;
+  run?: Run;
+  call?: Partial<PendingCall> & { index?: number; runStep?: number };
+  chain?: { id: string; depth: number; messageId: string };
+  read?: { seq: number; unread: number; mentions: number };
+  presence?: { personId: string; here: boolean };
+  text?: string;
+  index?: number;
+};
+
+/** What came of asking whether a model answers. */
+export type ModelCheck =
+  | { ok: true; tookMs: number }
+  | { ok: false; part: "name" | "key" | "network" | "model" | "answer"; message: string };

@@ -1,0 +1,107 @@
+import { ShieldQuestion } from "lucide-react";
+import { useState } from "react";
+import { useLive } from "../live/store";
+import { Args, Exact, foldedArgs } from "../parts/Args";
+import { Button } from "../parts/Button";
+import p from "../parts/parts.module.css";
+import { useName } from "../rooms/names";
+import s from "./cards.module.css";
+import { Frame, Outcome, Outside, WhoMay } from "./Frame";
+import type { CardProps } from "./types";
+
+type Answer = { approved: boolean; args?: Record<string, unknown>; reason?: string; always?: "space" | "agent"; hash?: string };
+
+/** The exact arguments, and a decision about just these. No key approves by itself. */
+export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, unknown>, Answer>) {
+  const agent = useName(call.agentId);
+  const grants = useLive((state) => state.me?.grants);
+  const inRoom = !!call.spaceId;
+  const [editing, setEditing] = useState(false);
+  const [denying, setDenying] = useState(false);
+  const [reason, setReason] = useState("");
+  const [always, setAlways] = useState(false);
+  const [folded, setFolded] = useState(() => foldedArgs(call.args));
+  const [problem, setProblem] = useState("");
+  const [texts, setTexts] = useState<Record<string, string>>(() => Object.fromEntries(Object.entries(call.args).map(([name, value]) => [name, JSON.stringify(value)])));
+  const changed = Object.entries(texts).filter(([name, text]) => text !== JSON.stringify(call.args[name]));
+
+  const decide = async (approved: boolean): Promise<void> => {
+    setProblem("");
+    const result: Answer = { approved, ...(call.hash ? { hash: call.hash } : {}) };
+    if (approved && changed.length) {
+      try {
+        result.args = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, JSON.parse(text) as unknown]));
+      } catch {
+        setProblem("One of the values is not JSON. Texts stand in double quotes.");
+        return;
+      }
+    }
+    if (approved && always) result.always = inRoom ? "space" : "agent";
+    if (!approved && reason.trim()) result.reason = reason.trim();
+    const told = await answer(result);
+    if (!told.ok) setProblem(told.message);
+  };
+
+  const over = call.status !== "requires_action";
+  const decision = call.result as Answer | undefined;
+  return (
+    <Frame icon={<ShieldQuestion size={16} aria-hidden />} title={<>{agent} wants to run <code><Exact text={call.toolName} /></code></>} label={`Approval wanted: ${call.toolName}`} call={call}>
+      {editing && !over ? (
+        <div className={s.edit}>
+          {Object.entries(texts).map(([name, text]) => (
+            <label key={name} className={p.field}>
+              {name}
+              <input value={text} spellCheck={false} onChange={(event) => setTexts({ ...texts, [name]: event.target.value })} />
+              {text !== JSON.stringify(call.args[name]) && (
+                <span className={s.before}>
+                  <del>{JSON.stringify(call.args[name])}</del> → <ins>{text}</ins>
+                </span>
+              )}
+            </label>
+          ))}
+        </div>
+      ) : (
+        <Args args={call.args} onOpened={(name) => setFolded((before) => before.filter((each) => each !== name))} />
+      )}
+      <Outside hosts={call.outside} name={agent} />
+      {over ? (
+        <Outcome call={call} words={decision?.approved === false ? "denied" : "approved"} />
+      ) : (
+        <>
+          {denying && (
+            <label className={p.field}>
+              Why not? {agent} reads this.
+              <input value={reason} onChange={(event) => setReason(event.target.value)} autoFocus />
+            </label>
+          )}
+          {folded.length > 0 && <p className={s.gist}>Open the folded arguments before you approve.</p>}
+          {problem && <p className={p.problem} role="alert">{problem}</p>}
+          <div className={s.acts}>
+            {!denying && (
+              <Button look="primary" disabled={!mayAnswer || folded.length > 0} onClick={() => void decide(true)}>
+                {changed.length ? "Approve with changes" : "Approve"}
+              </Button>
+            )}
+            {!denying && (
+              <Button disabled={!mayAnswer} onClick={() => setEditing(!editing)}>
+                {editing ? "As asked" : "Edit…"}
+              </Button>
+            )}
+            <Button look="danger" disabled={!mayAnswer} onClick={() => (denying ? void decide(false) : setDenying(true))}>
+              {denying ? "Deny and say why" : "Deny"}
+            </Button>
+            {denying && <Button onClick={() => setDenying(false)}>Back</Button>}
+            {!denying && mayAnswer && grants?.includes("manage_agents") && (
+              <label className={p.check} title="Undo it at the agent, under Tools">
+                <input type="checkbox" checked={always} onChange={(event) => setAlways(event.target.checked)} />
+                {inRoom ? "Always allow in this room" : "Always allow"}
+              </label>
+            )}
+            {!mayAnswer && <WhoMay call={call} mayAnswer={mayAnswer} />}
+          </div>
+          {always && <p className={s.gist}>{`${agent} may use ${call.toolName} ${inRoom ? "in this room" : "everywhere"} without asking, as long as the tool stays as it is. Undo: Agents → ${agent} → Tools.`}</p>}
+        </>
+      )}
+    </Frame>
+  );
+}

@@ -1,0 +1,149 @@
+// A call in the timeline or in the waiting list: finds its card, knows who may answer, and sends the answer.
+import { Component, useState, type ReactNode } from "react";
+import { api, Problem } from "../api/client";
+import type { Message, PendingCall } from "../api/nouns";
+import type { Partial_ } from "../live/state";
+import { store, useLive } from "../live/store";
+import { Notice } from "../parts/Notice";
+import { isRecord } from "../parts/Args";
+import { usePendingCall } from "../work/data";
+import { nameOf } from "../rooms/names";
+import { Approval } from "./Approval";
+import { fallbackCard, cardFor } from "./index";
+import type { Answered, Call } from "./types";
+
+export function callOf(message: Message, pending?: PendingCall): Call {
+  const meta = message.metadata as Record<string, unknown>;
+  const isApproval = meta.approval === true || pending?.kind === "approval";
+  return {
+    callId: String(meta.callId ?? message.id),
+    toolName: String(meta.toolName ?? "tool"),
+    kind: pending?.kind ?? (isApproval ? "approval" : undefined),
+    status: message.status,
+    args: isRecord(meta.args) ? meta.args : {},
+    argsComplete: true,
+    result: meta.result,
+    error: typeof meta.error === "string" ? meta.error : meta.error ? JSON.stringify(meta.error) : undefined,
+    agentId: message.authorId,
+    runId: message.runId ?? undefined,
+    spaceId: message.spaceId,
+    expiresAt: pending?.expiresAt ?? undefined,
+    answeredBy: (meta.answeredBy ?? meta.approvedBy ?? pending?.answeredBy ?? undefined) as string | undefined,
+    editedBy: meta.editedBy as string | undefined,
+    approvedBy: meta.approvedBy as string | undefined,
+    outside: (meta.outside ?? pending?.metadata.outside) as string[] | undefined,
+    hash: pending?.hash ?? undefined,
+    createdAt: message.createdAt,
+  };
+}
+
+export function callOfPending(pending: PendingCall): Call {
+  const open = pending.status === "waiting" || pending.status === "pending";
+  const status = open ? "requires_action" : pending.status === "resolved" ? "complete" : pending.status;
+  return {
+    callId: pending.callId, toolName: pending.toolName, kind: pending.kind, status: status as Call["status"],
+    args: isRecord(pending.args) ? pending.args : {}, argsComplete: true, result: pending.result ?? undefined,
+    agentId: pending.agentId, runId: pending.runId, spaceId: pending.spaceId ?? undefined, expiresAt: pending.expiresAt ?? undefined,
+    answeredBy: pending.answeredBy ?? undefined, outside: pending.metadata.outside as string[] | undefined,
+    hash: pending.hash ?? undefined, createdAt: pending.createdAt,
+    progress: (pending.progress as { fraction?: number; message?: string } | undefined) ?? undefined,
+  };
+}
+
+function callOfPartial(partial: Partial_): Call {
+  return {
+    callId: partial.key, toolName: partial.toolName ?? "tool", status: "streaming", agentId: partial.agentId, runId: partial.runId,
+    args: isRecord(partial.args) ? partial.args : {}, argsComplete: false,
+  };
+}
+
+export function mayAnswer(call: Call, grants: readonly string[], meId: string, members: readonly string[]): boolean {
+  if (call.status !== "requires_action") return false;
+  if (call.kind === "approval") return grants.includes("answer_pending");
+  if (call.kind === "external") return false;
+  return members.includes(meId);
+}
+
+export function CallCard(props: { message: Message } | { partial: Partial_ }) {
+  if ("partial" in props) return <CardView call={callOfPartial(props.partial)} />;
+  return <MessageCard message={props.message} />;
+}
+
+function MessageCard({ message }: { message: Message }) {
+  const callId = message.metadata.callId as string | undefined;
+  const waits = message.status === "requires_action";
+  const pending = usePendingCall(waits ? callId : undefined);
+  const progress = useLive((state) => (callId ? state.progress[callId] : undefined));
+  return <CardView call={{ ...callOf(message, waits ? pending : undefined), progress }} />;
+}
+
+export function CardView({ call, compact = false }: { call: Call; compact?: boolean }) {
+  const me = useLive((state) => state.me);
+  const members = useLive((state) => (call.spaceId ? state.spaces[call.spaceId]?.members : undefined));
+  const [sent, setSent] = useState<Call | null>(null);
+  const [late, setLate] = useState("");
+  const allowed = mayAnswer(call, me?.grants ?? [], me?.id ?? "", members ?? []) && !sent && !late;
+
+  const answer = async (result: unknown): Promise<Answered> => {
+    // Shown as answered at once; whoever was first is found out by the answer.
+    setSent({ ...call, status: "complete", result, answeredBy: me?.id });
+    try {
+      await api.resolve(call.callId, result);
+      return { ok: true };
+    } catch (error) {
+      setSent(null);
+      const told = await tooLate(error, call.callId);
+      if (told) setLate(told);
+      return { ok: false, message: told ?? (error instanceof Error ? error.message : String(error)) };
+    }
+  };
+  const shown = sent && call.status === "requires_action" ? sent : call;
+  const card = cardFor(shown);
+  const View = shown.kind === "approval" && (shown.status === "requires_action" || sent) ? Approval : card.View;
+  return (
+    <>
+      {late && call.status === "requires_action" && <Notice tone="warn">{late}</Notice>}
+      <Boundary call={shown}>
+        <View call={shown as never} mayAnswer={allowed} answer={answer as never} compact={compact} />
+      </Boundary>
+    </>
+  );
+}
+
+/** Who answered first, if that is why an answer was refused. */
+async function tooLate(error: unknown, callId: string): Promise<string | null> {
+  if (!(error instanceof Problem) || (error.status !== 409 && error.status !== 410)) return null;
+  const there = await api.pendingCall(callId).catch(() => null);
+  if (!there?.answeredBy) return error.message;
+  const name = nameOf(store.getState().members, there.answeredBy);
+  return `${name} answered first: ${answerWords(there.result)}.`;
+}
+
+export function answerWords(result: unknown): string {
+  if (isRecord(result)) {
+    if (typeof result.approved === "boolean") return result.approved ? "Approve" : "Deny";
+    if (typeof result.confirmed === "boolean") return result.confirmed ? "Yes" : "No";
+    if ("choice" in result) return String(result.choice);
+    if (Array.isArray(result.choices)) return result.choices.join(", ");
+  }
+  return JSON.stringify(result) ?? "";
+}
+
+class Boundary extends Component<{ call: Call; children: ReactNode }, { failed: boolean }> {
+  override state = { failed: false };
+
+  static getDerivedStateFromError(): { failed: boolean } {
+    return { failed: true };
+  }
+
+  override render(): ReactNode {
+    if (!this.state.failed) return this.props.children;
+    const View = fallbackCard.View;
+    return (
+      <>
+        <View call={this.props.call} mayAnswer={false} answer={() => Promise.resolve({ ok: true })} compact={false} />
+        <Notice tone="warn">This card failed to draw. What it holds is in Details.</Notice>
+      </>
+    );
+  }
+}

@@ -1,0 +1,77 @@
+// A form out of a JSON Schema. The usual validator makes functions of texts, which the content policy forbids; this one
+// interprets the schema.
+import { Validator } from "@cfworker/json-schema";
+import Form from "@rjsf/core";
+import type { CustomValidator, ErrorSchema, FormValidation, RJSFSchema, RJSFValidationError, ValidationData, ValidatorType } from "@rjsf/utils";
+import { toErrorList, unwrapErrorHandler, validationDataMerge, createErrorHandler } from "@rjsf/utils";
+import { useState } from "react";
+import { Button } from "../parts/Button";
+import p from "../parts/parts.module.css";
+import s from "./cards.module.css";
+import type { Answered } from "./types";
+
+type Data = Record<string, unknown>;
+
+const without = (data: unknown): unknown => JSON.parse(JSON.stringify(data ?? {}));
+
+function errorsOf(schema: RJSFSchema, data: unknown): RJSFValidationError[] {
+  const found = new Validator(schema as object, "2020-12", false).validate(without(data));
+  return found.errors
+    .filter((error) => !["properties", "items", "$ref", "allOf", "anyOf", "if"].includes(error.keyword))
+    .map((error) => {
+      const missing = error.keyword === "required" ? /"([^"]+)"/.exec(error.error)?.[1] : undefined;
+      const path = error.instanceLocation.replace(/^#\/?/, "").split("/").filter(Boolean);
+      if (missing) path.push(missing);
+      const message = missing ? "is needed" : error.error.replace(/\.$/, "");
+      return { name: error.keyword, property: `.${path.join(".")}`, message, stack: message };
+    });
+}
+
+function tree(errors: RJSFValidationError[]): ErrorSchema<Data> {
+  const root: Record<string, unknown> = {};
+  for (const error of errors) {
+    let at = root;
+    for (const name of (error.property ?? "").split(".").filter(Boolean)) at = (at[name] ??= {}) as Record<string, unknown>;
+    ((at.__errors ??= []) as string[]).push(error.message ?? "");
+  }
+  return root as ErrorSchema<Data>;
+}
+
+const validator: ValidatorType<Data> = {
+  validateFormData(data, schema, customValidate?: CustomValidator<Data>): ValidationData<Data> {
+    const errors = errorsOf(schema, data);
+    const found = { errors, errorSchema: tree(errors) };
+    if (!customValidate) return found;
+    const handled = customValidate(data, createErrorHandler<Data>(data ?? {}) as FormValidation<Data>);
+    return validationDataMerge(found, unwrapErrorHandler(handled));
+  },
+  isValid: (schema, data) => errorsOf(schema, data).length === 0,
+  rawValidation: (schema: RJSFSchema, data?: Data) => ({ errors: errorsOf(schema, data) as never[] }),
+  toErrorList,
+} as ValidatorType<Data>;
+
+export default function SchemaForm({ schema, values, disabled, onSubmit }: { schema: Record<string, unknown>; values?: Data; disabled: boolean; onSubmit(values: Data): Promise<Answered> }) {
+  const [data, setData] = useState<Data>(values ?? {});
+  const [problem, setProblem] = useState("");
+  return (
+    <Form<Data>
+      className={s.form}
+      schema={schema as RJSFSchema}
+      validator={validator}
+      formData={data}
+      disabled={disabled}
+      showErrorList={false}
+      noHtml5Validate
+      onError={() => undefined}
+      onChange={(event) => setData(event.formData ?? {})}
+      onSubmit={(event) => {
+        void onSubmit(without(event.formData) as Data).then((told) => setProblem(told.ok ? "" : told.message));
+      }}
+    >
+      {problem && <p className={p.problem} role="alert">{problem}</p>}
+      <Button look="primary" type="submit" disabled={disabled}>
+        Send answer
+      </Button>
+    </Form>
+  );
+}

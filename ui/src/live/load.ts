@@ -1,0 +1,137 @@
+// Fetching what the rooms show, into the store, in the same way as events.
+import { api, Problem } from "../api/client";
+import type { Space } from "../api/nouns";
+import { hole, loaded, noticed, room, withSpace, without } from "./reduce";
+import { change, store } from "./store";
+import { roleOf } from "../parts/role";
+
+const PAGE = 50;
+const under = new Map<string, Promise<void>>();
+
+/** The same question is asked once at a time. */
+function once(name: string, work: () => Promise<void>): Promise<void> {
+  const there = under.get(name);
+  if (there) return there;
+  const begun = work().finally(() => under.delete(name));
+  under.set(name, begun);
+  return begun;
+}
+
+export async function loadSpaces(): Promise<void> {
+  const found: Space[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await api.spaces(cursor);
+    found.push(...page.items);
+    cursor = page.next;
+  } while (cursor);
+  change((state) => {
+    let next = { ...state, spaces: {}, order: [] as string[] };
+    for (const space of found) next = { ...withSpace(next, space) };
+    return next;
+  });
+}
+
+export async function loadNames(): Promise<void> {
+  const [agents, people] = await Promise.all([api.agents(), api.people()]);
+  change((state) => {
+    const members = { ...state.members };
+    for (const agent of agents.items) members[agent.id] = { id: agent.id, name: agent.name, kind: "agent", joinedAt: agent.createdAt, role: roleOf(agent.description) };
+    for (const person of people.items) members[person.id] = { id: person.id, name: person.name, kind: "person", joinedAt: person.createdAt };
+    return { ...state, members };
+  });
+}
+
+/** The newest messages of a room, and its last runs, which say what each answer cost and who stayed silent. */
+export function openRoom(spaceId: string): Promise<void> {
+  return once(`open/${spaceId}`, async () => {
+    const there = room(store.getState(), spaceId);
+    if (there.loaded) {
+      await catchUp(spaceId);
+      return;
+    }
+    const space = store.getState().spaces[spaceId] ?? (await api.space(spaceId));
+    const page = await api.messages(space.id, { limit: PAGE });
+    change((state) => {
+      const next = state.spaces[space.id] ? state : withSpace(state, space);
+      const known = next.spaces[space.id] as Space;
+      const divider = (known.unread ?? 0) > 0 ? (known.readSeq ?? 0) : null;
+      return loaded(next, space.id, page.items, { complete: !page.next, dividerSeq: divider });
+    });
+    void loadRuns(space.id);
+  });
+}
+
+async function loadRuns(spaceId: string): Promise<void> {
+  const page = await api.runs({ spaceId, limit: 50 }).catch(() => null);
+  if (!page) return;
+  change((state) => {
+    const runs = { ...state.runs };
+    for (const run of page.items) runs[run.id] = run;
+    let next = { ...state, runs };
+    for (const run of [...page.items].reverse()) next = noticed(next, run);
+    return next;
+  });
+}
+
+export function loadOlder(spaceId: string): Promise<void> {
+  return once(`older/${spaceId}`, async () => {
+    const there = room(store.getState(), spaceId);
+    const first = there.messages[0];
+    if (there.complete || !first) return;
+    const page = await api.messages(spaceId, { before: first.seq, limit: 100 });
+    change((state) => loaded(state, spaceId, page.items, { complete: !page.next || page.items.length === 0 }));
+  });
+}
+
+/** What came while nobody looked; and whatever is missing in between. */
+export async function catchUp(spaceId: string): Promise<void> {
+  for (let rounds = 0; rounds < 50; rounds++) {
+    const messages = room(store.getState(), spaceId).messages;
+    const missing = hole(messages);
+    const after = missing?.after ?? messages.at(-1)?.seq ?? 0;
+    const page = await api.messages(spaceId, { after, limit: 200 });
+    if (page.items.length) change((state) => loaded(state, spaceId, page.items));
+    if (!page.next && !hole(room(store.getState(), spaceId).messages)) return;
+  }
+}
+
+/** Everything back to a message, so that one can go there. */
+export async function loadBackTo(spaceId: string, seq: number): Promise<void> {
+  for (let rounds = 0; rounds < 200; rounds++) {
+    const there = room(store.getState(), spaceId);
+    const first = there.messages[0];
+    if (!first || first.seq <= seq || there.complete) return;
+    const page = await api.messages(spaceId, { before: first.seq, limit: 200 });
+    if (!page.items.length) return;
+    change((state) => loaded(state, spaceId, page.items, { complete: !page.next }));
+  }
+}
+
+/** After the line was cut, or the cursor was too old: load again what is shown, and keep it on screen meanwhile. */
+export async function reload(openSpaceId: string | null): Promise<void> {
+  await Promise.all([loadSpaces(), loadNames()]);
+  const shown = Object.keys(store.getState().rooms);
+  // Rooms that nobody looks at are forgotten, and loaded when they are opened.
+  change((state) => ({ ...state, rooms: Object.fromEntries(Object.entries(state.rooms).filter(([id]) => id === openSpaceId)) }));
+  if (!openSpaceId || !shown.includes(openSpaceId)) return;
+  try {
+    const page = await api.messages(openSpaceId, { limit: 200 });
+    change((state) => loaded(state, openSpaceId, page.items));
+    await catchUp(openSpaceId);
+  } catch (error) {
+    if (error instanceof Problem && error.status === 404) change((state) => without(state, openSpaceId));
+    else throw error;
+  }
+}
+
+/** A room that is left keeps only its end: thousands of messages need not stay in memory. */
+export function trim(spaceId: string, keepLast = 200): void {
+  change((state) => {
+    const there = state.rooms[spaceId];
+    if (!there) return state;
+    const messages = there.messages.slice(-keepLast);
+    const cut = messages.length < there.messages.length;
+    return { ...state, rooms: { ...state.rooms, [spaceId]: { ...there, messages, complete: there.complete && !cut, dividerSeq: null } } };
+  });
+}

@@ -1,0 +1,44 @@
+// A notification when somebody mentions me, writes to me, or waits for me, while I look elsewhere.
+import type { OfficeEvent } from "../api/nouns";
+import { mentions } from "../parts/mentions";
+import { kept } from "./kept";
+import { store } from "./store";
+
+export function notificationsWanted(): boolean {
+  return kept("notify", false) && "Notification" in window && Notification.permission === "granted";
+}
+
+export async function allowNotifications(): Promise<boolean> {
+  if (!("Notification" in window)) return false;
+  if ("serviceWorker" in navigator) await navigator.serviceWorker.register("/assets/notify-worker.js").catch(() => undefined);
+  return (await Notification.requestPermission()) === "granted";
+}
+
+export function notify(event: OfficeEvent): void {
+  if (!notificationsWanted() || (document.hasFocus() && !document.hidden)) return;
+  const { me, spaces, members } = store.getState();
+  const message = event.message;
+  if (event.type === "message_created" && message && me && message.authorId !== me.id) {
+    const space = spaces[message.spaceId];
+    if (space?.kind !== "dm" && !mentions(message.text, [me]).length) return;
+    const author = members[message.authorId]?.name ?? message.authorId;
+    void show(`${author}${space && space.kind !== "dm" ? ` in #${space.name}` : ""}`, message.text.slice(0, 200), message.id, `/rooms/${message.spaceId}?message=${message.id}`);
+  }
+  if (event.type === "tool.requires_action" && event.call?.callId && event.call.kind !== "external") {
+    const agent = members[event.agentId ?? ""]?.name ?? "An agent";
+    void show(`${agent} waits for you`, event.call.toolName ?? "", event.call.callId, "/pending");
+  }
+}
+
+async function show(title: string, body: string, tag: string, address: string): Promise<void> {
+  const options: NotificationOptions = { body, tag, icon: "/assets/icon-192.png", data: { address } };
+  const worker = await navigator.serviceWorker?.getRegistration("/assets/").catch(() => undefined);
+  if (worker) await worker.showNotification(title, options);
+  else {
+    const shown = new Notification(title, options);
+    shown.onclick = () => {
+      window.focus();
+      window.dispatchEvent(new CustomEvent("bullpen:go", { detail: address }));
+    };
+  }
+}

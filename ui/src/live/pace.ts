@@ -1,0 +1,20 @@
+// Gathers what comes and hands it on once per frame; by a timer where the tab is hidden and frames stop.
+export function pace<T>(take: (gathered: T[]) => void): { add(...items: T[]): void } {
+  let waiting: T[] = [];
+  let planned = false;
+  const flush = (): void => {
+    planned = false;
+    const gathered = waiting;
+    waiting = [];
+    if (gathered.length) take(gathered);
+  };
+  return {
+    add(...items: T[]): void {
+      waiting.push(...items);
+      if (planned) return;
+      planned = true;
+      if (document.hidden) setTimeout(flush, 100);
+      else requestAnimationFrame(flush);
+    },
+  };
+}

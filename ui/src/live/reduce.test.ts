@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { Message, OfficeEvent, Run, Space } from "../api/nouns";
+import { expire, hole, loaded, reduce } from "./reduce";
+import { emptyState, type State } from "./state";
+
+const AT = "2026-11-16T09:00:00Z";
+
+function message(seq: number, more: Partial<Message> = {}): Message {
+  return {
+    id: `msg_${seq}`, spaceId: "room", seq, authorId: "ada", authorKind: "agent", type: "text", text: `text ${seq}`, status: "complete",
+    attachments: [], reactions: [], metadata: {}, depth: 0, createdAt: AT, ...more,
+  } as Message;
+}
+
+const space = { id: "room", kind: "channel", name: "Room", members: ["me", "ada"], memberDetails: [], wake: { people: "all", agents: "none" }, lastSeq: 0, readSeq: 0, unread: 0, mentions: 0, createdAt: AT } as unknown as Space;
+const me = { id: "me", kind: "person", name: "Mara", grants: [] } as unknown as State["me"];
+const begun: State = loaded({ ...emptyState, me, spaces: { room: space }, order: ["room"], members: { ada: { id: "ada", kind: "agent", name: "Ada", joinedAt: AT } } }, "room", []);
+
+const created = (m: Message): OfficeEvent => ({ type: "message_created", at: AT, spaceId: "room", message: m });
+const texts = (state: State): string[] => (state.rooms.room?.messages ?? []).map((m) => m.text);
+
+describe("what happened, reduced", () => {
+  it("takes the same event twice as once", () => {
+    const state = reduce(begun, [created(message(1)), created(message(1))]);
+    expect(texts(state)).toEqual(["text 1"]);
+    expect(state.spaces.room?.unread).toBe(1);
+  });
+
+  it("gives the same rows whether the answer or the event comes first", () => {
+    const mine = message(1, { authorId: "me", clientMessageId: "c1" });
+    const answerFirst = reduce(loaded(begun, "room", [mine]), [created(mine)]);
+    const eventFirst = loaded(reduce(begun, [created(mine)]), "room", [mine]);
+    expect(texts(answerFirst)).toEqual(texts(eventFirst));
+  });
+
+  it("keeps the newer of two versions, in whatever order they come", () => {
+    const edited = message(1, { text: "edited", editedAt: "2026-11-16T09:05:00Z" });
+    const update: OfficeEvent = { type: "message_updated", at: AT, spaceId: "room", message: edited };
+    expect(texts(reduce(begun, [created(message(1)), update]))).toEqual(["edited"]);
+    expect(texts(loaded(reduce(begun, [created(edited)]), "room", [message(1)]))).toEqual(["edited"]);
+  });
+
+  it("never opens a card again that was answered", () => {
+    const asked = message(1, { type: "tool", status: "requires_action" });
+    const done = message(1, { type: "tool", status: "complete" });
+    const state = loaded(reduce(begun, [created(done)]), "room", [asked]);
+    expect(state.rooms.room?.messages[0]?.status).toBe("complete");
+  });
+
+  it("lets a deleted message keep its place", () => {
+    const gone: OfficeEvent = { type: "message_deleted", at: AT, spaceId: "room", message: message(2, { text: "", deletedAt: AT }) };
+    const state = reduce(begun, [created(message(1)), created(message(2)), created(message(3)), gone]);
+    expect(state.rooms.room?.messages.map((m) => [m.seq, !!m.deletedAt])).toEqual([[1, false], [2, true], [3, false]]);
+  });
+
+  it("finds a hole and closes it", () => {
+    const state = reduce(begun, [created(message(1)), created(message(4))]);
+    expect(hole(state.rooms.room?.messages ?? [])).toEqual({ after: 1, before: 4 });
+    expect(hole(loaded(state, "room", [message(2), message(3)]).rooms.room?.messages ?? [])).toBeNull();
+  });
+
+  it("puts a message on the row of the partial that it was", () => {
+    const streaming: OfficeEvent = { type: "message_streaming", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", index: 0, text: "Signups ar" };
+    const state = reduce(begun, [streaming]);
+    const key = Object.keys(state.rooms.room?.partials ?? {})[0];
+    const after = reduce(state, [created(message(1, { runId: "run_1", text: "Signups are up." }))]);
+    expect(after.rooms.room?.partials).toEqual({});
+    expect(after.rooms.room?.keys.msg_1).toBe(key);
+  });
+
+  it("drops a partial that nobody goes on with", () => {
+    const streaming: OfficeEvent = { type: "message_streaming", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", index: 0, text: "half" };
+    const state = expire(reduce(begun, [streaming]), Date.parse(AT) + 11_000);
+    expect(state.rooms.room?.partials).toEqual({});
+  });
+
+  it("counts mentions of me, and not my own words", () => {
+    const state = reduce(begun, [created(message(1, { text: "hey @mara" })), created(message(2, { authorId: "me", text: "@Mara is me" }))]);
+    expect([state.spaces.room?.unread, state.spaces.room?.mentions]).toEqual([1, 1]);
+  });
+
+  it("says who was addressed and stayed silent", () => {
+    const run = { id: "run_1", agentId: "ada", spaceId: "room", trigger: { kind: "message", messageId: "msg_1", spaceId: "room" }, outcome: "silent", status: "completed", messageIds: [], usage: {}, outside: [], startedAt: AT, finishedAt: AT } as unknown as Run;
+    const finished: OfficeEvent = { type: "run_finished", at: AT, spaceId: "room", agentId: "ada", run };
+    const addressed = reduce(begun, [created(message(1, { authorId: "me", text: "@Ada?" })), finished]);
+    expect(addressed.rooms.room?.notices.map((notice) => notice.kind)).toEqual(["silent"]);
+    const unasked = reduce(begun, [created(message(1, { authorId: "me", text: "hm" })), finished]);
+    expect(unasked.rooms.room?.notices).toEqual([]);
+  });
+
+  it("adds and removes reactions once each", () => {
+    const add: OfficeEvent = { type: "reaction_added", at: AT, spaceId: "room", reaction: { messageId: "msg_1", memberId: "me", emoji: "🎉" } };
+    const state = reduce(begun, [created(message(1)), add, add]);
+    expect(state.rooms.room?.messages[0]?.reactions).toEqual([{ emoji: "🎉", memberIds: ["me"] }]);
+    expect(reduce(state, [{ ...add, type: "reaction_removed" }]).rooms.room?.messages[0]?.reactions).toEqual([]);
+  });
+
+  it("gives one state for any order of independent events", () => {
+    const events = Array.from({ length: 40 }, (_, at) => created(message(at + 1)));
+    const shuffled = [...events].sort((a, b) => ((a.message?.seq ?? 0) * 7919) % 41 - ((b.message?.seq ?? 0) * 7919) % 41);
+    expect(texts(reduce(begun, shuffled))).toEqual(texts(reduce(begun, events)));
+  });
+
+  it("takes 10,000 events in a moment", () => {
+    const events = Array.from({ length: 10_000 }, (_, at) => created(message(at + 1)));
+    const from = performance.now();
+    // As they come: some in every frame.
+    let state = begun;
+    for (let at = 0; at < events.length; at += 100) state = reduce(state, events.slice(at, at + 100));
+    expect(texts(state)).toHaveLength(10_000);
+    expect(performance.now() - from).toBeLessThan(3_000);
+  });
+});

@@ -1,0 +1,337 @@
+// Pure: a state and what happened give the next state. Everything may come twice, and most things in any order.
+import type { Member, Message, OfficeEvent, Run, Space } from "../api/nouns";
+import { mentions } from "../parts/mentions";
+import { emptyRoom, type Notice, type Partial_, type Room, type State } from "./state";
+
+const KEPT_NOTICES = 200;
+
+export function reduce(state: State, events: readonly OfficeEvent[]): State {
+  let next = state;
+  for (const event of events) next = one(next, event);
+  return next;
+}
+
+function one(state: State, event: OfficeEvent): State {
+  const known = event.cursor ? { ...state, cursor: event.cursor } : state;
+  const spaceId = event.spaceId;
+  switch (event.type) {
+    case "message_created":
+    case "message_updated":
+    case "message_deleted":
+      return event.message ? stored(known, event.message, event.type === "message_created") : known;
+    case "reaction_added":
+    case "reaction_removed":
+      return reacted(known, event);
+    case "message_streaming":
+      return streaming(known, event, "text");
+    case "tool.streaming":
+      return streaming(known, event, "call");
+    case "agent_typing":
+      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at) });
+    case "agent_done":
+      return untyped(known, spaceId, event.agentId, event.runId);
+    case "tool.started":
+      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: event.call?.toolName, waiting: false });
+    case "tool.done":
+    case "tool.error":
+      return settled(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: undefined, waiting: false }, true), event);
+    case "tool.progress":
+      return event.call?.callId
+        ? { ...known, progress: { ...known.progress, [event.call.callId]: event.call.progress ?? {} } as State["progress"] }
+        : known;
+    case "tool.requires_action":
+      return asked(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), waiting: true }, true), event.call?.callId, true);
+    case "pending_resolved":
+      return asked(known, event.call?.callId, false);
+    case "run_started":
+      return event.run ? { ...known, runs: { ...known.runs, [event.run.id]: event.run } } : known;
+    case "run_finished":
+      return event.run ? finished(known, event.run) : known;
+    case "space_created":
+    case "space_updated":
+      return event.space ? withSpace(known, event.space) : known;
+    case "space_erased":
+      return spaceId ? without(known, spaceId) : known;
+    case "member_joined":
+      return event.member ? joined(known, spaceId, event.member, event.at) : known;
+    case "member_left":
+      return event.member ? left(known, spaceId, event.member.id ?? event.member.memberId ?? "") : known;
+    case "space_read":
+      return spaceId && event.read ? patchSpace(known, spaceId, { readSeq: event.read.seq, unread: event.read.unread, mentions: event.read.mentions }) : known;
+    case "presence":
+      return event.presence ? presence(known, event.presence.personId, event.presence.here) : known;
+    case "reset":
+      return { ...known, resets: known.resets + 1 };
+    default:
+      return known;
+  }
+}
+
+// ── messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function room(state: State, spaceId: string): Room {
+  return state.rooms[spaceId] ?? emptyRoom;
+}
+
+function withRoom(state: State, spaceId: string, change: Partial<Room>): State {
+  return { ...state, rooms: { ...state.rooms, [spaceId]: { ...room(state, spaceId), ...change } } };
+}
+
+/** Where a number is, or belongs. */
+function place(messages: readonly Message[], seq: number): number {
+  let low = 0;
+  let high = messages.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((messages[middle] as Message).seq < seq) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Is `there` at least as new as `coming`? Answers and events may cross. */
+function isNewer(there: Message, coming: Message): boolean {
+  if (there.deletedAt && !coming.deletedAt) return true;
+  if ((there.editedAt ?? "") > (coming.editedAt ?? "")) return true;
+  const settledThere = there.type === "tool" && there.status !== "streaming" && there.status !== "requires_action";
+  return settledThere && (coming.status === "streaming" || coming.status === "requires_action");
+}
+
+function put(messages: readonly Message[], message: Message): Message[] {
+  const at = place(messages, message.seq);
+  const there = messages[at];
+  const next = messages.slice();
+  if (there?.seq !== message.seq) next.splice(at, 0, message);
+  else if (isNewer(there, message)) return next;
+  else next[at] = message;
+  return next;
+}
+
+function stored(state: State, message: Message, isNew: boolean): State {
+  const there = room(state, message.spaceId);
+  const at = place(there.messages, message.seq);
+  const existing = there.messages[at]?.seq === message.seq;
+  // A room that was never opened is loaded when it is; one far from its end gets what follows when it scrolls there.
+  const follows = there.loaded && (existing || isNew || at < there.messages.length);
+  let next = state;
+  if (follows) {
+    const adopted = isNew ? adopt(there, message) : null;
+    next = withRoom(next, message.spaceId, {
+      messages: put(there.messages, message),
+      partials: adopted?.partials ?? there.partials,
+      keys: adopted?.key ? { ...there.keys, [message.id]: adopted.key } : there.keys,
+    });
+  }
+  const space = next.spaces[message.spaceId];
+  if (!space || !isNew || message.seq <= (space.lastSeq ?? 0)) return next;
+  const mine = message.authorId === state.me?.id;
+  const counts = !mine && message.seq > (space.readSeq ?? 0);
+  const isMention = counts && !!state.me && mentions(message.text, [state.me]).length > 0;
+  return patchSpace(next, space.id, {
+    lastSeq: message.seq,
+    ...(mine && (space.unread ?? 0) === 0 ? { readSeq: message.seq } : {}),
+    unread: (space.unread ?? 0) + (counts ? 1 : 0),
+    mentions: (space.mentions ?? 0) + (isMention ? 1 : 0),
+  });
+}
+
+/** A message takes the row of the partial that it was, so that nothing jumps. */
+function adopt(there: Room, message: Message): { key?: string; partials: Record<string, Partial_> } {
+  const kind = message.type === "tool" ? "call" : "text";
+  const found = Object.values(there.partials).find(
+    (partial) =>
+      partial.runId === message.runId &&
+      partial.kind === kind &&
+      (kind === "call" ? partial.toolName === message.metadata.toolName : message.text.startsWith(partial.text.slice(0, 20))),
+  );
+  if (!found) return { partials: there.partials };
+  const { [found.key]: _, ...rest } = there.partials;
+  return { key: found.key, partials: rest };
+}
+
+/** A page of history, however it overlaps with what is there. */
+export function loaded(state: State, spaceId: string, page: readonly Message[], change: Partial<Room> = {}): State {
+  const there = room(state, spaceId);
+  const bySeq = new Map(there.messages.map((message) => [message.seq, message]));
+  for (const message of page) {
+    const before = bySeq.get(message.seq);
+    if (!before || !isNewer(before, message)) bySeq.set(message.seq, message);
+  }
+  const messages = [...bySeq.values()].sort((a, b) => a.seq - b.seq);
+  return withRoom(state, spaceId, { messages, loaded: true, ...change });
+}
+
+/** The first number that is missing between two messages that are there; null if there is none. */
+export function hole(messages: readonly Message[]): { after: number; before: number } | null {
+  for (let at = 1; at < messages.length; at++) {
+    const [one, two] = [messages[at - 1] as Message, messages[at] as Message];
+    if (two.seq - one.seq > 1) return { after: one.seq, before: two.seq };
+  }
+  return null;
+}
+
+function reacted(state: State, event: OfficeEvent): State {
+  const { reaction, spaceId } = event;
+  if (!reaction || !spaceId) return state;
+  const there = room(state, spaceId);
+  const at = there.messages.findLastIndex((message) => message.id === reaction.messageId);
+  const message = there.messages[at];
+  if (!message) return state;
+  const others = message.reactions.map((each) =>
+    each.emoji === reaction.emoji
+      ? { ...each, memberIds: each.memberIds.filter((id) => id !== reaction.memberId) }
+      : each,
+  );
+  const added = event.type === "reaction_added";
+  if (added) {
+    const same = others.find((each) => each.emoji === reaction.emoji);
+    if (same) same.memberIds = [...same.memberIds, reaction.memberId];
+    else others.push({ emoji: reaction.emoji, memberIds: [reaction.memberId] });
+  }
+  const messages = there.messages.slice();
+  messages[at] = { ...message, reactions: others.filter((each) => each.memberIds.length > 0) };
+  return withRoom(state, spaceId, { messages });
+}
+
+// ── what is being written ───────────────────────────────────────────────────────────────────────────────────────────
+
+function streaming(state: State, event: OfficeEvent, kind: "text" | "call"): State {
+  const { spaceId, agentId, runId } = event;
+  if (!spaceId || !agentId || !runId || !state.rooms[spaceId]) return state;
+  const there = room(state, spaceId);
+  const step = event.call?.runStep ?? there.typing[agentId]?.at ?? 0;
+  // send_message shows as the message that it becomes.
+  if (kind === "call" && event.call?.toolName === "send_message") return state;
+  const key = `${runId}/${kind}/${event.index ?? event.call?.index ?? 0}${kind === "call" ? `/${step}` : ""}`;
+  const partial: Partial_ = {
+    key, kind, agentId, runId, text: event.text ?? "", toolName: event.call?.toolName, args: event.call?.args,
+    at: Date.parse(event.at),
+  };
+  // A message that has been posted may be followed by a late word of what it was.
+  if (kind === "text" && there.messages.slice(-8).some((m) => m.runId === runId && m.text === partial.text)) return state;
+  return withRoom(state, spaceId, { partials: { ...there.partials, [key]: partial } });
+}
+
+function typing(
+  state: State, spaceId: string | undefined, agentId: string | undefined, change: { at: number; tool?: string; waiting?: boolean }, onlyIfThere = false,
+): State {
+  if (!spaceId || !agentId || !state.rooms[spaceId]) return state;
+  const there = room(state, spaceId);
+  const before = there.typing[agentId];
+  if (onlyIfThere && !before) return state;
+  return withRoom(state, spaceId, { typing: { ...there.typing, [agentId]: { ...before, ...change, agentId } } });
+}
+
+function untyped(state: State, spaceId: string | undefined, agentId: string | undefined, runId?: string): State {
+  if (!spaceId || !agentId || !state.rooms[spaceId]) return state;
+  const there = room(state, spaceId);
+  const { [agentId]: _, ...rest } = there.typing;
+  const partials = Object.fromEntries(Object.entries(there.partials).filter(([, each]) => each.runId !== runId));
+  return withRoom(state, spaceId, { typing: rest, partials });
+}
+
+/** Partials that nobody has added to for a while are dropped quietly. */
+export function expire(state: State, now: number, after = 10_000): State {
+  let next = state;
+  for (const [spaceId, there] of Object.entries(state.rooms)) {
+    const old = Object.values(there.partials).filter((each) => now - each.at > after && !there.typing[each.agentId]);
+    const idle = Object.values(there.typing).filter((each) => now - each.at > 15 * 60_000);
+    if (!old.length && !idle.length) continue;
+    const partials = Object.fromEntries(Object.entries(there.partials).filter(([, each]) => !old.includes(each)));
+    const stillTyping = Object.fromEntries(Object.entries(there.typing).filter(([, each]) => !idle.includes(each)));
+    next = withRoom(next, spaceId, { partials, typing: stillTyping });
+  }
+  return next;
+}
+
+// ── calls and runs ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+function asked(state: State, callId: string | undefined, waits: boolean): State {
+  if (!callId || !!state.waiting[callId] === waits) return state;
+  const { [callId]: _, ...rest } = state.waiting;
+  return { ...state, waiting: waits ? { ...rest, [callId]: true } : rest };
+}
+
+function settled(state: State, event: OfficeEvent): State {
+  const callId = event.call?.callId;
+  if (!callId) return state;
+  const { [callId]: _, ...progress } = state.progress;
+  return asked({ ...state, progress }, callId, false);
+}
+
+function finished(state: State, run: Run): State {
+  let next: State = { ...state, runs: { ...state.runs, [run.id]: run } };
+  if (run.spaceId) next = untyped(next, run.spaceId, run.agentId, run.id);
+  return run.spaceId ? noticed(next, run) : next;
+}
+
+/** A line where somebody was addressed and chose silence. Runs that were loaded later go the same way. */
+export function noticed(state: State, run: Run): State {
+  const spaceId = run.trigger.spaceId ?? run.spaceId;
+  const messageId = run.trigger.messageId;
+  if (!spaceId || !messageId || (run.outcome !== "silent" && run.outcome !== "unsent_text")) return state;
+  const there = state.rooms[spaceId];
+  const message = there?.messages.find((each) => each.id === messageId);
+  if (!there || !message) return state;
+  const key = `notice/${run.id}`;
+  if (there.notices.some((notice) => notice.key === key)) return state;
+  const space = state.spaces[spaceId];
+  const agent = state.members[run.agentId];
+  const addressed =
+    space?.kind === "dm" || (agent && mentions(message.text, [agent]).length > 0) ||
+    (!!message.replyTo && there.messages.find((each) => each.id === message.replyTo)?.authorId === run.agentId);
+  if (!addressed && run.outcome === "silent") return state;
+  const notice: Notice = {
+    key, afterSeq: message.seq, kind: run.outcome === "silent" ? "silent" : "unsent", agentId: run.agentId, runId: run.id,
+    messageId, reason: run.silenceReason ?? undefined, at: run.finishedAt ?? run.startedAt,
+  };
+  return withRoom(state, spaceId, { notices: [...there.notices, notice].slice(-KEPT_NOTICES) });
+}
+
+// ── spaces and members ──────────────────────────────────────────────────────────────────────────────────────────────
+
+export function withSpace(state: State, space: Space): State {
+  const before = state.spaces[space.id];
+  // An event tells everybody the same: what is only mine stays as it is.
+  const own = before ? { readSeq: before.readSeq, unread: before.unread, mentions: before.mentions, lastSeq: Math.max(before.lastSeq ?? 0, space.lastSeq ?? 0) } : {};
+  const members = { ...state.members };
+  for (const member of space.memberDetails ?? []) members[member.id] = { ...members[member.id], ...member };
+  const merged = { ...space, ...own, memberDetails: space.memberDetails?.length ? space.memberDetails : (before?.memberDetails ?? []) };
+  return { ...state, members, spaces: { ...state.spaces, [space.id]: merged }, order: before ? state.order : [...state.order, space.id] };
+}
+
+function patchSpace(state: State, spaceId: string, change: Partial<Space>): State {
+  const there = state.spaces[spaceId];
+  return there ? { ...state, spaces: { ...state.spaces, [spaceId]: { ...there, ...change } } } : state;
+}
+
+export function without(state: State, spaceId: string): State {
+  const { [spaceId]: _, ...spaces } = state.spaces;
+  const { [spaceId]: __, ...rooms } = state.rooms;
+  return { ...state, spaces, rooms, order: state.order.filter((id) => id !== spaceId) };
+}
+
+function joined(state: State, spaceId: string | undefined, member: Member, at: string): State {
+  const next = { ...state, members: { ...state.members, [member.id]: { ...state.members[member.id], ...member } } };
+  const space = spaceId ? next.spaces[spaceId] : undefined;
+  if (!space || space.members.includes(member.id)) return next;
+  const there = next.rooms[space.id];
+  const changed = patchSpace(next, space.id, { members: [...space.members, member.id], memberDetails: [...space.memberDetails, member] });
+  if (!there?.loaded) return changed;
+  const notice: Notice = { key: `joined/${member.id}/${at}`, afterSeq: there.messages.at(-1)?.seq ?? 0, kind: "joined", agentId: member.id, at };
+  return withRoom(changed, space.id, { notices: [...there.notices, notice].slice(-KEPT_NOTICES) });
+}
+
+function left(state: State, spaceId: string | undefined, memberId: string): State {
+  const space = spaceId ? state.spaces[spaceId] : undefined;
+  if (!space) return state;
+  return patchSpace(state, space.id, {
+    members: space.members.filter((id) => id !== memberId),
+    memberDetails: space.memberDetails.filter((member) => member.id !== memberId),
+  });
+}
+
+function presence(state: State, personId: string, isHere: boolean): State {
+  const { [personId]: _, ...rest } = state.here;
+  return { ...state, here: isHere ? { ...rest, [personId]: true } : rest };
+}

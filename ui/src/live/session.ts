@@ -1,0 +1,83 @@
+// Who am I, and everything that begins once that is known.
+import { QueryClient } from "@tanstack/react-query";
+import { api, Problem } from "../api/client";
+import type { Me, OfficeEvent } from "../api/nouns";
+import { loadNames, loadSpaces, reload } from "./load";
+import { openOutbox, sendAll } from "./outbox";
+import { stream } from "./stream";
+import { change, store } from "./store";
+import { emptyState } from "./state";
+import { notify } from "./notify";
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      retry: (count, error) => count < 2 && error instanceof Problem && error.passes,
+      refetchOnWindowFocus: false,
+    },
+  },
+});
+
+/** The room that is open, so that a lost line is caught up there first. */
+export const open = { spaceId: null as string | null };
+
+const INVALIDATES: [RegExp, string[]][] = [
+  [/^run_/, ["runs", "run", "agents", "usage"]],
+  [/^tool\./, ["run"]],
+  [/^(tool\.requires_action|pending_resolved|tool\.done|tool\.error)$/, ["pending", "agents"]],
+  [/^agent/, ["agents", "agent"]],
+  [/^(member_|space_)/, ["members"]],
+  [/^budget_/, ["usage", "agents"]],
+];
+
+let planned: ReturnType<typeof setTimeout> | null = null;
+const stale = new Set<string>();
+
+/** Queries are asked again after events that change them, at most twice a second. */
+function invalidate(event: OfficeEvent): void {
+  if (event.type === "tool.streaming" || event.type === "agent_typing" || event.type === "agent_done") return;
+  for (const [pattern, names] of INVALIDATES) if (pattern.test(event.type)) for (const name of names) stale.add(name);
+  if (!stale.size || planned) return;
+  planned = setTimeout(() => {
+    planned = null;
+    const names = [...stale];
+    stale.clear();
+    for (const name of names) void queries.invalidateQueries({ queryKey: [name] });
+  }, 500);
+}
+
+function onEvent(event: OfficeEvent): void {
+  invalidate(event);
+  notify(event);
+  const mine = event.member && (event.member.id ?? event.member.memberId) === store.getState().me?.id;
+  if (event.type === "member_joined" && mine && event.spaceId) void api.space(event.spaceId).then((space) => change((s) => ({ ...s, spaces: { ...s.spaces, [space.id]: space }, order: s.order.includes(space.id) ? s.order : [...s.order, space.id] })));
+  if (event.type === "member_left" && mine) void loadSpaces();
+  if (event.type === "reset") void reload(open.spaceId);
+}
+
+let begun = false;
+
+export async function begin(me: Me): Promise<void> {
+  change((state) => ({ ...state, me }));
+  stream.start();
+  if (!begun) {
+    begun = true;
+    stream.listen(onEvent);
+    stream.onCatchUp = () => {
+      void reload(open.spaceId);
+      void queries.invalidateQueries();
+      sendAll();
+    };
+  }
+  await stream.connected();
+  await Promise.all([loadSpaces(), loadNames()]);
+  openOutbox(me.id);
+}
+
+export async function signOut(): Promise<void> {
+  await api.signOut().catch(() => undefined);
+  stream.stop();
+  change(() => emptyState);
+  window.location.assign("/");
+}

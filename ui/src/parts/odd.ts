@@ -1,0 +1,21 @@
+// Characters that make a text read differently from what it is: shown by their number where exactness counts.
+const ODD = /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\u0000-\u0008\u000b-\u001f\u007f-\u00a0]|[\u{e0000}-\u{e0fff}]|[\u{1d173}-\u{1d17a}]/gu;
+
+export type Piece = { text: string; odd: boolean };
+
+export function pieces(text: string): Piece[] {
+  const found: Piece[] = [];
+  let from = 0;
+  for (const match of text.matchAll(ODD)) {
+    if (match.index > from) found.push({ text: text.slice(from, match.index), odd: false });
+    const code = (match[0].codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0");
+    found.push({ text: `‹U+${code}›`, odd: true });
+    from = match.index + match[0].length;
+  }
+  if (from < text.length) found.push({ text: text.slice(from), odd: false });
+  return found;
+}
+
+export function isOdd(text: string): boolean {
+  return pieces(text).some((piece) => piece.odd);
+}

@@ -1,0 +1,3 @@
+export function openPalette(): void {
+  window.dispatchEvent(new Event("bullpen:palette"));
+}

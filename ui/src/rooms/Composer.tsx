@@ -1,0 +1,250 @@
+import * as Ariakit from "@ariakit/react";
+import { ArrowUp, Paperclip, Smile, X } from "lucide-react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { api } from "../api/client";
+import type { Space } from "../api/nouns";
+import { draftOf, keepDraft } from "../live/drafts";
+import { send } from "../live/outbox";
+import { store, useLive } from "../live/store";
+import { IconButton } from "../parts/Button";
+import { Face } from "../parts/Face";
+import p from "../parts/parts.module.css";
+import { toast } from "../parts/toasts";
+import { names } from "../words/en";
+import { ReactionPicker } from "./MessageTools";
+import { nameOf } from "./names";
+import s from "./rooms.module.css";
+import { useUploads } from "./useUploads";
+
+type Props = { space: Space; title: string; replyTo?: string; onEditLast?(): void; fill?: { text: string; at: number } };
+
+const MENTION = /(^|\s)@([\p{L}\p{N}_-]*)$/u;
+
+export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
+  const draftKey = replyTo ? `${space.id}/${replyTo}` : space.id;
+  const [text, setText] = useState(() => draftOf(draftKey));
+  const [asked, setAskedState] = useState<string | null>(null);
+  const askedNow = useRef<string | null>(null);
+  const setAsked = (next: string | null): void => {
+    askedNow.current = next;
+    setAskedState(next);
+  };
+  const box = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
+  const uploads = useUploads(space.id);
+  const combobox = Ariakit.useComboboxStore({ placement: "top-start", resetValueOnHide: false });
+  const candidates = useCandidates(space, asked);
+  const hint = useHint(space, text, replyTo);
+  const [dropping, setDropping] = useState(false);
+  const [waits, setWaits] = useState(false);
+
+  useEffect(() => keepDraft(draftKey, text), [draftKey, text]);
+  useEffect(() => combobox.setOpen(asked !== null && candidates.length > 0), [asked, candidates.length]);
+  useEffect(() => {
+    if (!fill) return;
+    setText(fill.text);
+    box.current?.focus();
+  }, [fill]);
+  useEffect(() => {
+    if (matchMedia("(hover: hover)").matches) box.current?.focus({ preventScroll: true });
+  }, [draftKey]);
+  useEffect(() => {
+    const take = (event: Event): void => uploads.add((event as CustomEvent<File[]>).detail);
+    window.addEventListener("bullpen:files", take);
+    return () => window.removeEventListener("bullpen:files", take);
+  });
+
+  const submit = (): void => {
+    const said = text.trim();
+    // What is still being uploaded is waited for.
+    setWaits(uploads.busy);
+    if ((!said && !uploads.ready.length) || uploads.busy) return;
+    send(space.id, said, { replyTo, attachments: uploads.ready });
+    setText("");
+    keepDraft(draftKey, "");
+    uploads.clear();
+    setAsked(null);
+    requestAnimationFrame(() => window.dispatchEvent(new Event("bullpen:end")));
+  };
+
+  useEffect(() => {
+    if (waits && !uploads.busy) submit();
+  }, [waits, uploads.busy]);
+
+  const insert = (words: string, replacing?: RegExp): void => {
+    const at = box.current?.selectionStart ?? text.length;
+    const before = replacing ? text.slice(0, at).replace(replacing, (_all, space_: string) => `${space_}${words}`) : text.slice(0, at) + words;
+    setText(before + text.slice(at));
+    setAsked(null);
+    requestAnimationFrame(() => {
+      box.current?.focus();
+      box.current?.setSelectionRange(before.length, before.length);
+    });
+  };
+
+  // Before the list of names sees the key: it would choose, and then the same Enter would send.
+  const onKeyDown = (event: React.KeyboardEvent<HTMLElement>): void => {
+    if (event.target !== box.current) return;
+    // A name that is written out needs no choosing: Enter sends.
+    const whole = candidates.length === 1 && candidates[0]?.name.toLowerCase() === asked?.toLowerCase();
+    const picking = asked !== null && candidates.length > 0 && !(whole && event.key === "Enter");
+    if (picking && (event.key === "Enter" || event.key === "Tab")) {
+      event.preventDefault();
+      event.stopPropagation();
+      const id = combobox.getState().activeId;
+      const chosen = candidates.find((each) => `mention-${each.id}` === id) ?? candidates[0];
+      if (chosen) choose(chosen.id);
+      return;
+    }
+    if (picking && event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      setAsked(null);
+      return;
+    }
+    if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+      event.preventDefault();
+      event.stopPropagation();
+      submit();
+    }
+    if (event.key === "ArrowUp" && !text && onEditLast) {
+      event.preventDefault();
+      onEditLast();
+    }
+  };
+
+  // By a key, a click or both at once: the first counts.
+  const choose = (id: string): void => {
+    if (askedNow.current === null) return;
+    const { members } = store.getState();
+    if (!space.members.includes(id)) void api.addMember(space.id, id).catch(toast);
+    const name = nameOf(members, id);
+    insert(`@${/^[\p{L}\p{N}_-]+$/u.test(name) ? name : id} `, MENTION);
+  };
+
+  return (
+    <form
+      className={s.compose}
+      data-drop={dropping || undefined}
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+      onKeyDownCapture={onKeyDown}
+      onDragOver={() => setDropping(true)}
+      onDragLeave={() => setDropping(false)}
+      onDrop={() => setDropping(false)}
+    >
+      {uploads.list.length > 0 && (
+        <div className={s.drops}>
+          {uploads.list.map((each) => (
+            <div key={each.key} className={s.drop} data-bad={each.problem ? true : undefined}>
+              <bdi>{each.name}</bdi>
+              {each.problem ? <span role="alert">{each.problem}</span> : !each.file && <progress value={each.share} aria-label={`Uploading ${each.name}`} />}
+              <IconButton label={`Remove ${each.name}`} mini onClick={() => uploads.remove(each.key)}>
+                <X size={14} />
+              </IconButton>
+            </div>
+          ))}
+        </div>
+      )}
+      <Ariakit.Combobox
+        store={combobox}
+        autoSelect
+        showOnClick={false}
+        showOnChange={false}
+        showOnKeyPress={false}
+        setValueOnChange={false}
+        value={text}
+        className={s.textarea}
+        render={<textarea ref={box} rows={1} dir="auto" />}
+        aria-label={replyTo ? "Reply" : `Message ${title}`}
+        placeholder={replyTo ? "Reply" : `Message ${space.kind === "dm" ? title : `#${title}`}`}
+        onChange={(event) => {
+          const target = event.target as unknown as HTMLTextAreaElement;
+          setText(target.value);
+          const hit = MENTION.exec(target.value.slice(0, target.selectionStart));
+          setAsked(hit ? (hit[2] ?? "") : null);
+        }}
+        onPaste={(event) => {
+          if (event.clipboardData.files.length) {
+            event.preventDefault();
+            uploads.add([...event.clipboardData.files]);
+          }
+        }}
+      />
+      <Ariakit.ComboboxPopover store={combobox} className={p.menu} gutter={8} unmountOnHide portal sameWidth={false} aria-label="Mention" hideOnInteractOutside={false} onClose={() => setAsked(null)}>
+        {candidates.map((each) => (
+          <Ariakit.ComboboxItem key={each.id} id={`mention-${each.id}`} className={p.item} focusOnHover setValueOnClick={false} onClick={() => choose(each.id)}>
+            <Face id={each.id} name={each.name} kind={each.kind} size="small" />
+            <bdi>{each.name}</bdi>
+            <small>{each.member ? (each.kind === "agent" ? "agent" : "") : "not in this room · Add"}</small>
+          </Ariakit.ComboboxItem>
+        ))}
+      </Ariakit.ComboboxPopover>
+      <div className={s.bar}>
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          onChange={(event) => {
+            uploads.add([...(event.target.files ?? [])]);
+            event.target.value = "";
+          }}
+        />
+        <IconButton label="Attach files" onClick={() => picker.current?.click()}>
+          <Paperclip size={18} />
+        </IconButton>
+        <ReactionPicker label="Emoji" mini={false} onPick={(emoji) => insert(emoji)}>
+          <Smile size={18} />
+        </ReactionPicker>
+        <span className={s.hint} aria-live="polite">{waits ? "Goes out when the files are there" : (hint ?? "Enter sends · Shift Enter new line")}</span>
+        <button className={s.send} type="submit" aria-label="Send" disabled={!text.trim() && !uploads.list.length}>
+          <ArrowUp size={18} />
+        </button>
+      </div>
+    </form>
+  );
+}
+
+type Candidate = { id: string; name: string; kind: string; member: boolean };
+
+function useCandidates(space: Space, asked: string | null): Candidate[] {
+  const everybody = useLive((state) => state.members);
+  const me = useLive((state) => state.me?.id);
+  return useMemo(() => {
+    if (asked === null) return [];
+    const wanted = asked.toLowerCase();
+    return Object.values(everybody)
+      .filter((each) => each.id !== me && (each.name.toLowerCase().startsWith(wanted) || each.id.toLowerCase().startsWith(wanted)))
+      .map((each) => ({ id: each.id, name: each.name, kind: each.kind, member: space.members.includes(each.id) }))
+      .filter((each) => each.member || space.kind !== "dm")
+      .sort((a, b) => Number(b.member) - Number(a.member) || a.name.localeCompare(b.name))
+      .slice(0, 8);
+  }, [asked, everybody, me, space]);
+}
+
+/** Who would be woken by what stands there, asked once somebody pauses. */
+function useHint(space: Space, text: string, replyTo?: string): string | null {
+  const [hint, setHint] = useState<string | null>(null);
+  const hasAgents = space.memberDetails.some((member) => member.kind === "agent");
+  useEffect(() => {
+    if (!text.trim() || !hasAgents) {
+      setHint(null);
+      return;
+    }
+    const timer = setTimeout(() => {
+      void api
+        .preview(space.id, { text: text.slice(0, 8000), replyTo })
+        .then(({ wakes }) => {
+          const { members } = store.getState();
+          const called = names(wakes.map((id) => nameOf(members, id)));
+          setHint(wakes.length ? `Wakes ${called}` : "Wakes no agent");
+        })
+        .catch(() => setHint(null));
+    }, 500);
+    return () => clearTimeout(timer);
+  }, [text, space.id, replyTo, hasAgents]);
+  return hint;
+}

@@ -1,0 +1,60 @@
+import { useEffect, useRef, useState } from "react";
+import type { Message } from "../api/nouns";
+import { Button } from "../parts/Button";
+import p from "../parts/parts.module.css";
+import { editMessage } from "./actions";
+
+export function EditBox({ message, onDone }: { message: Message; onDone(): void }) {
+  const [text, setText] = useState(message.text);
+  const [busy, setBusy] = useState(false);
+  const box = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    box.current?.focus();
+    box.current?.setSelectionRange(text.length, text.length);
+  }, []);
+  const save = async (): Promise<void> => {
+    if (!text.trim() || text === message.text) return onDone();
+    setBusy(true);
+    try {
+      await editMessage(message, text);
+      onDone();
+    } catch {
+      setBusy(false);
+    }
+  };
+  return (
+    <form
+      className={p.field}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <textarea
+        ref={box}
+        aria-label="Edit message"
+        value={text}
+        rows={2}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") {
+            event.stopPropagation();
+            onDone();
+          }
+          if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+            event.preventDefault();
+            void save();
+          }
+        }}
+      />
+      <div className={p.actions}>
+        <Button look="primary" type="submit" busy={busy}>
+          Save
+        </Button>
+        <Button look="quiet" onClick={onDone}>
+          Cancel
+        </Button>
+      </div>
+    </form>
+  );
+}

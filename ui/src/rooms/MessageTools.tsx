@@ -1,0 +1,106 @@
+import * as Ariakit from "@ariakit/react";
+import { CircleHelp, CornerUpLeft, Ellipsis, Link2, Pencil, SmilePlus, Trash2 } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import type { Message } from "../api/nouns";
+import { Button, IconButton } from "../parts/Button";
+import { Dialog } from "../parts/Dialog";
+import { usePanel } from "../parts/panel";
+import p from "../parts/parts.module.css";
+import { done } from "../parts/toasts";
+import { deleteMessage, toggleReaction } from "./actions";
+import s from "./rooms.module.css";
+
+const Emoji = lazy(() => import("../parts/Emoji"));
+
+export function MessageTools({ message, mine, onEdit }: { message: Message; mine: boolean; onEdit(): void }) {
+  const [, setPanel] = usePanel();
+  const [sure, setSure] = useState(false);
+  const isCard = message.type === "tool";
+  return (
+    <div className={s.tools} data-tools>
+      <ReactionPicker onPick={(emoji) => void toggleReaction(message, emoji)} />
+      {!isCard && (
+        <IconButton label="Reply" data-do="reply" mini onClick={() => setPanel("thread", message.replyTo ?? message.id)}>
+          <CornerUpLeft size={16} />
+        </IconButton>
+      )}
+      <IconButton label="Why?" data-do="why" mini onClick={() => setPanel("why", message.id)}>
+        <CircleHelp size={16} />
+      </IconButton>
+      <Ariakit.MenuProvider placement="bottom-end">
+        <Ariakit.MenuButton
+          render={
+            <IconButton label="More" data-do="more" mini>
+              <Ellipsis size={16} />
+            </IconButton>
+          }
+        />
+        <Ariakit.Menu className={p.menu} gutter={4} portal unmountOnHide>
+          <Ariakit.MenuItem
+            className={p.item}
+            onClick={() => {
+              void navigator.clipboard?.writeText(`${location.origin}/#space=${message.spaceId}&message=${message.id}`);
+              done("Link copied");
+            }}
+          >
+            <Link2 size={15} aria-hidden /> Copy link
+          </Ariakit.MenuItem>
+          {mine && !isCard && (
+            <>
+              <Ariakit.MenuItem className={p.item} onClick={onEdit}>
+                <Pencil size={15} aria-hidden /> Edit
+              </Ariakit.MenuItem>
+              <Ariakit.MenuItem className={p.item} data-danger onClick={() => setSure(true)}>
+                <Trash2 size={15} aria-hidden /> Delete…
+              </Ariakit.MenuItem>
+            </>
+          )}
+        </Ariakit.Menu>
+      </Ariakit.MenuProvider>
+      <Dialog title="Delete this message?" open={sure} onClose={() => setSure(false)}>
+        <p>Its place stays, its text is gone for everybody. Agents that have read it still know it.</p>
+        <div className={`${p.actions} ${p.end}`}>
+          <Button onClick={() => setSure(false)}>Keep it</Button>
+          <Button
+            look="danger"
+            onClick={() => {
+              setSure(false);
+              void deleteMessage(message);
+            }}
+          >
+            Delete
+          </Button>
+        </div>
+      </Dialog>
+    </div>
+  );
+}
+
+export function ReactionPicker({ onPick, label = "React", children, mini = true }: { onPick(emoji: string): void; label?: string; children?: React.ReactNode; mini?: boolean }) {
+  const popover = Ariakit.usePopoverStore({ placement: "top-end" });
+  const isOpen = Ariakit.useStoreState(popover, "open");
+  return (
+    <>
+      <Ariakit.PopoverDisclosure
+        store={popover}
+        render={
+          <IconButton label={label} data-do="react" mini={mini}>
+            {children ?? <SmilePlus size={16} />}
+          </IconButton>
+        }
+      />
+      <Ariakit.Popover store={popover} gutter={6} portal unmountOnHide aria-label="Pick an emoji">
+        {isOpen && (
+          <Suspense fallback={<div className={p.emoji} />}>
+            <Emoji
+              onPick={(emoji) => {
+                onPick(emoji);
+                popover.hide();
+              }}
+            />
+          </Suspense>
+        )}
+      </Ariakit.Popover>
+    </>
+  );
+}

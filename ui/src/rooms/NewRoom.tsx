@@ -1,0 +1,119 @@
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { api } from "../api/client";
+import { sentence } from "../api/problems";
+import { withSpace } from "../live/reduce";
+import { change, useLive } from "../live/store";
+import { Button } from "../parts/Button";
+import { Dialog } from "../parts/Dialog";
+import { AgentTag, Face } from "../parts/Face";
+import p from "../parts/parts.module.css";
+import s from "./rooms.module.css";
+
+/** Make a room with some people and agents, or write to one of them. */
+export function NewRoom({ kind, onClose }: { kind: "room" | "direct" | null; onClose(): void }) {
+  return (
+    <Dialog title={kind === "direct" ? "Write to" : "New room"} open={kind !== null} onClose={onClose}>
+      {kind === "direct" ? <Direct onClose={onClose} /> : <Channel onClose={onClose} />}
+    </Dialog>
+  );
+}
+
+function useMake(onClose: () => void) {
+  const [, go] = useLocation();
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const make = async (body: object): Promise<void> => {
+    setBusy(true);
+    try {
+      const space = await api.createSpace(body);
+      change((state) => withSpace(state, space));
+      onClose();
+      go(`/rooms/${space.id}`);
+    } catch (error) {
+      setProblem(sentence(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { make, problem, busy };
+}
+
+function Direct({ onClose }: { onClose(): void }) {
+  const me = useLive((state) => state.me?.id ?? "");
+  const everybody = useLive((state) => state.members);
+  const [wanted, setWanted] = useState("");
+  const { make, problem } = useMake(onClose);
+  const found = Object.values(everybody).filter((each) => each.id !== me && each.name.toLowerCase().includes(wanted.toLowerCase()));
+  return (
+    <>
+      <input className={p.input} type="search" placeholder="Name of a person or an agent" aria-label="Name" value={wanted} onChange={(event) => setWanted(event.target.value)} autoFocus />
+      <ul className={s.people}>
+        {found.slice(0, 12).map((each) => (
+          <li key={each.id}>
+            <Face id={each.id} size="small" />
+            <span>
+              <bdi>{each.name}</bdi> {each.kind === "agent" && <AgentTag />}
+            </span>
+            <Button onClick={() => void make({ kind: "dm", members: [me, each.id] })}>Write</Button>
+          </li>
+        ))}
+      </ul>
+      {problem && <p className={p.problem} role="alert">{problem}</p>}
+    </>
+  );
+}
+
+function Channel({ onClose }: { onClose(): void }) {
+  const me = useLive((state) => state.me?.id ?? "");
+  const everybody = useLive((state) => state.members);
+  const { make, problem, busy } = useMake(onClose);
+  const [name, setName] = useState("");
+  const [isPrivate, setPrivate] = useState(false);
+  const [wake, setWake] = useState("mention");
+  const [chosen, setChosen] = useState<string[]>([]);
+  return (
+    <form
+      style={{ display: "grid", gap: 16 }}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void make({ kind: "channel", name: name.trim(), private: isPrivate, members: chosen, wake: { people: wake, agents: "mention" } });
+      }}
+    >
+      <label className={p.field}>
+        Name
+        <input value={name} onChange={(event) => setName(event.target.value)} required maxLength={80} autoFocus placeholder="launch-week" />
+      </label>
+      <label className={p.field}>
+        When do agents wake?
+        <select value={wake} onChange={(event) => setWake(event.target.value)}>
+          <option value="mention">When somebody mentions them</option>
+          <option value="all">For every message of a person</option>
+          <option value="none">Never: they only read along</option>
+        </select>
+      </label>
+      <fieldset style={{ border: 0, padding: 0, margin: 0 }}>
+        <legend className={p.hint}>Who is in it</legend>
+        {Object.values(everybody)
+          .filter((each) => each.id !== me)
+          .map((each) => (
+            <label key={each.id} className={p.check}>
+              <input type="checkbox" checked={chosen.includes(each.id)} onChange={(event) => setChosen(event.target.checked ? [...chosen, each.id] : chosen.filter((id) => id !== each.id))} />
+              <bdi>{each.name}</bdi> {each.kind === "agent" && <AgentTag />}
+            </label>
+          ))}
+      </fieldset>
+      <label className={p.check}>
+        <input type="checkbox" checked={isPrivate} onChange={(event) => setPrivate(event.target.checked)} />
+        Private: only its members know of it
+      </label>
+      {problem && <p className={p.problem} role="alert">{problem}</p>}
+      <div className={`${p.actions} ${p.end}`}>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="primary" type="submit" busy={busy} disabled={!name.trim()}>
+          Make room
+        </Button>
+      </div>
+    </form>
+  );
+}

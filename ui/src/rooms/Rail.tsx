@@ -1,0 +1,185 @@
+import { useQuery } from "@tanstack/react-query";
+import { Activity, Bot, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
+import { useRef, useState } from "react";
+import { Link, useRoute } from "wouter";
+import { api } from "../api/client";
+import type { Space } from "../api/nouns";
+import { useHasDraft } from "../live/drafts";
+import { useLive } from "../live/store";
+import { IconButton } from "../parts/Button";
+import { Face } from "../parts/Face";
+import { money, number } from "../words/en";
+import { usePending } from "../work/data";
+import { usePresence } from "./Message";
+import { NewRoom } from "./NewRoom";
+import { otherOf, titleOf } from "./names";
+import s from "./rooms.module.css";
+import { openPalette } from "../parts/palette";
+
+export function Rail({ onPick }: { onPick?(): void }) {
+  const [making, setMaking] = useState<"room" | "direct" | null>(null);
+  return (
+    <aside className={s.rail} aria-label="Office">
+      <div className={s.office}>
+        <span className={s.logo} aria-hidden>
+          B
+        </span>
+        <span>Bullpen</span>
+        <IconButton label="New message" onClick={() => setMaking("direct")}>
+          <SquarePen size={17} />
+        </IconButton>
+      </div>
+      <button type="button" className={s.find} onClick={openPalette}>
+        <Search size={15} aria-hidden />
+        Search or jump to
+        <kbd>{/Mac|iPhone|iPad/.test(navigator.platform) ? "⌘K" : "Ctrl K"}</kbd>
+      </button>
+      <nav className={s.nav} aria-label="Main">
+        <MainLinks />
+      </nav>
+      <Rooms onNew={setMaking} onPick={onPick} />
+      <Myself />
+      <NewRoom kind={making} onClose={() => setMaking(null)} />
+    </aside>
+  );
+}
+
+export function MainLinks() {
+  const pending = usePending();
+  const waits = pending.data?.needsMe.length ?? 0;
+  return (
+    <>
+      <MainLink href="/pending" icon={<Inbox size={16} aria-hidden />} label="Waiting for you">
+        {waits > 0 && (
+          <span className={s.count} data-kind="wait" aria-label={`${waits} waiting`}>
+            {waits}
+          </span>
+        )}
+      </MainLink>
+      <MainLink href="/runs" icon={<Activity size={16} aria-hidden />} label="Runs" />
+      <MainLink href="/agents" icon={<Bot size={16} aria-hidden />} label="Agents" />
+    </>
+  );
+}
+
+function MainLink({ href, icon, label, children }: { href: string; icon: React.ReactNode; label: string; children?: React.ReactNode }) {
+  const [active] = useRoute(`${href}/*?`);
+  return (
+    <Link href={href} aria-current={active ? "page" : undefined}>
+      {icon}
+      {label}
+      {children}
+    </Link>
+  );
+}
+
+function rank(space: Space): number {
+  return (space.mentions ?? 0) > 0 ? 0 : (space.unread ?? 0) > 0 ? 1 : 2;
+}
+
+function Rooms({ onNew, onPick }: { onNew(kind: "room" | "direct"): void; onPick?(): void }) {
+  const state = useLive((all) => all);
+  const spaces = Object.values(state.spaces);
+  const order = useRef<string[]>([]);
+  const over = useRef(false);
+  const named = (space: Space): string => titleOf(space, state);
+  const sorted = [...spaces].sort((a, b) => rank(a) - rank(b) || named(a).localeCompare(named(b)));
+  // Never reorder under somebody's pointer.
+  if (!over.current) order.current = sorted.map((space) => space.id);
+  const at = (space: Space): number => (order.current.indexOf(space.id) + order.current.length + 1) % (order.current.length + 1);
+  const shown = over.current ? [...spaces].sort((a, b) => at(a) - at(b)) : sorted;
+  const me = state.me?.id ?? "";
+  const mine = shown.filter((space) => space.members.includes(me));
+  const others = shown.filter((space) => !space.members.includes(me));
+  return (
+    <nav className={s.rooms} aria-label="Rooms" onPointerEnter={() => (over.current = true)} onPointerLeave={() => (over.current = false)}>
+      <Group title="Rooms" label="New room" onNew={() => onNew("room")}>
+        {mine.filter((space) => space.kind !== "dm").map((space) => <RoomLink key={space.id} space={space} title={named(space)} onPick={onPick} />)}
+      </Group>
+      <Group title="Direct" label="New direct message" onNew={() => onNew("direct")}>
+        {mine.filter((space) => space.kind === "dm").map((space) => <RoomLink key={space.id} space={space} title={named(space)} onPick={onPick} />)}
+      </Group>
+      {others.length > 0 && (
+        <Group title="Not joined">
+          {others.map((space) => <RoomLink key={space.id} space={space} title={named(space)} onPick={onPick} />)}
+        </Group>
+      )}
+    </nav>
+  );
+}
+
+function Group({ title, label, onNew, children }: { title: string; label?: string; onNew?(): void; children: React.ReactNode }) {
+  return (
+    <>
+      <h2>
+        {title}
+        {onNew && label && (
+          <IconButton label={label} mini onClick={onNew}>
+            <Plus size={14} />
+          </IconButton>
+        )}
+      </h2>
+      <ul>{children}</ul>
+    </>
+  );
+}
+
+function RoomLink({ space, title, onPick }: { space: Space; title: string; onPick?(): void }) {
+  const [active] = useRoute(`/rooms/${space.id}`);
+  const me = useLive((state) => state.me?.id);
+  const draft = useHasDraft(space.id);
+  const unread = space.unread ?? 0;
+  const mentions = space.mentions ?? 0;
+  const other = space.kind === "dm" ? otherOf(space, me) : undefined;
+  const presence = usePresence(other ?? "");
+  const mine = space.members.includes(me ?? "");
+  return (
+    <li>
+      <Link href={`/rooms/${space.id}`} aria-current={active ? "page" : undefined} data-unread={(mine && unread > 0) || undefined} onClick={onPick}>
+        {space.kind === "dm" ? (
+          mine ? <Face id={other ?? ""} size="small" presence={presence} /> : <Users size={15} aria-hidden />
+        ) : space.private ? (
+          <Lock size={15} aria-label="private" />
+        ) : (
+          <Hash size={15} aria-hidden />
+        )}
+        <span className={s.name}>
+          <bdi>{title}</bdi>
+        </span>
+        {draft && !active && <Pencil size={12} aria-label="draft" />}
+        {presence === "busy" && <span className={s.meta}>working</span>}
+        {mine && !active && mentions > 0 ? (
+          <span className={s.count} data-kind="mention" aria-label={`${mentions} mentions`}>
+            @{mentions}
+          </span>
+        ) : (
+          mine && !active && unread > 0 && <span className={s.count} aria-label={`${unread} unread`}>{number(unread)}</span>
+        )}
+      </Link>
+    </li>
+  );
+}
+
+function Myself() {
+  const me = useLive((state) => state.me);
+  const mayAsk = me?.grants.includes("manage_agents") ?? false;
+  const usage = useQuery({ queryKey: ["usage", "day"], queryFn: () => api.usage("day", 1), enabled: mayAsk });
+  const today = usage.data?.items.at(-1);
+  const spent = today?.costToday ?? 0;
+  return (
+    <div className={s.me}>
+      <Face id={me?.id ?? ""} name={me?.name} kind="person" size="small" presence="here" />
+      <span>
+        <bdi>{me?.name}</bdi>
+      </span>
+      {usage.data && (
+        <span className={s.cost} title="Spent today by all agents" data-near={(today?.budget && spent > today.budget * 0.8) || undefined}>
+          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : `${money(spent)} today`}
+        </span>
+      )}
+      <Link href="/settings" aria-label="Settings" style={{ display: "grid", color: "var(--muted)", marginInlineStart: usage.data ? undefined : "auto" }}>
+        <Settings size={16} aria-hidden />
+      </Link>
+    </div>
+  );
+}

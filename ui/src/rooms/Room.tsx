@@ -1,0 +1,191 @@
+import { ArrowLeft, Hash, Lock, PanelRight, Search } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { Link, useLocation, useSearchParams } from "wouter";
+import { api, Problem } from "../api/client";
+import { announce } from "../live/announce";
+import { openRoom, trim } from "../live/load";
+import { open } from "../live/session";
+import { stream } from "../live/stream";
+import { change, store, useLive } from "../live/store";
+import { withSpace } from "../live/reduce";
+import { Button, IconButton } from "../parts/Button";
+import { Face } from "../parts/Face";
+import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
+import { usePanel } from "../parts/panel";
+import { toast } from "../parts/toasts";
+import { count, wakeRule, wakeRuleShort } from "../words/en";
+import { Composer } from "./Composer";
+import { nameOf, titleOf } from "./names";
+import { usePresence } from "./Message";
+import { Timeline } from "./Timeline";
+import { Typing } from "./Typing";
+import { Tour } from "../start/Tour";
+import s from "./rooms.module.css";
+
+export function Room({ spaceId }: { spaceId: string }) {
+  const space = useLive((state) => state.spaces[spaceId]);
+  const loaded = useLive((state) => state.rooms[spaceId]?.loaded ?? false);
+  const [error, setError] = useState<unknown>(null);
+  const [search] = useSearchParams();
+  const [panel] = usePanel();
+  const [fill, setFill] = useState<{ text: string; at: number }>();
+  const me = useLive((state) => state.me);
+  const title = useLive((state) => (space ? titleOf(space, state) : ""));
+
+  useEffect(() => {
+    open.spaceId = spaceId;
+    setError(null);
+    openRoom(spaceId).catch(setError);
+    return () => {
+      open.spaceId = null;
+      trim(spaceId);
+    };
+  }, [spaceId]);
+
+  useEffect(
+    () =>
+      stream.listen((event) => {
+        const message = event.message;
+        if (event.type !== "message_created" || message?.spaceId !== spaceId || message.authorId === store.getState().me?.id) return;
+        announce(`${nameOf(store.getState().members, message.authorId)}: ${message.text}`);
+      }),
+    [spaceId],
+  );
+
+  useEffect(() => {
+    document.title = title ? `${title} · Bullpen` : "Bullpen";
+  }, [title]);
+
+  if (error) {
+    const gone = error instanceof Problem && error.status === 404;
+    if (error instanceof Problem && error.status === 403 && space)
+      return (
+        <main className={s.room} id="main">
+          <Header spaceId={spaceId} />
+          <div className={s.list}>
+            <Empty title={`You are not in #${title}`}>
+              <p>It is open to everybody here. Join it to read what was said and to take part.</p>
+            </Empty>
+          </div>
+          <JoinBar spaceId={spaceId} onJoined={() => (setError(null), void openRoom(spaceId).catch(setError))} />
+        </main>
+      );
+    return (
+      <main className={s.room} id="main">
+        {gone ? (
+          <Failed error={new Problem(404, "not_found", "This room does not exist, or you are not in it. Ask whoever sent the link to invite you.")} />
+        ) : (
+          <Failed error={error} onRetry={() => (setError(null), openRoom(spaceId).catch(setError))} />
+        )}
+      </main>
+    );
+  }
+  const isMember = !!me && !!space?.members.includes(me.id);
+  const editLast = (): void => {
+    const mine = store.getState().rooms[spaceId]?.messages.findLast((each) => each.authorId === me?.id && !each.deletedAt && each.type === "text");
+    if (mine) window.dispatchEvent(new CustomEvent("bullpen:edit", { detail: mine.id }));
+  };
+  return (
+    <main
+      className={s.room}
+      id="main"
+      onDragOver={(event) => event.dataTransfer.types.includes("Files") && event.preventDefault()}
+      onDrop={(event) => {
+        if (!event.dataTransfer.files.length) return;
+        event.preventDefault();
+        window.dispatchEvent(new CustomEvent("bullpen:files", { detail: [...event.dataTransfer.files] }));
+      }}
+    >
+      <Header spaceId={spaceId} />
+      {!space || !loaded ? (
+        <>
+          <div className={s.list}>
+            <Skeleton />
+          </div>
+        </>
+      ) : (
+        <>
+          <Timeline key={spaceId} spaceId={spaceId} goTo={search.get("message")} onEditText={(text) => setFill({ text, at: Date.now() })} />
+          <Typing spaceId={spaceId} />
+          {!panel && <Tour spaceId={spaceId} />}
+          {isMember ? <Composer key={`c-${spaceId}`} space={space} title={title} onEditLast={editLast} fill={fill} /> : <JoinBar spaceId={spaceId} />}
+        </>
+      )}
+    </main>
+  );
+}
+
+function JoinBar({ spaceId, onJoined }: { spaceId: string; onJoined?(): void }) {
+  const me = useLive((state) => state.me);
+  const isDm = useLive((state) => state.spaces[spaceId]?.kind === "dm");
+  const join = async (): Promise<void> => {
+    try {
+      await api.addMember(spaceId, me?.id ?? "");
+      const space = await api.space(spaceId);
+      change((state) => withSpace(state, space));
+      onJoined?.();
+    } catch (error) {
+      toast(error);
+    }
+  };
+  return (
+    <div style={{ padding: "0 16px 16px" }}>
+      <Notice>
+        {isDm ? "You read along here: this conversation is between agents. " : "You are reading this room without being in it. "}
+        {!isDm && <Button onClick={() => void join()}>Join this room</Button>}
+      </Notice>
+    </div>
+  );
+}
+
+function Header({ spaceId }: { spaceId: string }) {
+  const space = useLive((state) => state.spaces[spaceId]);
+  const title = useLive((state) => (space ? titleOf(space, state) : ""));
+  const [, go] = useLocation();
+  const [panel, setPanel] = usePanel();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const people = space?.memberDetails.filter((member) => member.kind === "person").length ?? 0;
+  const agents = (space?.memberDetails.length ?? 0) - people;
+  const shown = space?.memberDetails.slice(0, 5) ?? [];
+  const more = (space?.memberDetails.length ?? 0) - shown.length;
+  return (
+    <header className={s.head}>
+      <Link href="/rooms" className={s.back} aria-label="Back to rooms" data-phone>
+        <ArrowLeft size={20} />
+      </Link>
+      <div className={s.title}>
+        <h1 ref={heading} tabIndex={-1}>
+          {space?.kind !== "dm" && (space?.private ? <Lock size={15} aria-label="private" /> : <Hash size={16} aria-hidden />)}
+          <span>
+            <bdi>{title}</bdi>
+          </span>
+        </h1>
+        {space && space.kind !== "dm" && (
+          <p>
+            <span data-wide>{`${count(people, "person", "people")}, ${count(agents, "agent")} · ${wakeRule(space.wake.people, space.trigger)}`}</span>
+            <span data-narrow>{`${count(people + agents, "member")} · ${wakeRuleShort(space.wake.people)}`}</span>
+          </p>
+        )}
+      </div>
+      <IconButton label="Search in this room" onClick={() => go(`/search?spaceId=${encodeURIComponent(spaceId)}`)}>
+        <Search size={18} />
+      </IconButton>
+      {space && space.kind !== "dm" && (
+        <button type="button" className={s.faces} onClick={() => setPanel("details")} data-wide>
+          <span className="unseen">Members: {people + agents}</span>
+          {shown.map((member) => (
+            <SmallFace key={member.id} id={member.id} />
+          ))}
+          {more > 0 && <span className={s.meta}>+{more}</span>}
+        </button>
+      )}
+      <IconButton label="Room details" aria-expanded={panel?.kind === "details"} onClick={() => setPanel(panel?.kind === "details" ? null : "details")}>
+        <PanelRight size={18} />
+      </IconButton>
+    </header>
+  );
+}
+
+function SmallFace({ id }: { id: string }) {
+  return <Face id={id} size="small" presence={usePresence(id)} />;
+}

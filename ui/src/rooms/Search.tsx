@@ -1,0 +1,122 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { Link, useSearchParams } from "wouter";
+import { api } from "../api/client";
+import type { FoundMessage } from "../api/nouns";
+import { useLive } from "../live/store";
+import { Ago } from "../parts/Ago";
+import { Button } from "../parts/Button";
+import { Empty, Failed, Skeleton } from "../parts/Notice";
+import { PageHead } from "../work/Head";
+import { nameOf, titleOf } from "./names";
+import s from "./rooms.module.css";
+
+const NAMES = ["q", "spaceId", "authorId", "type", "after", "before"] as const;
+
+export default function Search() {
+  const [params, setParams] = useSearchParams();
+  const state = useLive((all) => all);
+  const asked = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? ""])) as Record<(typeof NAMES)[number], string>;
+  const [words, setWords] = useState(asked.q);
+  const found = useInfiniteQuery({
+    queryKey: ["search", asked],
+    queryFn: ({ pageParam }) => api.search({ ...asked, limit: 30, cursor: pageParam }),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next,
+    enabled: asked.q.trim().length > 0,
+  });
+  useEffect(() => {
+    document.title = "Search · Bullpen";
+  }, []);
+  useEffect(() => setWords(asked.q), [asked.q]);
+  const set = (name: string, value: string): void =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before);
+        if (value) next.set(name, value);
+        else next.delete(name);
+        return next;
+      },
+      { replace: true },
+    );
+  const items = found.data?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <main className={s.room} id="main">
+      <PageHead title="Search" />
+      <form
+        className={s.filters}
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          set("q", words.trim());
+        }}
+      >
+        <input type="search" aria-label="Words" placeholder="Words, or a “phrase”" value={words} autoFocus onChange={(event) => setWords(event.target.value)} />
+        <select aria-label="Room" value={asked.spaceId} onChange={(event) => set("spaceId", event.target.value)}>
+          <option value="">All rooms</option>
+          {Object.values(state.spaces).map((space) => (
+            <option key={space.id} value={space.id}>
+              {titleOf(space, state)}
+            </option>
+          ))}
+        </select>
+        <select aria-label="From" value={asked.authorId} onChange={(event) => set("authorId", event.target.value)}>
+          <option value="">Anybody</option>
+          {Object.values(state.members).map((member) => (
+            <option key={member.id} value={member.id}>
+              {member.name}
+            </option>
+          ))}
+        </select>
+        <label className={s.meta}>
+          since <input type="date" value={asked.after} onChange={(event) => set("after", event.target.value)} />
+        </label>
+        <Button type="submit" look="primary">
+          Search
+        </Button>
+      </form>
+      <div className={s.results}>
+        {!asked.q ? (
+          <Empty title="What are you looking for?">
+            <p>Words in any order; a phrase in quotes. Only rooms that you may read are searched.</p>
+          </Empty>
+        ) : found.isPending ? (
+          <Skeleton />
+        ) : found.error ? (
+          <Failed error={found.error} onRetry={() => void found.refetch()} />
+        ) : !items.length ? (
+          <Empty title="Nothing found">
+            <p>No message holds all of these words. Try fewer, or another room.</p>
+          </Empty>
+        ) : (
+          items.map((message) => {
+            const space = state.spaces[message.spaceId];
+            return (
+              <Link key={message.id} href={`/rooms/${message.spaceId}?message=${message.id}`} className={s.result}>
+                <span className={s.by}>
+                  <b>{nameOf(state.members, message.authorId)}</b>
+                  <span className={s.meta}>{space ? (space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`) : ""}</span>
+                  <Ago at={message.createdAt} />
+                </span>
+                <Snippet message={message} />
+              </Link>
+            );
+          })
+        )}
+        {found.hasNextPage && <Button onClick={() => void found.fetchNextPage()}>More</Button>}
+      </div>
+    </main>
+  );
+}
+
+function Snippet({ message }: { message: FoundMessage }) {
+  const letters = [...message.snippet];
+  const shown: React.ReactNode[] = [];
+  let from = 0;
+  for (const [start, end] of message.highlights) {
+    shown.push(letters.slice(from, start).join(""), <mark key={start}>{letters.slice(start, end).join("")}</mark>);
+    from = end;
+  }
+  shown.push(letters.slice(from).join(""));
+  return <span dir="auto">{shown}</span>;
+}

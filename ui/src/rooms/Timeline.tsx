@@ -1,0 +1,273 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { CircleSlash, Link2Off, LogIn, VolumeX } from "lucide-react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useStore } from "zustand";
+import { useShallow } from "zustand/shallow";
+import type { Message } from "../api/nouns";
+import { loadBackTo, loadOlder } from "../live/load";
+import { outbox, send } from "../live/outbox";
+import { emptyRoom, type Notice } from "../live/state";
+import { useLive } from "../live/store";
+import { clockTime, dayOf } from "../parts/Ago";
+import { TextButton } from "../parts/Button";
+import { usePanel } from "../parts/panel";
+import { count } from "../words/en";
+import { MessageRow, PartialRow, UnsentRow } from "./Message";
+import { titleOf, useName } from "./names";
+import { rowsOf, type Row } from "./rows";
+import s from "./rooms.module.css";
+import { useRead } from "./useRead";
+
+export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo: string | null; onEditText(text: string): void }) {
+  const room = useLive((state) => state.rooms[spaceId] ?? emptyRoom);
+  const me = useLive((state) => state.me?.id);
+  const title = useLive((state) => (state.spaces[spaceId] ? titleOf(state.spaces[spaceId], state) : spaceId));
+  const unsent = useStore(outbox, useShallow((state) => state.items.filter((item) => item.spaceId === spaceId)));
+  const rows = useMemo(() => rowsOf(room, unsent, me), [room, unsent, me]);
+  const list = useRef<HTMLDivElement>(null);
+  const [current, setCurrent] = useState<string | null>(null);
+  const [found, setFound] = useState<string | null>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  const [loads, setLoads] = useState(0);
+  const settled = useRef(false);
+
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => list.current,
+    estimateSize: (index) => heightOf(rows[index]),
+    getItemKey: (index) => rows[index]?.key ?? index,
+    anchorTo: "end",
+    followOnAppend: true,
+    scrollEndThreshold: 80,
+    overscan: 8,
+  });
+  const items = virtual.getVirtualItems();
+
+  // Where to begin: at what was asked for, else at the first unread if it is off screen, else at the end.
+  useLayoutEffect(() => {
+    if (settled.current || !rows.length) return;
+    settled.current = true;
+    const divider = rows.findIndex((row) => row.kind === "new");
+    if (!goTo && divider >= 0 && rows.length - divider > 12) virtual.scrollToIndex(divider, { align: "start" });
+    else virtual.scrollToEnd();
+  }, [rows.length]);
+
+  useEffect(() => {
+    if (!goTo || !room.loaded) return;
+    let stopped = false;
+    void (async () => {
+      const { api } = await import("../api/client");
+      const target = room.messages.find((each) => each.id === goTo) ?? (await api.message(goTo).catch(() => null));
+      if (!target || stopped) return;
+      await loadBackTo(spaceId, target.seq);
+      requestAnimationFrame(() => setFound(goTo));
+    })();
+    return () => {
+      stopped = true;
+    };
+  }, [goTo, room.loaded]);
+
+  useEffect(() => {
+    if (!found) return;
+    const index = rows.findIndex((row) => row.kind === "message" && row.message.id === found);
+    if (index >= 0) virtual.scrollToIndex(index, { align: "center" });
+    const timer = setTimeout(() => setFound(null), 3_000);
+    return () => clearTimeout(timer);
+  }, [found]);
+
+  const first = items[0]?.index ?? 0;
+  useEffect(() => {
+    if (!settled.current || first >= 12 || !room.loaded || room.complete) return;
+    void loadOlder(spaceId).then(
+      () => setLoads((before) => before + 1),
+      () => undefined,
+    );
+  }, [first, loads, room.loaded, room.complete, spaceId]);
+
+  const toEnd = (): void => {
+    virtual.scrollToEnd();
+    requestAnimationFrame(() => virtual.scrollToEnd());
+  };
+  const { unseen } = useRead(spaceId, atEnd);
+
+  useEffect(() => {
+    const go = (): void => toEnd();
+    window.addEventListener("bullpen:end", go);
+    return () => window.removeEventListener("bullpen:end", go);
+  });
+
+  const onKeyDown = (event: React.KeyboardEvent): void => {
+    if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select, [role=menu]")) return;
+    const messages = rows.filter((row) => row.kind === "message" || row.kind === "partial");
+    const at = messages.findIndex((row) => row.key === current);
+    const move = (to: number): void => {
+      const next = messages[Math.max(0, Math.min(messages.length - 1, to))];
+      if (!next) return;
+      event.preventDefault();
+      setCurrent(next.key);
+      virtual.scrollToIndex(rows.indexOf(next), { align: "auto" });
+      requestAnimationFrame(() => document.getElementById(rowId(next.key))?.focus({ preventScroll: true }));
+    };
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    if (event.key === "j" || event.key === "ArrowDown") move(at < 0 ? messages.length - 1 : at + 1);
+    else if (event.key === "k" || event.key === "ArrowUp") move(at < 0 ? messages.length - 1 : at - 1);
+    else if (event.key === "Home" && at >= 0) move(0);
+    else if (event.key === "End" && at >= 0) move(messages.length - 1);
+    else {
+      const wanted = { r: "reply", e: "react", w: "why", Enter: "more" }[event.key];
+      const row = current ? document.getElementById(rowId(current)) : null;
+      if (!wanted || !row || (event.key === "Enter" && event.target !== row)) return;
+      event.preventDefault();
+      row.querySelector<HTMLElement>(`[data-do="${wanted}"]`)?.click();
+    }
+  };
+
+  const last = items.at(-1)?.index ?? 0;
+  const waitsAbove = rows.slice(0, first).filter(needsMe).length;
+  return (
+    <>
+      <div
+        ref={list}
+        className={s.list}
+        role="log"
+        aria-live="off"
+        aria-label={`Messages in ${title}`}
+        tabIndex={0}
+        onKeyDown={onKeyDown}
+        onScroll={(event) => {
+          const at = event.currentTarget;
+          setAtEnd(at.scrollHeight - at.scrollTop - at.clientHeight < 80);
+        }}
+        data-last={last}
+      >
+        <div className={s.inner} style={{ blockSize: virtual.getTotalSize() }}>
+          {items.map((item) => {
+            const row = rows[item.index] as Row;
+            return (
+              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={s.slot} style={{ transform: `translateY(${item.start}px)` }}>
+                <Drawn row={row} spaceId={spaceId} current={current === row.key} found={row.kind === "message" && row.message.id === found} onFocus={() => setCurrent(row.key)} onEditText={onEditText} position={item.index + 1} size={rows.length} />
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      <div className={s.below}>
+        <div className={s.jump}>
+          {waitsAbove > 0 && (
+            <button type="button" data-wait onClick={() => virtual.scrollToIndex(rows.findIndex(needsMe), { align: "center" })}>
+              {count(waitsAbove, "card waits", "cards wait")} above
+            </button>
+          )}
+          {!atEnd && (
+            <button type="button" onClick={toEnd}>
+              ↓ {unseen > 0 ? `${unseen} new` : "Newest"}
+            </button>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** About how high a row is before it has been measured. */
+function heightOf(row: Row | undefined): number {
+  if (!row || row.kind === "day" || row.kind === "new" || row.kind === "notice") return 36;
+  if (row.kind === "start") return 84;
+  if (row.kind === "message" && row.message.type === "tool") return row.message.status === "requires_action" ? 220 : 60;
+  return row.tight ? 28 : 62;
+}
+
+function needsMe(row: Row): boolean {
+  return row.kind === "message" && row.message.type === "tool" && row.message.status === "requires_action";
+}
+
+export const rowId = (key: string): string => `row-${key}`;
+
+function Drawn({ row, spaceId, current, found, onFocus, onEditText, position, size }: { row: Row; spaceId: string; current: boolean; found: boolean; onFocus(): void; onEditText(text: string): void; position: number; size: number }) {
+  if (row.kind === "day") return <div className={s.rule}>{dayOf(row.at)}</div>;
+  if (row.kind === "new")
+    return (
+      <div className={s.rule} data-new role="separator" aria-label={`${row.count} new`}>
+        {row.count} new since {clockTime(row.at)}
+      </div>
+    );
+  if (row.kind === "start") return <Beginning spaceId={spaceId} />;
+  if (row.kind === "notice") return <NoticeRow notice={row.notice} spaceId={spaceId} />;
+  if (row.kind === "message" && row.message.authorKind === "system") return <SystemRow message={row.message} />;
+  const author = row.kind === "message" ? row.message.authorId : row.kind === "partial" ? row.partial.agentId : "";
+  return (
+    <Article id={rowId(row.key)} author={author} tight={row.tight} current={current} found={found} onFocus={onFocus} position={position} size={size} at={row.kind === "message" ? row.message.createdAt : undefined}>
+      {row.kind === "message" && <MessageRow message={row.message} tight={row.tight} runEnds={row.runEnds} />}
+      {row.kind === "partial" && <PartialRow partial={row.partial} tight={row.tight} spaceId={spaceId} />}
+      {row.kind === "unsent" && <UnsentRow item={row.item} tight={row.tight} onEdit={onEditText} />}
+    </Article>
+  );
+}
+
+function Article({ id, author, tight, current, found, onFocus, position, size, at, children }: { id: string; author: string; tight: boolean; current: boolean; found: boolean; onFocus(): void; position: number; size: number; at?: string; children: React.ReactNode }) {
+  const name = useName(author) || "You";
+  return (
+    <article id={id} className={s.row} data-tight={tight || undefined} data-current={current || undefined} data-found={found || undefined} tabIndex={-1} onFocus={onFocus} aria-posinset={position} aria-setsize={size} aria-label={at ? `${name}, ${clockTime(at)}` : name}>
+      {children}
+    </article>
+  );
+}
+
+function Beginning({ spaceId }: { spaceId: string }) {
+  const space = useLive((state) => state.spaces[spaceId]);
+  const title = useLive((state) => (space ? titleOf(space, state) : ""));
+  const empty = useLive((state) => !state.rooms[spaceId]?.messages.length);
+  const agent = useLive((state) => space?.memberDetails.find((member) => member.kind === "agent" && member.id !== state.me?.id)?.name);
+  if (!space) return null;
+  return (
+    <div className={s.start}>
+      <h2>{space.kind === "dm" ? title : `# ${title}`}</h2>
+      <p>
+        {empty ? "Nobody has said anything yet." : "This is where it begins."}{" "}
+        {space.kind !== "dm" && space.wake.people === "mention" && agent ? `Agents here answer when mentioned: try “@${agent} what can you do?”` : null}
+      </p>
+    </div>
+  );
+}
+
+function SystemRow({ message }: { message: Message }) {
+  const [, setPanel] = usePanel();
+  const last = useLive((state) => {
+    const messages = state.rooms[message.spaceId]?.messages ?? [];
+    return messages.findLast((each) => each.seq < message.seq && each.authorKind === "agent")?.authorId;
+  });
+  const before = useLive((state) => state.rooms[message.spaceId]?.messages.findLast((each) => each.seq < message.seq)?.id);
+  const name = useName(last);
+  if (!message.metadata.chainId) return <div className={s.sys}>{message.text}</div>;
+  const text = `@${name} go on`;
+  return (
+    <div className={s.chain}>
+      <Link2Off size={16} aria-hidden />
+      <span>{message.text}</span>
+      <span>
+        <TextButton title={`Posts “${text}” as you`} onClick={() => send(message.spaceId, text)}>
+          Let them go on
+        </TextButton>
+        {before && <TextButton onClick={() => setPanel("why", before)}>Why?</TextButton>}
+      </span>
+    </div>
+  );
+}
+
+function NoticeRow({ notice }: { notice: Notice; spaceId: string }) {
+  const name = useName(notice.agentId);
+  const [, setPanel] = usePanel();
+  if (notice.kind === "joined" || notice.kind === "left")
+    return (
+      <div className={s.sys}>
+        <LogIn size={15} aria-hidden /> <bdi>{name}</bdi> {notice.kind === "joined" ? "joined." : "left."}
+      </div>
+    );
+  return (
+    <div className={s.sys}>
+      {notice.kind === "silent" ? <VolumeX size={15} aria-hidden /> : <CircleSlash size={15} aria-hidden />}
+      <span>{notice.kind === "silent" ? `${name} read this and chose not to answer.` : `${name} wrote an answer but did not send it.`}</span>
+      <TextButton onClick={() => setPanel("run", notice.runId ?? "")}>Why?</TextButton>
+    </div>
+  );
+}

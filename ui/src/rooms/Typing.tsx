@@ -1,0 +1,43 @@
+import { useEffect, useState } from "react";
+import { useLive, useLiveShallow } from "../live/store";
+import { emptyRoom } from "../live/state";
+import { nameOf } from "./names";
+import s from "./rooms.module.css";
+
+/** "Ada is thinking · using search_memory". Changes at most every second or so, for those who listen to it. */
+export function Typing({ spaceId }: { spaceId: string }) {
+  const typing = useLive((state) => (state.rooms[spaceId] ?? emptyRoom).typing);
+  const writes = useLiveShallow((state) => Object.values((state.rooms[spaceId] ?? emptyRoom).partials).map((each) => each.agentId));
+  const members = useLive((state) => state.members);
+  const lines = Object.values(typing).map((each) => ({
+    id: each.agentId,
+    name: nameOf(members, each.agentId),
+    does: each.waiting ? "waits for an answer" : each.tool ? `is thinking · using ${each.tool}` : writes.includes(each.agentId) ? "is writing" : "is thinking",
+  }));
+  const [shown, setShown] = useState(lines);
+  const now = JSON.stringify(lines);
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(JSON.parse(now) as typeof lines), shown.length ? 120 : 0);
+    return () => clearTimeout(timer);
+  }, [now]);
+  return (
+    <div className={s.typing} role="status">
+      {shown.length > 0 && (
+        <span className={s.dots} aria-hidden>
+          <i />
+          <i />
+          <i />
+        </span>
+      )}
+      <span>
+        {shown.slice(0, 3).map((each, at) => (
+          <span key={each.id}>
+            {at > 0 && " · "}
+            <b>{each.name}</b> {each.does}
+          </span>
+        ))}
+        {shown.length > 3 && ` · and ${shown.length - 3} more`}
+      </span>
+    </div>
+  );
+}

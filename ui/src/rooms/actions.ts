@@ -1,0 +1,41 @@
+// What somebody does to messages: shown at once, put right by the answer.
+import { api } from "../api/client";
+import type { Message } from "../api/nouns";
+import { toast } from "../parts/toasts";
+import { loaded, reduce } from "../live/reduce";
+import { change, store } from "../live/store";
+
+export async function toggleReaction(message: Message, emoji: string): Promise<void> {
+  const me = store.getState().me?.id ?? "";
+  const mine = message.reactions.some((each) => each.emoji === emoji && each.memberIds.includes(me));
+  const event = (added: boolean) => ({
+    type: added ? "reaction_added" : "reaction_removed", at: new Date().toISOString(), spaceId: message.spaceId,
+    reaction: { messageId: message.id, memberId: me, emoji },
+  });
+  change((state) => reduce(state, [event(!mine)]));
+  try {
+    await (mine ? api.unreact(message.id, emoji) : api.react(message.id, emoji));
+  } catch (error) {
+    change((state) => reduce(state, [event(mine)]));
+    toast(error);
+  }
+}
+
+export async function editMessage(message: Message, text: string): Promise<void> {
+  try {
+    const changed = await api.edit(message.id, text);
+    change((state) => loaded(state, message.spaceId, [changed]));
+  } catch (error) {
+    toast(error);
+    throw error;
+  }
+}
+
+export async function deleteMessage(message: Message): Promise<void> {
+  try {
+    const gone = await api.remove(message.id);
+    change((state) => loaded(state, message.spaceId, [gone]));
+  } catch (error) {
+    toast(error);
+  }
+}

@@ -1,0 +1,78 @@
+// The rows of a room's timeline, out of what is known. Pure.
+import type { Message } from "../api/nouns";
+import type { Unsent } from "../live/outbox";
+import type { Notice, Partial_, Room } from "../live/state";
+
+export type Row =
+  | { kind: "day"; key: string; at: string }
+  | { kind: "new"; key: string; count: number; at: string }
+  | { kind: "message"; key: string; message: Message; tight: boolean; runEnds: boolean }
+  | { kind: "unsent"; key: string; item: Unsent; tight: boolean }
+  | { kind: "partial"; key: string; partial: Partial_; tight: boolean }
+  | { kind: "notice"; key: string; notice: Notice }
+  | { kind: "start"; key: string };
+
+const JOIN_MS = 5 * 60_000;
+
+const day = (at: string): string => new Date(at).toDateString();
+
+function joins(before: { by: string; at: number } | null, by: string, at: number): boolean {
+  return !!before && before.by === by && at - before.at < JOIN_MS;
+}
+
+export function keyOf(room: Room, message: Message): string {
+  return room.keys[message.id] ?? message.clientMessageId ?? (message.metadata.callId as string | undefined) ?? message.id;
+}
+
+export function rowsOf(room: Room, unsent: readonly Unsent[], meId: string | undefined): Row[] {
+  const rows: Row[] = [];
+  if (room.complete) rows.push({ kind: "start", key: "start" });
+  let lastDay = "";
+  let before: { by: string; at: number } | null = null;
+  let divided = room.dividerSeq === null;
+  const notices = new Map<number, Notice[]>();
+  for (const notice of room.notices) notices.set(notice.afterSeq, [...(notices.get(notice.afterSeq) ?? []), notice]);
+  const lastOfRun = new Map<string, string>();
+  for (const message of room.messages) if (message.runId && message.type !== "tool") lastOfRun.set(message.runId, message.id);
+
+  for (const message of room.messages) {
+    if (day(message.createdAt) !== lastDay) {
+      // Not above the first one while there may be older ones of that day: the row would move when they are loaded, and
+      // what somebody reads with it.
+      const begins = lastDay !== "" || room.complete;
+      lastDay = day(message.createdAt);
+      if (begins) rows.push({ kind: "day", key: `day/${lastDay}`, at: message.createdAt });
+      before = null;
+    }
+    if (!divided && message.seq > (room.dividerSeq ?? 0) && message.authorId !== meId) {
+      divided = true;
+      const count = room.messages.filter((each) => each.seq >= message.seq && each.authorId !== meId).length;
+      rows.push({ kind: "new", key: "new", count, at: message.createdAt });
+      before = null;
+    }
+    const at = Date.parse(message.createdAt);
+    const plain = message.authorKind !== "system" && !message.replyTo;
+    rows.push({
+      kind: "message", key: keyOf(room, message), message,
+      tight: plain && joins(before, message.authorId, at),
+      runEnds: !!message.runId && lastOfRun.get(message.runId) === message.id,
+    });
+    before = message.authorKind === "system" ? null : { by: message.authorId, at };
+    for (const notice of notices.get(message.seq) ?? []) {
+      rows.push({ kind: "notice", key: notice.key, notice });
+      before = null;
+    }
+  }
+  for (const partial of Object.values(room.partials)) {
+    rows.push({ kind: "partial", key: partial.key, partial, tight: joins(before, partial.agentId, partial.at) });
+    before = { by: partial.agentId, at: partial.at };
+  }
+  const there = new Set(room.messages.slice(-200).map((message) => message.clientMessageId));
+  for (const item of unsent) {
+    if (there.has(item.clientMessageId)) continue;
+    const at = Date.parse(item.createdAt);
+    rows.push({ kind: "unsent", key: item.clientMessageId, item, tight: joins(before, meId ?? "", at) && !item.replyTo });
+    before = { by: meId ?? "", at };
+  }
+  return rows;
+}

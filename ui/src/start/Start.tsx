@@ -1,0 +1,104 @@
+import { useEffect, useRef, useState } from "react";
+import { api } from "../api/client";
+import type { Me } from "../api/nouns";
+import { fieldOf, sentence } from "../api/problems";
+import { Button } from "../parts/Button";
+import p from "../parts/parts.module.css";
+import type { Entry } from "./hash";
+import s from "./start.module.css";
+
+const TEXTS = {
+  claim: { title: "This office has no owner yet", about: "You become its owner. The code in your link is used up by this.", verb: "Claim this office" },
+  invite: { title: "Join this office", about: "Somebody invited you. Choose how you are called here; the link is used up by this.", verb: "Join" },
+  session: { title: "Sign in", about: "", verb: "Sign in" },
+};
+
+export function Start({ entry, onEntered }: { entry: Entry; onEntered(me: Me): void }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = "Bullpen";
+    if (entry.kind === "unclaimed") heading.current?.focus();
+  }, [entry.kind]);
+  return (
+    <main className={s.door}>
+      <div className={s.box}>
+        <div className={s.brand}>
+          <img src="/assets/icon.svg" alt="" /> Bullpen
+        </div>
+        {entry.kind === "unclaimed" ? (
+          <>
+            <h1 ref={heading} tabIndex={-1}>
+              Nobody owns this office yet
+            </h1>
+            <p>Open the claim link that the server printed when it started. It stands in the terminal, and ends with #claim=…</p>
+          </>
+        ) : (
+          <Door entry={entry} onEntered={onEntered} />
+        )}
+      </div>
+    </main>
+  );
+}
+
+function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" }>; onEntered(me: Me): void }) {
+  const { title, about, verb } = TEXTS[entry.kind];
+  const isNew = entry.kind !== "session";
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const [shown, setShown] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+
+  const submit = async (): Promise<void> => {
+    setBusy(true);
+    setError(null);
+    try {
+      if (entry.kind === "session") onEntered(await api.signIn({ name, password }));
+      else if (entry.kind === "claim") onEntered(await api.setup({ code: entry.code, name, password }));
+      else onEntered(await api.acceptInvite({ code: entry.code, name, password }));
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <h1>{title}</h1>
+      {about && <p>{about}</p>}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+      >
+        <label className={p.field}>
+          {isNew ? "Your name" : "Name"}
+          <input value={name} onChange={(event) => setName(event.target.value)} autoComplete="username" required maxLength={80} autoFocus />
+          {fieldOf(error, "name") && <span className={p.problem}>{fieldOf(error, "name")}</span>}
+        </label>
+        <div className={p.field}>
+          <label htmlFor="password">Password</label>
+          <span className={s.password}>
+            <input id="password" type={shown ? "text" : "password"} value={password} onChange={(event) => setPassword(event.target.value)} autoComplete={isNew ? "new-password" : "current-password"} required minLength={isNew ? 8 : 1} aria-describedby={isNew ? "password-hint" : undefined} />
+            <button type="button" aria-label={shown ? "Hide what I type" : "Show what I type"} aria-pressed={shown} onClick={() => setShown(!shown)}>
+              {shown ? "hide" : "show"}
+            </button>
+          </span>
+          {isNew && (
+            <span id="password-hint" className={p.hint}>
+              8 characters or more. A phrase is fine.
+            </span>
+          )}
+        </div>
+        {error !== null && (
+          <p className={p.problem} role="alert">
+            {sentence(error) === "You are not signed in any more. Sign in again to go on." ? (error as Error).message : sentence(error)}
+          </p>
+        )}
+        <Button look="primary" type="submit" busy={busy}>
+          {verb}
+        </Button>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,96 @@
+// Words that depend on numbers, names and times. No view joins strings by itself.
+const plural = new Intl.PluralRules("en");
+const list = new Intl.ListFormat("en", { type: "conjunction" });
+const whole = new Intl.NumberFormat("en");
+
+export function count(n: number, one: string, many = `${one}s`): string {
+  return `${whole.format(n)} ${plural.select(n) === "one" ? one : many}`;
+}
+
+export function names(all: readonly string[], most = 3): string {
+  const shown = all.slice(0, most);
+  return list.format(all.length > most ? [...shown, count(all.length - most, "other")] : shown);
+}
+
+export function number(n: number): string {
+  return whole.format(n);
+}
+
+export function money(dollars: number | null | undefined): string {
+  if (!dollars) return "free";
+  if (dollars < 0.001) return "< $0.001";
+  if (dollars < 0.1) return `$${dollars.toFixed(3)}`;
+  return `$${dollars.toFixed(2)}`;
+}
+
+export function took(ms: number): string {
+  if (ms < 100) return "< 0.1 s";
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  return minutes < 60 ? `${minutes} min ${Math.round((ms % 60_000) / 1000)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function between(from: string, to: string | null | undefined): string {
+  return took((to ? Date.parse(to) : Date.now()) - Date.parse(from));
+}
+
+/** What is left of a while, as a clock has it: 4:12, or 2 h. */
+export function left(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds >= 86_400) return `${count(Math.floor(seconds / 86_400), "day")} left`;
+  if (seconds >= 3600) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min left`;
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(0)} KB`;
+  return `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+}
+
+export function wakeRule(policy: string, trigger?: string | null): string {
+  switch (policy) {
+    case "all":
+      return "agents wake for every message";
+    case "mention":
+      return "agents answer when mentioned";
+    case "trigger":
+      return trigger ? `agents wake for “${trigger}”` : "agents wake for a trigger word";
+    default:
+      return "agents only read along";
+  }
+}
+
+export function wakeRuleShort(policy: string): string {
+  return { all: "wake for all", mention: "on mention", trigger: "on trigger word" }[policy] ?? "read along";
+}
+
+export const outcome: Record<string, string> = {
+  spoke: "spoke", reacted: "reacted", acted: "acted", silent: "stayed silent", unsent_text: "wrote, but did not send",
+};
+
+export const status: Record<string, string> = {
+  queued: "queued", thinking: "thinking", acting: "using a tool", waiting: "waiting", completed: "finished",
+  failed: "failed", cancelled: "stopped",
+};
+
+export const stopReason: Record<string, string> = {
+  done: "nothing left to do", skipped: "chose silence", max_steps: "reached its limit of steps",
+  max_seconds: "ran out of time", max_cost: "reached its budget", max_tokens: "reached its limit of tokens",
+  cancelled: "somebody stopped it", model_unavailable: "its model did not answer", model_refused: "its model refused",
+  agent_deleted: "the agent was deleted", variables_required: "a value it needs is missing",
+  no_rights: "whoever asked may not do this any more", broken: "a fault of the office",
+};
+
+export const agentState: Record<string, string> = {
+  idle: "idle", queued: "about to start", running: "working", waiting: "waits for somebody", paused: "paused",
+};
+
+export const kind: Record<string, string> = {
+  external: "a program", space: "an answer", approval: "an approval", variables: "a value", takeover: "a take-over",
+};
+
+export const trigger: Record<string, string> = {
+  message: "a message", tool_result: "a result that came later", task: "a schedule", skill: "a skill",
+  subagent: "a helper's report", trigger: "something outside", expired: "an answer that never came",
+};

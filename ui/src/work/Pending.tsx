@@ -1,0 +1,135 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { Link, useSearchParams } from "wouter";
+import { api } from "../api/client";
+import type { PendingCall } from "../api/nouns";
+import { answerWords, callOfPending, CardView } from "../cards/CallCard";
+import { useLive } from "../live/store";
+import { Ago, dayOf } from "../parts/Ago";
+import { Empty, Failed, Skeleton } from "../parts/Notice";
+import { nameOf, titleOf } from "../rooms/names";
+import { kind as kinds } from "../words/en";
+import { usePending } from "./data";
+import { PageHead } from "./Head";
+import s from "./work.module.css";
+
+export default function Pending() {
+  const pending = usePending();
+  const answered = useQuery({ queryKey: ["pending", "answered"], queryFn: () => api.pending({ status: "resolved", limit: 20 }) });
+  const [search, setSearch] = useSearchParams();
+  const kind = search.get("kind") ?? "";
+  const room = search.get("room") ?? "";
+  const wanted = search.get("call");
+  const state = useLive((all) => all);
+  useEffect(() => {
+    document.title = "Waiting for you · Bullpen";
+  }, []);
+  useEffect(() => {
+    if (!wanted || !pending.data) return;
+    const card = document.getElementById(`waits-${wanted}`);
+    card?.scrollIntoView({ block: "center" });
+    card?.focus();
+  }, [wanted, !!pending.data]);
+  const fits = (call: PendingCall): boolean => (!kind || call.kind === kind) && (!room || call.spaceId === room);
+  const set = (name: string, value: string): void =>
+    setSearch((before) => {
+      const next = new URLSearchParams(before);
+      if (value) next.set(name, value);
+      else next.delete(name);
+      return next;
+    });
+  const all = pending.data?.all ?? [];
+  const rooms = [...new Set(all.flatMap((call) => (call.spaceId ? [call.spaceId] : [])))];
+  const mine = (pending.data?.needsMe ?? []).filter(fits);
+  const others = (pending.data?.others ?? []).filter(fits);
+  const today = (answered.data?.items ?? []).filter((call) => fits(call) && dayOf(call.createdAt) === "Today");
+  return (
+    <main className={s.page} id="main">
+      <PageHead title="Waiting for you" count={pending.data?.needsMe.length}>
+        <select aria-label="Kind" value={kind} onChange={(event) => set("kind", event.target.value)}>
+          <option value="">All kinds</option>
+          <option value="approval">Approvals</option>
+          <option value="space">Cards</option>
+          <option value="external">Programs</option>
+        </select>
+        <select aria-label="Room" value={room} onChange={(event) => set("room", event.target.value)}>
+          <option value="">All rooms</option>
+          {rooms.map((id) => (
+            <option key={id} value={id}>
+              {state.spaces[id] ? titleOf(state.spaces[id], state) : id}
+            </option>
+          ))}
+        </select>
+      </PageHead>
+      <div className={s.scroll}>
+        {pending.isPending ? (
+          <Skeleton rows={3} />
+        ) : pending.error ? (
+          <Failed error={pending.error} onRetry={() => void pending.refetch()} />
+        ) : (
+          <div className={s.narrow}>
+            {mine.length > 0 && <Group title="Needs you" calls={mine} />}
+            {others.length > 0 && <Group title="Others may answer" calls={others} />}
+            {!mine.length && !others.length && (
+              <Empty title="Nothing waits for you">
+                <p>When an agent needs a yes, a choice or a value, it shows up here.</p>
+              </Empty>
+            )}
+            {today.length > 0 && (
+              <>
+                <h2 className={s.group}>Answered today</h2>
+                <ul className={s.list}>
+                  {today.map((call) => (
+                    <li key={call.callId} className={s.entry}>
+                      <span className={s.where}>
+                        <b>{call.toolName}</b> {nameOf(state.members, call.agentId)} · {nameOf(state.members, call.answeredBy)}: {answerWords(call.result)}
+                      </span>
+                    </li>
+                  ))}
+                </ul>
+              </>
+            )}
+          </div>
+        )}
+      </div>
+    </main>
+  );
+}
+
+function Group({ title, calls }: { title: string; calls: PendingCall[] }) {
+  const state = useLive((all) => all);
+  return (
+    <>
+      <h2 className={s.group}>{title}</h2>
+      <ul
+        className={s.list}
+        onKeyDown={(event) => {
+          if (event.key !== "j" && event.key !== "k") return;
+          if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select")) return;
+          const items = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-waits]")];
+          const at = items.findIndex((item) => item.contains(document.activeElement));
+          items[Math.max(0, Math.min(items.length - 1, at + (event.key === "j" ? 1 : -1)))]?.focus();
+        }}
+      >
+        {calls.map((call) => {
+          const space = call.spaceId ? state.spaces[call.spaceId] : undefined;
+          return (
+            <li key={call.callId} id={`waits-${call.callId}`} className={s.entry} tabIndex={-1} data-waits>
+              <span className={s.where}>
+                <b>{nameOf(state.members, call.agentId)}</b> waits for {kinds[call.kind]}
+                {space && (
+                  <>
+                    {" in "}
+                    <Link href={`/rooms/${space.id}`}>{space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`}</Link>
+                  </>
+                )}
+                · <Ago at={call.createdAt} /> · <Link href={`/runs/${call.runId}`}>its run</Link>
+              </span>
+              <CardView call={callOfPending(call)} />
+            </li>
+          );
+        })}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+import { useQuery } from "@tanstack/react-query";
+import { ArrowLeft, Square } from "lucide-react";
+import { useEffect } from "react";
+import { Link } from "wouter";
+import { api } from "../api/client";
+import { useLive } from "../live/store";
+import { Button } from "../parts/Button";
+import { Failed, Notice, Skeleton } from "../parts/Notice";
+import { toast } from "../parts/toasts";
+import { nameOf, titleOf } from "../rooms/names";
+import { between, money, number, stopReason } from "../words/en";
+import { chipOf } from "./Runs";
+import { Steps } from "./Steps";
+import s from "./work.module.css";
+
+export default function Run({ id }: { id: string }) {
+  const run = useQuery({ queryKey: ["run", id], queryFn: () => api.run(id) });
+  const state = useLive((all) => all);
+  const agent = nameOf(state.members, run.data?.agentId);
+  useEffect(() => {
+    document.title = `Run of ${agent} · Bullpen`;
+  }, [agent]);
+  if (run.isPending) return <main id="main" className={s.page}><Skeleton /></main>;
+  if (run.error) return <main id="main" className={s.page}><Failed error={run.error} onRetry={() => void run.refetch()} /></main>;
+  const found = run.data;
+  const chip = chipOf(found);
+  const live = !found.finishedAt;
+  const space = found.spaceId ? state.spaces[found.spaceId] : undefined;
+  return (
+    <main className={s.page} id="main">
+      <header className={s.head}>
+        <Link href="/runs" aria-label="All runs" style={{ display: "grid", color: "var(--muted)" }}>
+          <ArrowLeft size={18} aria-hidden />
+        </Link>
+        <h1 tabIndex={-1}>
+          Run · {agent}
+          {space && ` in ${space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`}`}
+        </h1>
+        <span className={s.chip} data-tone={chip.tone} role="status">
+          {chip.text}
+        </span>
+        {live && (
+          <div className={s.push}>
+            <Button look="danger" onClick={() => void api.cancelRun(id).then(() => run.refetch(), toast)}>
+              <Square size={14} aria-hidden /> Stop
+            </Button>
+          </div>
+        )}
+      </header>
+      <dl className={s.facts}>
+        <Fact name="Cost" value={money(found.usage.cost)} />
+        <Fact name="Took" value={between(found.startedAt, found.finishedAt)} />
+        <Fact name="Tokens in, out" value={`${number(found.usage.inputTokens ?? 0)} + ${number(found.usage.outputTokens ?? 0)}`} />
+        <Fact name="Depth in its chain" value={number(found.depth ?? 0)} />
+        <Fact name="Ended" value={found.stopReason ? (stopReason[found.stopReason] ?? found.stopReason) : live ? "not yet" : "–"} />
+      </dl>
+      <div className={s.scroll}>
+        {found.error && <Notice tone="bad">{found.error}</Notice>}
+        {found.outside.length > 0 && <Notice tone="warn">It read text from outside: {found.outside.join(", ")}.</Notice>}
+        <Steps run={found} />
+      </div>
+    </main>
+  );
+}
+
+export function Fact({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
