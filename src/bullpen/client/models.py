@@ -14,9 +14,12 @@ class Models:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def check(self, model: Any, *, api_key_variable: str | None = None) -> ModelCheck:
+    async def check(
+        self, model: Any, *, api_key_variable: str | None = None, api_key: str | None = None
+    ) -> ModelCheck:
         """Ask a model one question: was it reached, was the key accepted, did it answer? Raises nothing for a no."""
-        body = {"model": model} if api_key_variable is None else {"model": model, "apiKeyVariable": api_key_variable}
+        keys = {"apiKeyVariable": api_key_variable, "apiKey": api_key}
+        body = {"model": model, **{name: value for name, value in keys.items() if value is not None}}
         return ModelCheck.model_validate(
             await self._connection.request("POST", path("models", "check"), body=body, seconds=SECONDS)
         )

@@ -177,10 +177,12 @@ class CreateAgent(Request):
 
 
 class CheckModel(Request):
-    """`apiKeyVariable`: the variable that holds the key, if it is not the provider's usual one."""
+    """`apiKeyVariable`: the variable that holds the key, if it is not the provider's usual one.
+    `apiKey`: a key to try instead, which is kept nowhere."""
 
     model: NamedModel
     api_key_variable: ShortText | None = None
+    api_key: ShortText | None = None
 
 
 class UpdateAgent(Request):

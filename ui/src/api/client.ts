@@ -131,7 +131,7 @@ export const api = {
   deletePolicy: (policy: string) => ask<void>("DELETE", `/policies/${id(policy)}`),
   usage: (by: string, days: number) => ask<Page<UsageRow>>("GET", "/usage", { query: { by, days } }),
   putVariable: (name: string, body: object) => ask<unknown>("PUT", `/variables/${id(name)}`, { body }),
-  checkModel: (body: { model: unknown }) => ask<ModelCheck>("POST", "/models/check", { body }),
+  checkModel: (body: { model: unknown; apiKey?: string }) => ask<ModelCheck>("POST", "/models/check", { body }),
 };
 
 /** Send a file, with how far it has come. fetch cannot tell, so this is the one place with XMLHttpRequest. */

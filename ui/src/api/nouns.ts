@@ -30,6 +30,8 @@ export type UsageRow = Schemas["UsageRow"];
 export type NewInvite = Schemas["NewInvite"];
 export type Invite = Schemas["Invite"];
 export type Span = Schemas["Span"];
+export type Budget = Schemas["Budget"];
+export type ModelCheck = Schemas["ModelCheck"];
 export type Limits = Schemas["Limits"];
 export type Page<T> = { items: T[]; next?: string };
 
@@ -50,12 +52,8 @@ export type OfficeEvent = {
   call?: Partial<PendingCall> & { index?: number; runStep?: number };
   chain?: { id: string; depth: number; messageId: string };
   read?: { seq: number; unread: number; mentions: number };
+  budget?: Budget;
   presence?: { personId: string; here: boolean };
   text?: string;
   index?: number;
 };
-
-/** What came of asking whether a model answers. */
-export type ModelCheck =
-  | { ok: true; tookMs: number }
-  | { ok: false; part: "name" | "key" | "network" | "model" | "answer"; message: string };

@@ -725,6 +725,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/models/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check Model
+         * @description Ask a model one question. Whoever may define agents may: it costs what a short answer costs.
+         */
+        post: operations["check_model_api_models_check_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/pending": {
         parameters: {
             query?: never;
@@ -1902,6 +1922,19 @@ export interface components {
             /** Password */
             password: string;
         };
+        /**
+         * CheckModel
+         * @description `apiKeyVariable`: the variable that holds the key, if it is not the provider's usual one.
+         *     `apiKey`: a key to try instead, which is kept nowhere.
+         */
+        CheckModel: {
+            /** Apikey */
+            apiKey?: string | null;
+            /** Apikeyvariable */
+            apiKeyVariable?: string | null;
+            /** Model */
+            model: unknown;
+        };
         /** CreateAgent */
         CreateAgent: {
             /**
@@ -2521,6 +2554,20 @@ export interface components {
             type: "text" | "tool" | "file" | "voice" | "system";
         };
         /**
+         * ModelCheck
+         * @description What came of asking a model one question. Each of the three implies the one before.
+         */
+        ModelCheck: {
+            /** Accepted */
+            accepted: boolean;
+            /** Answered */
+            answered: boolean;
+            /** Message */
+            message: string;
+            /** Reached */
+            reached: boolean;
+        };
+        /**
          * NewHook
          * @description A hook that was made just now. `url` is its address, shown this once.
          */
@@ -3071,6 +3118,8 @@ export interface components {
             outside?: string[];
             /** Pausedreason */
             pausedReason?: string | null;
+            /** Retryat */
+            retryAt?: string | null;
             /** Silencereason */
             silenceReason?: string | null;
             /** Spaceid */
@@ -5355,6 +5404,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Why"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    check_model_api_models_check_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckModel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelCheck"];
                 };
             };
             /** @description What is wrong, and what to do about it. */

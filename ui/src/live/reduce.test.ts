@@ -111,3 +111,19 @@ describe("what happened, reduced", () => {
     expect(performance.now() - from).toBeLessThan(3_000);
   });
 });
+
+describe("a run that is put aside", () => {
+  const run = (more: Partial<Run>): Run => ({ id: "run_1", agentId: "ada", spaceId: "room", status: "waiting", startedAt: AT, trigger: { kind: "message" }, messageIds: [], usage: {}, outside: [], ...more }) as unknown as Run;
+  const told = (type: string, more: Partial<Run>): OfficeEvent => ({ type, at: AT, spaceId: "room", agentId: "ada", runId: "run_1", run: run(more) });
+
+  it("is known to wait for its model until it goes on", () => {
+    const waits = reduce(begun, [told("run_waiting", { retryAt: "2026-11-16T09:05:00Z", error: "The provider is away." })]);
+    expect(waits.runs.run_1?.retryAt).toBe("2026-11-16T09:05:00Z");
+    expect(reduce(waits, [told("run_resumed", { retryAt: null })]).runs.run_1?.retryAt).toBeNull();
+  });
+
+  it("says which budget it waits for", () => {
+    const waits = reduce(begun, [told("run_paused", { pausedReason: "The budget of the office is used up." })]);
+    expect(waits.runs.run_1?.pausedReason).toContain("used up");
+  });
+});

@@ -44,6 +44,9 @@ function one(state: State, event: OfficeEvent): State {
     case "pending_resolved":
       return asked(known, event.call?.callId, false);
     case "run_started":
+    case "run_waiting":
+    case "run_paused":
+    case "run_resumed":
       return event.run ? { ...known, runs: { ...known.runs, [event.run.id]: event.run } } : known;
     case "run_finished":
       return event.run ? finished(known, event.run) : known;

@@ -1,13 +1,15 @@
 // Who am I, and everything that begins once that is known.
 import { QueryClient } from "@tanstack/react-query";
 import { api, Problem } from "../api/client";
-import type { Me, OfficeEvent } from "../api/nouns";
+import type { Budget, Me, OfficeEvent } from "../api/nouns";
 import { loadNames, loadSpaces, reload } from "./load";
 import { openOutbox, sendAll } from "./outbox";
 import { stream } from "./stream";
 import { change, store } from "./store";
 import { emptyState } from "./state";
 import { notify } from "./notify";
+import { done, toast } from "../parts/toasts";
+import { budgetOf } from "../words/en";
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -50,10 +52,19 @@ function invalidate(event: OfficeEvent): void {
 function onEvent(event: OfficeEvent): void {
   invalidate(event);
   notify(event);
+  if (event.budget) tellBudget(event.budget);
   const mine = event.member && (event.member.id ?? event.member.memberId) === store.getState().me?.id;
   if (event.type === "member_joined" && mine && event.spaceId) void api.space(event.spaceId).then((space) => change((s) => ({ ...s, spaces: { ...s.spaces, [space.id]: space }, order: s.order.includes(space.id) ? s.order : [...s.order, space.id] })));
   if (event.type === "member_left" && mine) void loadSpaces();
   if (event.type === "reset") void reload(open.spaceId);
+}
+
+/** Only owners are told. */
+function tellBudget(budget: Budget): void {
+  const { members, spaces } = store.getState();
+  const text = budgetOf(budget, (id) => members[id]?.name ?? spaces[id]?.name ?? id);
+  if (budget.reached) toast(text);
+  else done(text);
 }
 
 let begun = false;

@@ -18,7 +18,7 @@ import { Composer } from "./Composer";
 import { nameOf, titleOf } from "./names";
 import { usePresence } from "./Message";
 import { Timeline } from "./Timeline";
-import { Typing } from "./Typing";
+import { Held, Typing } from "./Typing";
 import { Tour } from "../start/Tour";
 import s from "./rooms.module.css";
 
@@ -106,6 +106,7 @@ export function Room({ spaceId }: { spaceId: string }) {
       ) : (
         <>
           <Timeline key={spaceId} spaceId={spaceId} goTo={search.get("message")} onEditText={(text) => setFill({ text, at: Date.now() })} />
+          <Held spaceId={spaceId} />
           <Typing spaceId={spaceId} />
           {!panel && <Tour spaceId={spaceId} />}
           {isMember ? <Composer key={`c-${spaceId}`} space={space} title={title} onEditLast={editLast} fill={fill} /> : <JoinBar spaceId={spaceId} />}

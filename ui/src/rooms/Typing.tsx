@@ -1,6 +1,10 @@
+import { CirclePause } from "lucide-react";
 import { useEffect, useState } from "react";
+import { Link } from "wouter";
 import { useLive, useLiveShallow } from "../live/store";
 import { emptyRoom } from "../live/state";
+import { clockTime } from "../parts/Ago";
+import { heldBecause } from "../words/en";
 import { nameOf } from "./names";
 import s from "./rooms.module.css";
 
@@ -39,5 +43,24 @@ export function Typing({ spaceId }: { spaceId: string }) {
         {shown.length > 3 && ` · and ${shown.length - 3} more`}
       </span>
     </div>
+  );
+}
+
+/** Runs of this room that are put aside: their model is away, or a budget is used up. */
+export function Held({ spaceId }: { spaceId: string }) {
+  const runs = useLiveShallow((state) => Object.values(state.runs).filter((run) => run.spaceId === spaceId && heldBecause(run, clockTime) !== null));
+  const members = useLive((state) => state.members);
+  if (!runs.length) return null;
+  return (
+    <ul className={s.held} role="status">
+      {runs.slice(-3).map((run) => (
+        <li key={run.id}>
+          <CirclePause size={14} aria-hidden />
+          <span>
+            <b>{nameOf(members, run.agentId)}</b> {heldBecause(run, clockTime)} <Link href={`/runs/${run.id}`}>See the run</Link>
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }

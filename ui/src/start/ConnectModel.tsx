@@ -2,13 +2,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { CircleCheck, CircleDashed, CircleX } from "lucide-react";
 import { useState } from "react";
-import { api, Problem } from "../api/client";
+import { api } from "../api/client";
 import type { ModelCheck } from "../api/nouns";
 import { sentence } from "../api/problems";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
 import { done } from "../parts/toasts";
-import { took } from "../words/en";
 import s from "./start.module.css";
 
 const PROVIDERS = [
@@ -17,12 +16,10 @@ const PROVIDERS = [
 ];
 
 // In the order in which they can fail.
-const PARTS: { part: Exclude<ModelCheck, { ok: true }>["part"]; text: string }[] = [
-  { part: "name", text: "The name is one that can be asked for" },
-  { part: "network", text: "The address was reached" },
-  { part: "key", text: "The key was accepted" },
-  { part: "model", text: "The model is known there" },
-  { part: "answer", text: "It answered" },
+const PARTS: { part: "reached" | "accepted" | "answered"; text: string }[] = [
+  { part: "reached", text: "The provider was reached" },
+  { part: "accepted", text: "The key and the model's name were accepted" },
+  { part: "answered", text: "It answered" },
 ];
 
 export function ConnectModel({ agentIds, onSaved }: { agentIds: string[]; onSaved(): void }) {
@@ -41,17 +38,18 @@ export function ConnectModel({ agentIds, onSaved }: { agentIds: string[]; onSave
     setCheck(null);
     const model = `${provider}:${name.trim()}`;
     try {
-      if (key.trim()) await api.putVariable(chosen.key, { value: key.trim(), type: "secret", description: `Key of ${chosen.name}` });
-      setKey("");
-      const said = await api.checkModel({ model });
+      const given = key.trim();
+      const said = await api.checkModel(given ? { model, apiKey: given } : { model });
       setCheck(said);
-      if (!said.ok) return;
+      if (!said.answered) return;
+      if (given) await api.putVariable(chosen.key, { value: given, type: "secret", description: `Key of ${chosen.name}` });
+      setKey("");
       for (const id of agentIds) await api.updateAgent(id, { model });
       await queries.invalidateQueries();
       done(agentIds.length === 1 ? "The agent runs on it from its next run on." : `${agentIds.length} agents run on it from now on.`);
       onSaved();
     } catch (error) {
-      setProblem(error instanceof Problem && error.status === 404 ? "This server cannot check models yet. Start it anew after an upgrade." : sentence(error));
+      setProblem(sentence(error));
     } finally {
       setBusy(false);
     }
@@ -94,12 +92,12 @@ export function ConnectModel({ agentIds, onSaved }: { agentIds: string[]; onSave
 }
 
 function Checked({ check }: { check: ModelCheck }) {
-  const failed = check.ok ? PARTS.length : PARTS.findIndex((each) => each.part === check.part);
+  const failed = PARTS.findIndex(({ part }) => !check[part]);
   return (
     <ul className={s.checks} role="status">
       {PARTS.map(({ part, text }, at) => (
         <li key={part}>
-          {at < failed ? (
+          {check[part] ? (
             <CircleCheck size={16} color="var(--ok)" aria-label="yes:" />
           ) : at === failed ? (
             <CircleX size={16} color="var(--bad)" aria-label="no:" />
@@ -108,8 +106,7 @@ function Checked({ check }: { check: ModelCheck }) {
           )}
           <span>
             {text}
-            {check.ok && part === "answer" && ` in ${took(check.tookMs)}`}
-            {!check.ok && at === failed && <span className={p.problem}> · {check.message} Nothing was changed for agents.</span>}
+            {at === failed && <span className={p.problem}> · {check.message} Nothing was changed.</span>}
           </span>
         </li>
       ))}

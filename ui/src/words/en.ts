@@ -34,6 +34,20 @@ export function between(from: string, to: string | null | undefined): string {
   return took((to ? Date.parse(to) : Date.now()) - Date.parse(from));
 }
 
+/** What a run that is put aside waits for; null if it is not put aside. */
+export function heldBecause(run: { finishedAt?: string | null; pausedReason?: string | null; retryAt?: string | null }, clock: (at: string) => string): string | null {
+  if (run.finishedAt) return null;
+  if (run.pausedReason) return `is put aside. ${run.pausedReason}`;
+  return run.retryAt ? `waits for its model, which is asked again at ${clock(run.retryAt)}` : null;
+}
+
+export function budgetOf(budget: { kind: string; subjectId?: string | null; period: string; unit: string; amount: number; reached?: boolean }, nameOf: (id: string) => string): string {
+  const whose = budget.subjectId ? `${nameOf(budget.subjectId)}` : "the whole office";
+  const much = budget.unit === "tokens" ? count(budget.amount, "token") : `$${budget.amount}`;
+  const used = budget.reached ? "is used up. What falls under it waits until it begins anew, or somebody resumes it." : "is used to 80 %.";
+  return `The ${budget.period === "day" ? "day" : "month"}'s budget of ${much} for ${whose} ${used}`;
+}
+
 /** What is left of a while, as a clock has it: 4:12, or 2 h. */
 export function left(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

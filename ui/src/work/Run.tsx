@@ -4,11 +4,12 @@ import { useEffect } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
 import { useLive } from "../live/store";
+import { clockTime } from "../parts/Ago";
 import { Button } from "../parts/Button";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
 import { toast } from "../parts/toasts";
 import { nameOf, titleOf } from "../rooms/names";
-import { between, money, number, stopReason } from "../words/en";
+import { between, heldBecause, money, number, stopReason } from "../words/en";
 import { chipOf } from "./Runs";
 import { Steps } from "./Steps";
 import s from "./work.module.css";
@@ -25,6 +26,7 @@ export default function Run({ id }: { id: string }) {
   const found = run.data;
   const chip = chipOf(found);
   const live = !found.finishedAt;
+  const held = heldBecause(found, clockTime);
   const space = found.spaceId ? state.spaces[found.spaceId] : undefined;
   return (
     <main className={s.page} id="main">
@@ -55,7 +57,8 @@ export default function Run({ id }: { id: string }) {
         <Fact name="Ended" value={found.stopReason ? (stopReason[found.stopReason] ?? found.stopReason) : live ? "not yet" : "–"} />
       </dl>
       <div className={s.scroll}>
-        {found.error && <Notice tone="bad">{found.error}</Notice>}
+        {held && <Notice tone="warn">{`${agent} ${held}`}</Notice>}
+        {found.error && <Notice tone={held ? "warn" : "bad"}>{found.error}</Notice>}
         {found.outside.length > 0 && <Notice tone="warn">It read text from outside: {found.outside.join(", ")}.</Notice>}
         <Steps run={found} />
       </div>

@@ -13,10 +13,12 @@ import { between, money, outcome, status as statusWords, trigger } from "../word
 import { PageHead } from "./Head";
 import s from "./work.module.css";
 
-export function chipOf(run: Pick<Run, "status" | "outcome">): { text: string; tone?: string } {
+export function chipOf(run: Pick<Run, "status" | "outcome" | "pausedReason" | "retryAt">): { text: string; tone?: string } {
   if (run.status === "completed") return { text: outcome[run.outcome ?? ""] ?? "finished", tone: run.outcome === "spoke" || run.outcome === "acted" ? "ok" : undefined };
   if (run.status === "failed") return { text: "failed", tone: "bad" };
   if (run.status === "cancelled") return { text: "stopped", tone: "warn" };
+  if (run.pausedReason) return { text: "put aside", tone: "warn" };
+  if (run.retryAt) return { text: "waits for its model", tone: "warn" };
   if (run.status === "waiting") return { text: "waiting", tone: "warn" };
   return { text: statusWords[run.status] ?? run.status, tone: "live" };
 }
