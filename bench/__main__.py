@@ -17,6 +17,7 @@ from bench import (
     idle,
     measure,
     models,
+    page,
     post,
     redact,
     report,
@@ -49,6 +50,7 @@ PARTS: Mapping[str, Part] = {
     "models": models.measure,
     "streaming": streaming.measure,
     "waiting": waiting.measure,
+    "page": page.measure,
     "idle": idle.measure,
 }
 

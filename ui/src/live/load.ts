@@ -1,7 +1,7 @@
 // Fetching what the rooms show, into the store, in the same way as events.
 import { api, Problem } from "../api/client";
 import type { Space } from "../api/nouns";
-import { hole, loaded, noticed, room, withSpace, without } from "./reduce";
+import { hole, loaded, noticed, room, trimmed, withSpace, without } from "./reduce";
 import { change, store } from "./store";
 import { roleOf } from "../parts/role";
 
@@ -125,13 +125,7 @@ export async function reload(openSpaceId: string | null): Promise<void> {
   }
 }
 
-/** A room that is left keeps only its end: thousands of messages need not stay in memory. */
+/** A room keeps only its end when it is left, or read at its end: thousands of messages need not stay in memory. */
 export function trim(spaceId: string, keepLast = 200): void {
-  change((state) => {
-    const there = state.rooms[spaceId];
-    if (!there) return state;
-    const messages = there.messages.slice(-keepLast);
-    const cut = messages.length < there.messages.length;
-    return { ...state, rooms: { ...state.rooms, [spaceId]: { ...there, messages, complete: there.complete && !cut, dividerSeq: null } } };
-  });
+  change((state) => trimmed(state, spaceId, keepLast));
 }

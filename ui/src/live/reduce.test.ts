@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Message, OfficeEvent, Run, Space } from "../api/nouns";
-import { expire, hole, loaded, reduce } from "./reduce";
+import { expire, hole, KEPT_RUNS, loaded, reduce, trimmed } from "./reduce";
 import { emptyState, type State } from "./state";
 
 const AT = "2026-11-16T09:00:00Z";
@@ -125,5 +125,23 @@ describe("a run that is put aside", () => {
   it("says which budget it waits for", () => {
     const waits = reduce(begun, [told("run_paused", { pausedReason: "The budget of the office is used up." })]);
     expect(waits.runs.run_1?.pausedReason).toContain("used up");
+  });
+});
+
+describe("a page that stays open for weeks", () => {
+  it("keeps the end of a room, and knows that there is more before it", () => {
+    const full = loaded(begun, "room", Array.from({ length: 30 }, (_, at) => message(at + 1)), { complete: true });
+    const state = trimmed(full, "room", 10);
+    expect(state.rooms.room?.messages.map((each) => each.seq)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
+    expect(state.rooms.room?.complete).toBe(false);
+    expect(trimmed(state, "room", 10)).toBe(state);
+  });
+
+  it("forgets old runs that are over, and none that goes on", () => {
+    const run = (id: number, over: boolean): OfficeEvent => ({ type: "run_started", at: AT, run: { id: `run_${id}`, finishedAt: over ? AT : null } as unknown as Run });
+    const state = reduce(begun, [run(0, false), ...Array.from({ length: KEPT_RUNS * 3 }, (_, at) => run(at + 1, true))]);
+    expect(Object.keys(state.runs).length).toBeLessThanOrEqual(KEPT_RUNS * 2);
+    expect(state.runs.run_0).toBeDefined();
+    expect(state.runs[`run_${KEPT_RUNS * 3}`]).toBeDefined();
   });
 });

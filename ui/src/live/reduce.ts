@@ -4,6 +4,7 @@ import { mentions } from "../parts/mentions";
 import { emptyRoom, type Notice, type Partial_, type Room, type State } from "./state";
 
 const KEPT_NOTICES = 200;
+export const KEPT_RUNS = 500;
 
 export function reduce(state: State, events: readonly OfficeEvent[]): State {
   let next = state;
@@ -47,7 +48,7 @@ function one(state: State, event: OfficeEvent): State {
     case "run_waiting":
     case "run_paused":
     case "run_resumed":
-      return event.run ? { ...known, runs: { ...known.runs, [event.run.id]: event.run } } : known;
+      return event.run ? withRun(known, event.run) : known;
     case "run_finished":
       return event.run ? finished(known, event.run) : known;
     case "space_created":
@@ -164,6 +165,17 @@ export function loaded(state: State, spaceId: string, page: readonly Message[], 
   return withRoom(state, spaceId, { messages, loaded: true, ...change });
 }
 
+/** Only the end of a room: the rest is loaded again by whoever scrolls there. */
+export function trimmed(state: State, spaceId: string, keepLast: number): State {
+  const there = state.rooms[spaceId];
+  if (!there) return state;
+  const messages = there.messages.slice(-keepLast);
+  if (messages.length === there.messages.length) return there.dividerSeq === null ? state : withRoom(state, spaceId, { dividerSeq: null });
+  const kept = new Set(messages.map((message) => message.id));
+  const keys = Object.fromEntries(Object.entries(there.keys).filter(([id]) => kept.has(id)));
+  return withRoom(state, spaceId, { messages, keys, complete: false, dividerSeq: null });
+}
+
 /** The first number that is missing between two messages that are there; null if there is none. */
 export function hole(messages: readonly Message[]): { after: number; before: number } | null {
   for (let at = 1; at < messages.length; at++) {
@@ -262,8 +274,17 @@ function settled(state: State, event: OfficeEvent): State {
   return asked({ ...state, progress }, callId, false);
 }
 
+/** Of runs that are over only the last are kept: a page may stay open for weeks. */
+export function withRun(state: State, run: Run): State {
+  const runs = { ...state.runs, [run.id]: run };
+  const ids = Object.keys(runs);
+  if (ids.length > KEPT_RUNS * 2)
+    for (const id of ids.slice(0, -KEPT_RUNS)) if (runs[id]?.finishedAt) delete runs[id];
+  return { ...state, runs };
+}
+
 function finished(state: State, run: Run): State {
-  let next: State = { ...state, runs: { ...state.runs, [run.id]: run } };
+  let next = withRun(state, run);
   if (run.spaceId) next = untyped(next, run.spaceId, run.agentId, run.id);
   return run.spaceId ? noticed(next, run) : next;
 }

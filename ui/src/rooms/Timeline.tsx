@@ -4,19 +4,22 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "zustand";
 import { useShallow } from "zustand/shallow";
 import type { Message } from "../api/nouns";
-import { loadBackTo, loadOlder } from "../live/load";
+import { loadBackTo, loadOlder, trim } from "../live/load";
 import { outbox, send } from "../live/outbox";
 import { emptyRoom, type Notice } from "../live/state";
 import { useLive } from "../live/store";
 import { clockTime, dayOf } from "../parts/Ago";
 import { TextButton } from "../parts/Button";
 import { usePanel } from "../parts/panel";
+import { toast } from "../parts/toasts";
 import { count } from "../words/en";
 import { MessageRow, PartialRow, UnsentRow } from "./Message";
 import { titleOf, useName } from "./names";
-import { rowsOf, type Row } from "./rows";
+import { isUnreadFarAbove, rowsOf, type Row } from "./rows";
 import s from "./rooms.module.css";
 import { useRead } from "./useRead";
+
+const MOST_MESSAGES = 1_000;
 
 export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo: string | null; onEditText(text: string): void }) {
   const room = useLive((state) => state.rooms[spaceId] ?? emptyRoom);
@@ -29,6 +32,7 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
   const [found, setFound] = useState<string | null>(null);
   const [atEnd, setAtEnd] = useState(true);
   const [loads, setLoads] = useState(0);
+  const [seeks, setSeeks] = useState(false); // the first unread, which has been loaded
   const settled = useRef(false);
 
   const virtual = useVirtualizer({
@@ -88,7 +92,23 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
     virtual.scrollToEnd();
     requestAnimationFrame(() => virtual.scrollToEnd());
   };
+  const unreadFarAbove = isUnreadFarAbove(room);
+  const toFirstUnread = async (): Promise<void> => {
+    await loadBackTo(spaceId, room.dividerSeq ?? 0).catch(toast);
+    setSeeks(true);
+  };
+  useEffect(() => {
+    const divider = seeks ? rows.findIndex((row) => row.kind === "new") : -1;
+    if (divider < 0) return;
+    setSeeks(false);
+    virtual.scrollToIndex(divider, { align: "start" });
+  }, [seeks, rows]);
+
   const { unseen } = useRead(spaceId, atEnd);
+  // A room that is left open for days: whoever reads at its end does not need what was said hours ago.
+  useEffect(() => {
+    if (atEnd && !goTo && !seeks && settled.current && room.messages.length > MOST_MESSAGES) trim(spaceId, MOST_MESSAGES / 2);
+  }, [atEnd, goTo, seeks, room.messages.length, spaceId]);
 
   useEffect(() => {
     const go = (): void => toEnd();
@@ -156,6 +176,11 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
           {waitsAbove > 0 && (
             <button type="button" data-wait onClick={() => virtual.scrollToIndex(rows.findIndex(needsMe), { align: "center" })}>
               {count(waitsAbove, "card waits", "cards wait")} above
+            </button>
+          )}
+          {unreadFarAbove && (
+            <button type="button" onClick={() => void toFirstUnread()}>
+              ↑ First unread
             </button>
           )}
           {!atEnd && (

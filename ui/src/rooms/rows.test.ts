@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Message } from "../api/nouns";
 import type { Unsent } from "../live/outbox";
 import { emptyRoom, type Room } from "../live/state";
-import { rowsOf } from "./rows";
+import { isUnreadFarAbove, rowsOf } from "./rows";
 
 function message(seq: number, more: Partial<Message> = {}): Message {
   return { id: `msg_${seq}`, spaceId: "room", seq, authorId: "ada", authorKind: "agent", type: "text", text: `t${seq}`, status: "complete", attachments: [], reactions: [], metadata: {}, depth: 0, createdAt: `2026-11-16T09:0${seq % 10}:00Z`, ...more } as Message;
@@ -19,6 +19,13 @@ describe("rows of a room", () => {
   it("divides what is new when the room is opened, and not by my own words", () => {
     const rows = rowsOf(room([message(1), message(2, { authorId: "me" }), message(3)], { dividerSeq: 1 }), [], "me");
     expect(rows.map((row) => row.kind)).toEqual(["start", "day", "message", "message", "new", "message"]);
+  });
+
+  it("does not say that unread begins where the loaded part begins", () => {
+    const part = room([message(5), message(6)], { dividerSeq: 2, complete: false });
+    expect(rowsOf(part, [], "me").map((row) => row.kind)).toEqual(["message", "message"]);
+    expect(isUnreadFarAbove(part)).toBe(true);
+    expect(isUnreadFarAbove({ ...part, dividerSeq: 4 })).toBe(false);
   });
 
   it("keeps a row's key from draft to stored message, and shows it once", () => {

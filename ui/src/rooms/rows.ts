@@ -14,7 +14,14 @@ export type Row =
 
 const JOIN_MS = 5 * 60_000;
 
-const day = (at: string): string => new Date(at).toDateString();
+// Rows are made anew with every change, and asking a date for its day is the dearest part of it.
+const days = new WeakMap<Message, string>();
+
+function dayOf(message: Message): string {
+  let known = days.get(message);
+  if (known === undefined) days.set(message, (known = new Date(message.createdAt).toDateString()));
+  return known;
+}
 
 function joins(before: { by: string; at: number } | null, by: string, at: number): boolean {
   return !!before && before.by === by && at - before.at < JOIN_MS;
@@ -24,23 +31,29 @@ export function keyOf(room: Room, message: Message): string {
   return room.keys[message.id] ?? message.clientMessageId ?? (message.metadata.callId as string | undefined) ?? message.id;
 }
 
+/** More is unread than is loaded: where it begins is not here yet. */
+export function isUnreadFarAbove(room: Room): boolean {
+  const first = room.messages[0]?.seq;
+  return room.dividerSeq !== null && !room.complete && first !== undefined && room.dividerSeq < first - 1;
+}
+
 export function rowsOf(room: Room, unsent: readonly Unsent[], meId: string | undefined): Row[] {
   const rows: Row[] = [];
   if (room.complete) rows.push({ kind: "start", key: "start" });
   let lastDay = "";
   let before: { by: string; at: number } | null = null;
-  let divided = room.dividerSeq === null;
+  let divided = room.dividerSeq === null || isUnreadFarAbove(room);
   const notices = new Map<number, Notice[]>();
   for (const notice of room.notices) notices.set(notice.afterSeq, [...(notices.get(notice.afterSeq) ?? []), notice]);
   const lastOfRun = new Map<string, string>();
   for (const message of room.messages) if (message.runId && message.type !== "tool") lastOfRun.set(message.runId, message.id);
 
   for (const message of room.messages) {
-    if (day(message.createdAt) !== lastDay) {
+    if (dayOf(message) !== lastDay) {
       // Not above the first one while there may be older ones of that day: the row would move when they are loaded, and
       // what somebody reads with it.
       const begins = lastDay !== "" || room.complete;
-      lastDay = day(message.createdAt);
+      lastDay = dayOf(message);
       if (begins) rows.push({ kind: "day", key: `day/${lastDay}`, at: message.createdAt });
       before = null;
     }
