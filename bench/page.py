@@ -99,6 +99,7 @@ async def _an_hour(reader: Reader, speak: Speak, messages: int) -> Figures:
     """What the page holds in memory after a third of the messages, and after all of them."""
     async with reader.visit() as page:
         await page.goto(reader.address("busy"))
+        await page.get_by_role("combobox", name="Message busy").wait_for()
         tools = await page.context.new_cdp_session(page)
         await speak("busy", messages // 3)
         early = await _heap(page, tools, messages // 3)

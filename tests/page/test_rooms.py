@@ -93,6 +93,41 @@ async def test_counts_and_mention_badges_come_and_go(house: House, visit: Visit,
             await asyncio.sleep(0.1)
 
 
+async def test_a_burst_is_followed_to_its_end_and_whoever_reads_above_stays_there(house: House, visit: Visit) -> None:
+    room = await house.room()
+    page = await visit.room(room)
+    await expect(page.get_by_role("combobox", name=f"Message {room}")).to_be_visible()
+    long = "\n".join(f"- point {number}" for number in range(12))
+
+    async def burst(first: int) -> None:
+        await asyncio.gather(*(house.post(room, f"burst {n} of it\n\n{long}") for n in range(first, first + 40)))
+        await house.post(room, f"the end of burst {first}")
+
+    await burst(0)
+    await expect(row(page, "the end of burst 0")).to_be_in_viewport()
+    await burst(100)
+    await expect(row(page, "the end of burst 100")).to_be_in_viewport()
+    await page.get_by_role("log").hover()
+    await page.mouse.wheel(0, -1500)
+    await expect(page.get_by_role("button", name="Newest")).to_be_visible()
+    await burst(200)
+    await expect(page.get_by_role("button", name=re.compile("new|Newest"))).to_be_visible()
+    assert await row(page, "the end of burst 200").count() == 0
+    await page.get_by_role("button", name=re.compile("new|Newest")).click()
+    await expect(row(page, "the end of burst 200")).to_be_in_viewport()
+
+
+async def test_where_unread_begins_is_one_click_away(house: House, visit: Visit, other: Visit) -> None:
+    room = await house.room(house.ids["Bo"])
+    for number in range(70):
+        await house.post(room, f"line {number} of many")
+    theirs = await other.room(room)
+    await expect(row(theirs, "line 69 of many")).to_be_in_viewport()
+    await theirs.get_by_role("button", name="First unread").click()
+    await expect(theirs.get_by_role("separator", name="70 new")).to_be_in_viewport()
+    await expect(row(theirs, "line 0 of many")).to_be_in_viewport()
+
+
 async def test_a_room_is_made_joined_left_and_somebody_invited(house: House, visit: Visit, other: Visit) -> None:
     page = await visit.room(await house.room())
     await page.get_by_role("button", name="New room").click()

@@ -1,25 +1,24 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { CircleSlash, Link2Off, LogIn, VolumeX } from "lucide-react";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "zustand";
 import { useShallow } from "zustand/shallow";
-import type { Message } from "../api/nouns";
 import { loadBackTo, loadOlder, trim } from "../live/load";
-import { outbox, send } from "../live/outbox";
-import { emptyRoom, type Notice } from "../live/state";
+import { outbox } from "../live/outbox";
+import { emptyRoom } from "../live/state";
 import { useLive } from "../live/store";
 import { clockTime, dayOf } from "../parts/Ago";
-import { TextButton } from "../parts/Button";
-import { usePanel } from "../parts/panel";
 import { toast } from "../parts/toasts";
 import { count } from "../words/en";
+import { Beginning, NoticeRow, SystemRow } from "./Lines";
 import { MessageRow, PartialRow, UnsentRow } from "./Message";
 import { titleOf, useName } from "./names";
 import { isUnreadFarAbove, rowsOf, type Row } from "./rows";
 import s from "./rooms.module.css";
+import { useFollow } from "./useFollow";
 import { useRead } from "./useRead";
 
 const MOST_MESSAGES = 1_000;
+const FAR_FROM_TOP = 1_500;
 
 export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo: string | null; onEditText(text: string): void }) {
   const room = useLive((state) => state.rooms[spaceId] ?? emptyRoom);
@@ -30,8 +29,8 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
   const list = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState<string | null>(null);
   const [found, setFound] = useState<string | null>(null);
-  const [atEnd, setAtEnd] = useState(true);
   const [loads, setLoads] = useState(0);
+  const [knowsWhere, setKnowsWhere] = useState(false); // unread begins: it has been on screen
   const [seeks, setSeeks] = useState(false); // the first unread, which has been loaded
   const settled = useRef(false);
 
@@ -41,18 +40,21 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
     estimateSize: (index) => heightOf(rows[index]),
     getItemKey: (index) => rows[index]?.key ?? index,
     anchorTo: "end",
-    followOnAppend: true,
-    scrollEndThreshold: 80,
     overscan: 8,
   });
   const items = virtual.getVirtualItems();
+  const { atEnd, ...follow } = useFollow(list, virtual.getTotalSize());
+  const goToRow = (index: number, align: "start" | "center" | "auto"): void => {
+    follow.stop();
+    virtual.scrollToIndex(index, { align });
+  };
 
   // Where to begin: at what was asked for, else at the first unread if it is off screen, else at the end.
   useLayoutEffect(() => {
     if (settled.current || !rows.length) return;
     settled.current = true;
     const divider = rows.findIndex((row) => row.kind === "new");
-    if (!goTo && divider >= 0 && rows.length - divider > 12) virtual.scrollToIndex(divider, { align: "start" });
+    if (!goTo && divider >= 0 && rows.length - divider > 12) goToRow(divider, "start");
     else virtual.scrollToEnd();
   }, [rows.length]);
 
@@ -74,14 +76,16 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
   useEffect(() => {
     if (!found) return;
     const index = rows.findIndex((row) => row.kind === "message" && row.message.id === found);
-    if (index >= 0) virtual.scrollToIndex(index, { align: "center" });
+    if (index >= 0) goToRow(index, "center");
     const timer = setTimeout(() => setFound(null), 3_000);
     return () => clearTimeout(timer);
   }, [found]);
 
   const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
     if (!settled.current || first >= 12 || !room.loaded || room.complete) return;
+    if ((list.current?.scrollTop ?? 0) > FAR_FROM_TOP) return; // just opened: its end is about to be drawn
     void loadOlder(spaceId).then(
       () => setLoads((before) => before + 1),
       () => undefined,
@@ -89,20 +93,24 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
   }, [first, loads, room.loaded, room.complete, spaceId]);
 
   const toEnd = (): void => {
+    follow.start();
     virtual.scrollToEnd();
     requestAnimationFrame(() => virtual.scrollToEnd());
   };
-  const unreadFarAbove = isUnreadFarAbove(room);
+  const divider = useMemo(() => rows.findIndex((row) => row.kind === "new"), [rows]);
+  const unreadAbove = isUnreadFarAbove(room) || (divider >= 0 && divider < first);
+  useEffect(() => {
+    if (divider >= first && divider <= last) setKnowsWhere(true);
+  }, [divider, first, last]);
   const toFirstUnread = async (): Promise<void> => {
     await loadBackTo(spaceId, room.dividerSeq ?? 0).catch(toast);
     setSeeks(true);
   };
   useEffect(() => {
-    const divider = seeks ? rows.findIndex((row) => row.kind === "new") : -1;
-    if (divider < 0) return;
+    if (!seeks || divider < 0) return;
     setSeeks(false);
-    virtual.scrollToIndex(divider, { align: "start" });
-  }, [seeks, rows]);
+    goToRow(divider, "start");
+  }, [seeks, divider]);
 
   const { unseen } = useRead(spaceId, atEnd);
   // A room that is left open for days: whoever reads at its end does not need what was said hours ago.
@@ -125,7 +133,7 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
       if (!next) return;
       event.preventDefault();
       setCurrent(next.key);
-      virtual.scrollToIndex(rows.indexOf(next), { align: "auto" });
+      goToRow(rows.indexOf(next), "auto");
       requestAnimationFrame(() => document.getElementById(rowId(next.key))?.focus({ preventScroll: true }));
     };
     if (event.metaKey || event.ctrlKey || event.altKey) return;
@@ -142,7 +150,6 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
     }
   };
 
-  const last = items.at(-1)?.index ?? 0;
   const waitsAbove = rows.slice(0, first).filter(needsMe).length;
   return (
     <>
@@ -154,10 +161,7 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
         aria-label={`Messages in ${title}`}
         tabIndex={0}
         onKeyDown={onKeyDown}
-        onScroll={(event) => {
-          const at = event.currentTarget;
-          setAtEnd(at.scrollHeight - at.scrollTop - at.clientHeight < 80);
-        }}
+        {...follow.events}
         data-last={last}
       >
         <div className={s.inner} style={{ blockSize: virtual.getTotalSize() }}>
@@ -174,11 +178,11 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
       <div className={s.below}>
         <div className={s.jump}>
           {waitsAbove > 0 && (
-            <button type="button" data-wait onClick={() => virtual.scrollToIndex(rows.findIndex(needsMe), { align: "center" })}>
+            <button type="button" data-wait onClick={() => goToRow(rows.findIndex(needsMe), "center")}>
               {count(waitsAbove, "card waits", "cards wait")} above
             </button>
           )}
-          {unreadFarAbove && (
+          {unreadAbove && !knowsWhere && (
             <button type="button" onClick={() => void toFirstUnread()}>
               ↑ First unread
             </button>
@@ -235,64 +239,5 @@ function Article({ id, author, tight, current, found, onFocus, position, size, a
     <article id={id} className={s.row} data-tight={tight || undefined} data-current={current || undefined} data-found={found || undefined} tabIndex={-1} onFocus={onFocus} aria-posinset={position} aria-setsize={size} aria-label={at ? `${name}, ${clockTime(at)}` : name}>
       {children}
     </article>
-  );
-}
-
-function Beginning({ spaceId }: { spaceId: string }) {
-  const space = useLive((state) => state.spaces[spaceId]);
-  const title = useLive((state) => (space ? titleOf(space, state) : ""));
-  const empty = useLive((state) => !state.rooms[spaceId]?.messages.length);
-  const agent = useLive((state) => space?.memberDetails.find((member) => member.kind === "agent" && member.id !== state.me?.id)?.name);
-  if (!space) return null;
-  return (
-    <div className={s.start}>
-      <h2>{space.kind === "dm" ? title : `# ${title}`}</h2>
-      <p>
-        {empty ? "Nobody has said anything yet." : "This is where it begins."}{" "}
-        {space.kind !== "dm" && space.wake.people === "mention" && agent ? `Agents here answer when mentioned: try “@${agent} what can you do?”` : null}
-      </p>
-    </div>
-  );
-}
-
-function SystemRow({ message }: { message: Message }) {
-  const [, setPanel] = usePanel();
-  const last = useLive((state) => {
-    const messages = state.rooms[message.spaceId]?.messages ?? [];
-    return messages.findLast((each) => each.seq < message.seq && each.authorKind === "agent")?.authorId;
-  });
-  const before = useLive((state) => state.rooms[message.spaceId]?.messages.findLast((each) => each.seq < message.seq)?.id);
-  const name = useName(last);
-  if (!message.metadata.chainId) return <div className={s.sys}>{message.text}</div>;
-  const text = `@${name} go on`;
-  return (
-    <div className={s.chain}>
-      <Link2Off size={16} aria-hidden />
-      <span>{message.text}</span>
-      <span>
-        <TextButton title={`Posts “${text}” as you`} onClick={() => send(message.spaceId, text)}>
-          Let them go on
-        </TextButton>
-        {before && <TextButton onClick={() => setPanel("why", before)}>Why?</TextButton>}
-      </span>
-    </div>
-  );
-}
-
-function NoticeRow({ notice }: { notice: Notice; spaceId: string }) {
-  const name = useName(notice.agentId);
-  const [, setPanel] = usePanel();
-  if (notice.kind === "joined" || notice.kind === "left")
-    return (
-      <div className={s.sys}>
-        <LogIn size={15} aria-hidden /> <bdi>{name}</bdi> {notice.kind === "joined" ? "joined." : "left."}
-      </div>
-    );
-  return (
-    <div className={s.sys}>
-      {notice.kind === "silent" ? <VolumeX size={15} aria-hidden /> : <CircleSlash size={15} aria-hidden />}
-      <span>{notice.kind === "silent" ? `${name} read this and chose not to answer.` : `${name} wrote an answer but did not send it.`}</span>
-      <TextButton onClick={() => setPanel("run", notice.runId ?? "")}>Why?</TextButton>
-    </div>
   );
 }

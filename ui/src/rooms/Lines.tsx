@@ -1,0 +1,69 @@
+// Rows of a timeline that nobody says: where a room begins, what the office says, who stayed silent, who joined.
+import { CircleSlash, Link2Off, LogIn, VolumeX } from "lucide-react";
+import type { Message } from "../api/nouns";
+import { send } from "../live/outbox";
+import type { Notice } from "../live/state";
+import { useLive } from "../live/store";
+import { TextButton } from "../parts/Button";
+import { usePanel } from "../parts/panel";
+import { titleOf, useName } from "./names";
+import s from "./rooms.module.css";
+
+export function Beginning({ spaceId }: { spaceId: string }) {
+  const space = useLive((state) => state.spaces[spaceId]);
+  const title = useLive((state) => (space ? titleOf(space, state) : ""));
+  const empty = useLive((state) => !state.rooms[spaceId]?.messages.length);
+  const agent = useLive((state) => space?.memberDetails.find((member) => member.kind === "agent" && member.id !== state.me?.id)?.name);
+  if (!space) return null;
+  return (
+    <div className={s.start}>
+      <h2>{space.kind === "dm" ? title : `# ${title}`}</h2>
+      <p>
+        {empty ? "Nobody has said anything yet." : "This is where it begins."}{" "}
+        {space.kind !== "dm" && space.wake.people === "mention" && agent ? `Agents here answer when mentioned: try “@${agent} what can you do?”` : null}
+      </p>
+    </div>
+  );
+}
+
+export function SystemRow({ message }: { message: Message }) {
+  const [, setPanel] = usePanel();
+  const last = useLive((state) => {
+    const messages = state.rooms[message.spaceId]?.messages ?? [];
+    return messages.findLast((each) => each.seq < message.seq && each.authorKind === "agent")?.authorId;
+  });
+  const before = useLive((state) => state.rooms[message.spaceId]?.messages.findLast((each) => each.seq < message.seq)?.id);
+  const name = useName(last);
+  if (!message.metadata.chainId) return <div className={s.sys}>{message.text}</div>;
+  const text = `@${name} go on`;
+  return (
+    <div className={s.chain}>
+      <Link2Off size={16} aria-hidden />
+      <span>{message.text}</span>
+      <span>
+        <TextButton title={`Posts “${text}” as you`} onClick={() => send(message.spaceId, text)}>
+          Let them go on
+        </TextButton>
+        {before && <TextButton onClick={() => setPanel("why", before)}>Why?</TextButton>}
+      </span>
+    </div>
+  );
+}
+
+export function NoticeRow({ notice }: { notice: Notice; spaceId: string }) {
+  const name = useName(notice.agentId);
+  const [, setPanel] = usePanel();
+  if (notice.kind === "joined" || notice.kind === "left")
+    return (
+      <div className={s.sys}>
+        <LogIn size={15} aria-hidden /> <bdi>{name}</bdi> {notice.kind === "joined" ? "joined." : "left."}
+      </div>
+    );
+  return (
+    <div className={s.sys}>
+      {notice.kind === "silent" ? <VolumeX size={15} aria-hidden /> : <CircleSlash size={15} aria-hidden />}
+      <span>{notice.kind === "silent" ? `${name} read this and chose not to answer.` : `${name} wrote an answer but did not send it.`}</span>
+      <TextButton onClick={() => setPanel("run", notice.runId ?? "")}>Why?</TextButton>
+    </div>
+  );
+}
