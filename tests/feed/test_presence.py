@@ -29,3 +29,18 @@ async def test_a_page_that_opens_and_closes_is_told_to_everybody_and_a_token_is_
     assert "id" not in gone
     seen = {event["presence"]["personId"] for event in office.events if event["type"] == "presence"}
     assert seen == {"psn_ann", "psn_bea"}
+
+
+async def test_whoever_closes_one_of_two_pages_is_still_there(office: Driver) -> None:
+    feed = office.office.feed
+    owner = await office.office.local_owner()
+    ann = replace(owner, id="psn_ann", credential="ses_1")
+    one, _ = await feed.follow(ann)
+    two, _ = await feed.follow(ann)
+    for page in (one, two):
+        feed.arrive(page)
+    feed.leave(one)
+    feed.leave(two)
+    await office.event("presence", lambda event: not event["presence"]["here"])
+    told = [event["presence"]["here"] for event in office.events if event["type"] == "presence"]
+    assert told == [True, True, False]

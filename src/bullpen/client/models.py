@@ -14,9 +14,7 @@ class Models:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def check(
-        self, model: Any, *, api_key_variable: str | None = None, api_key: str | None = None
-    ) -> ModelCheck:
+    async def check(self, model: Any, *, api_key_variable: str | None = None, api_key: str | None = None) -> ModelCheck:
         """Ask a model one question: was it reached, was the key accepted, did it answer? Raises nothing for a no."""
         keys = {"apiKeyVariable": api_key_variable, "apiKey": api_key}
         body = {"model": model, **{name: value for name, value in keys.items() if value is not None}}
