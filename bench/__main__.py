@@ -25,6 +25,7 @@ from bench import (
     spending,
     sse,
     streaming,
+    tasks,
     variables,
     waiting,
 )
@@ -49,6 +50,7 @@ PARTS: Mapping[str, Part] = {
     "models": models.measure,
     "streaming": streaming.measure,
     "waiting": waiting.measure,
+    "tasks": tasks.measure,
     "idle": idle.measure,
 }
 

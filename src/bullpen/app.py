@@ -55,6 +55,8 @@ from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Store, Transaction, migrations
 from bullpen.storage.sqlite import SqliteStore
+from bullpen.tasks import firing
+from bullpen.tasks.actions import Rules as TaskRules
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, TEACHING
@@ -175,6 +177,7 @@ class Office:
         self.registry = Registry(families)
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
         self._egress = egress
+        self.task_rules = TaskRules(settings.tasks, settings.timezone)
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)
@@ -238,6 +241,7 @@ class Office:
             thumbnails=self.thumbnails,
             folders=self.folders,
             file_limits=self.settings.files,
+            tasks=self.task_rules,
         )
 
     def _teaching(self) -> dict[str, str]:
@@ -247,11 +251,18 @@ class Office:
         }
 
     async def _tidy(self) -> None:
-        """With every sweep of the engine: end what nobody has answered, let go on what a budget held back, and
-        tell those who are away."""
+        """With every sweep of the engine: fire what is due, end what nobody has answered, let go on what a budget held
+        back, and tell those who are away."""
+        await self.fire_tasks()
         await expiry.expire_due(self.store)
         await holds.lapse(self.store)
         await self.webhooks.look()
+
+    async def fire_tasks(self) -> None:
+        """Count what became of tasks that were fired, fire those that are due, and be there when the next one is."""
+        await firing.count_ended(self.store, self.settings.tasks.failures)
+        if (next_at := await firing.fire_due(self.store, self.settings.limits.chain_depth)) is not None:
+            self.engine.sweep_at(next_at)
 
     async def _keep_up(self) -> None:
         """Finish what an earlier process began to erase, then forget what is old."""

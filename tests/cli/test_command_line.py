@@ -27,6 +27,7 @@ COMMANDS = (
     "erase",
     "send",
     "follow",
+    "tasks",
     "runs",
     "run",
     "search",

@@ -64,6 +64,7 @@ ANY_RUN = "(SELECT id FROM runs WHERE agent_id = 'tess')"
 ITS_THREAD = "(SELECT thread_id FROM runs WHERE agent_id = 'tess')"
 EVENT = "xid, type, space_id, agent_id, run_id, audience, at, body"
 ANY_ITEM = "(SELECT id FROM inbox_items WHERE depth > 0 LIMIT 1)"
+FIRING = "task_id, nominal_at, status, missed, manual, fired_at"
 REMOVE_A_MESSAGE = "DELETE FROM messages WHERE space_id = 'general' AND seq = 3"
 
 CASES = {
@@ -110,6 +111,26 @@ CASES = {
     "an item that was answered and not taken": (
         "V8",
         ["UPDATE runs SET trigger = json_set(trigger, '$.items', 2) WHERE agent_id = 'tess'"],
+    ),
+    "a firing that woke nobody": (
+        "V9",
+        [f"INSERT INTO task_firings ({FIRING}) SELECT id, 1, 'fired', 0, 0, '' FROM tasks WHERE prompt = 'soon'"],
+    ),
+    "a run that two firings claim": (
+        "V9",
+        [
+            f"INSERT INTO task_firings ({FIRING}) SELECT id, 1, 'missed', 0, 0, '' FROM tasks WHERE prompt = 'soon'",
+            "UPDATE task_firings SET run_id = (SELECT run_id FROM task_firings WHERE run_id IS NOT NULL)",
+        ],
+    ),
+    "a task that is over and due": ("V9", ["UPDATE tasks SET next_at = 1 WHERE status = 'completed'"]),
+    "a task that nobody fires": ("V9", ["UPDATE tasks SET next_at = 1 WHERE status = 'active'"]),
+    "times that were passed over": (
+        "V9",
+        [
+            f"INSERT INTO task_firings ({FIRING}) SELECT id, {at}, 'missed', 0, 0, '' FROM tasks WHERE prompt <> 'soon'"
+            for at in ("1767225600000", "1893456000000")  # the first of 2026, and the first of 2030
+        ],
     ),
     "too deep": ("V11", [f"UPDATE runs SET depth = 9 WHERE id = {ANY_RUN}"]),
     "a chain stopped without a word": ("V11", ["DELETE FROM chain_stops"]),

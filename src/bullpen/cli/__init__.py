@@ -46,6 +46,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "send": lambda: import_module("bullpen.cli.send"),
     "serve": lambda: import_module("bullpen.cli.serve"),
     "stop": lambda: import_module("bullpen.cli.stop"),
+    "tasks": lambda: import_module("bullpen.cli.tasks"),
     "token": lambda: import_module("bullpen.cli.token"),
     "variables": lambda: import_module("bullpen.cli.variables"),
     "webhooks": lambda: import_module("bullpen.cli.webhooks"),

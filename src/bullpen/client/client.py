@@ -25,6 +25,7 @@ from bullpen.client.hooks import Hooks, Webhooks
 from bullpen.client.models import Models
 from bullpen.client.policies import Policies
 from bullpen.client.serving import HEARTBEAT_SECONDS, Serving
+from bullpen.client.tasks import Tasks
 from bullpen.client.tools import AnyTool, Pending, Tools, definition_of, name_of
 from bullpen.wire import Agent, Message, Run, RunMessage, Space, Token, Wire
 from bullpen.wire.errors import Forbidden
@@ -107,6 +108,7 @@ class Bullpen:
         self.budgets = Budgets(self._connection)
         self.usage = Usage(self._connection)
         self.models = Models(self._connection)
+        self.tasks = Tasks(self._connection)
         self.hooks = Hooks(self._connection)
         self.webhooks = Webhooks(self._connection)
         self.keys = Keys(self._connection)

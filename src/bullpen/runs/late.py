@@ -100,6 +100,7 @@ async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent) 
         thread_id=approval.thread_id,
         agent=agent,
         grants=await inbox_rows.select_held(tx, approval.cause),
+        space_id=approval.space_id,
         cause_kind=approval.cause.kind,
         cause_id=approval.cause.id,
         depth=approval.depth,

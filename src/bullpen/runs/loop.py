@@ -110,6 +110,7 @@ class Drive:
     tokens: int = 0  # how much the model is shown at once
     pictures: list[Attachment] = field(default_factory=list)
     said: str = ""  # the text of what woke the run
+    fresh: bool = False  # its thread was made for this alone, and has no past
     cleaned: int = -1  # for which values of the redactor all of this is clean
     defined: dict[str, Tool] = field(default_factory=dict)  # tools of the agent that somebody has made
     missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
@@ -208,6 +209,7 @@ async def _load(drive: Drive) -> None:
             drive.model = await _chosen(tx, run, drive.agent)
         thread = await thread_rows.select_thread(tx, run.thread_id)
         drive.space_id = None if thread is None else thread[3]
+        drive.fresh = thread is not None and thread[1] == "fresh"
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
         if drive.agent is not None and drive.agent.variables:
             await _fill_in(tx, drive, drive.agent)
@@ -224,6 +226,8 @@ async def _load(drive: Drive) -> None:
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
     """Whoever is shown outside text has read it, whether or not it was the one to fetch it."""
+    if drive.fresh:
+        return
     seen = await past.read(tx, drive.run, drive.agent, drive.tokens)
     drive.before, drive.outside, drive.cleaned = seen.turns, seen.outside, -1
 
@@ -265,6 +269,9 @@ async def think(drive: Drive) -> None:
     assert agent is not None
     if (reached := rules.limit_reached(run, agent.limits)) is not None:
         await _stop(drive, reached)
+        return
+    if run.step == 0 and rules.is_not_needed(drive.entries):
+        await _stop(drive, "not_needed")
         return
     if used_up := await holds.check(drive.world.store, run):
         drive.run = await drive.world.store.transact(
@@ -392,6 +399,7 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
         thread_id=run.thread_id,
         agent=agent,
         grants=run.grants,
+        space_id=run.space_id,
         cause_kind=run.cause_kind,
         cause_id=run.cause_id,
         depth=run.depth,

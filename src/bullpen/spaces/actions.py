@@ -496,24 +496,28 @@ async def _next_seq(tx: Transaction, draft: Draft) -> tuple[int, bool]:
 
 
 async def _stop_chain(tx: Transaction, draft: Draft) -> None:
-    """Agents have answered each other long enough: say so once per chain, and wake nobody."""
-    if not await tx.run(_INSERT_CHAIN_STOP, chain_id=draft.chain_id, at=tx.clock.now()):
-        return
     author = draft.author
-    record(
-        tx,
-        "chain_stopped",
-        space_id=draft.space_id,
-        agent_id=author.id,
-        run_id=author.run_id,
-        chain={"id": draft.chain_id, "depth": author.depth, "messageId": draft.id},
-    )
-    text = (
-        f"The agents have answered each other {author.depth + 1} times in a row and stop here. Say something to go on."
-    )
-    notice = Draft(id=ids.message(), space_id=draft.space_id, author=SYSTEM_AUTHOR, text=text, type="system")
-    notice.metadata = {"chainId": draft.chain_id}
-    notice.chain_id = draft.chain_id
+    await _end_chain(tx, draft.space_id, draft.chain_id, author.depth, author.id, author.run_id, messageId=draft.id)
+
+
+async def stop_chain(tx: Transaction, space_id: str, chain_id: str, *, depth: int, agent_id: str) -> None:
+    """The same, for what is not a message: a task that an agent gave itself."""
+    end = partial(_end_chain, space_id=space_id, chain_id=chain_id, depth=depth, agent_id=agent_id, run_id=None)
+    tx.defer(Stage.SPACES, space_id, end)
+
+
+async def _end_chain(
+    tx: Transaction, space_id: str, chain_id: str, depth: int, agent_id: str, run_id: str | None, **more: str
+) -> None:
+    """Agents have answered each other long enough: say so once per chain, and wake nobody."""
+    if not await tx.run(_INSERT_CHAIN_STOP, chain_id=chain_id, at=tx.clock.now()):
+        return
+    chain = {"id": chain_id, "depth": depth, **more}
+    record(tx, "chain_stopped", space_id=space_id, agent_id=agent_id, run_id=run_id, chain=chain)
+    text = f"The agents have answered each other {depth + 1} times in a row and stop here. Say something to go on."
+    notice = Draft(id=ids.message(), space_id=space_id, author=SYSTEM_AUTHOR, text=text, type="system")
+    notice.metadata = {"chainId": chain_id}
+    notice.chain_id = chain_id
     await _number(tx, notice)
 
 

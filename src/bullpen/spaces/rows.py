@@ -102,6 +102,7 @@ _WITH_MINE = spaces.outerjoin(
     _mine, and_(_mine.c.space_id == spaces.c.id, _mine.c.member_id == bindparam("principal_id"))
 )
 _SELECT_SPACE = Statement(select(*_FULL).select_from(_WITH_MINE).where(spaces.c.id == bindparam("id")))
+_SELECT_GROUPS = Statement(select(spaces.c.id).where(spaces.c.kind == "group"))
 _SELECT_OPTIONS = Statement(select(spaces.c.options).where(spaces.c.id == bindparam("id")))
 # Who may read and who may see: the same conditions as access/rules.py, where they are explained.
 _READABLE = or_(
@@ -237,6 +238,21 @@ async def select_readable(
 async def select_space(tx: Transaction, id: str, principal_id: str) -> Space | None:
     row = await tx.one(_SELECT_SPACE, id=id, principal_id=principal_id)
     return None if row is None else (await _spaces(tx, [row], principal_id))[0]
+
+
+async def select_timezone(tx: Transaction, id: str) -> str | None:
+    row = await tx.one(_SELECT_OPTIONS, id=id)
+    return None if row is None else orjson.loads(row[0]).get("timezone")
+
+
+async def select_folder(tx: Transaction, id: str) -> str | None:
+    row = await tx.one(_SELECT_OPTIONS, id=id)
+    return None if row is None else orjson.loads(row[0]).get("folder")
+
+
+async def select_groups(tx: Transaction) -> list[str]:
+    """All groups there are."""
+    return [str(row[0]) for row in await tx.all(_SELECT_GROUPS)]
 
 
 async def select_model(tx: Transaction, id: str) -> tuple[str | None, Any]:

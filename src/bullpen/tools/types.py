@@ -18,6 +18,7 @@ from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolSpec
 from bullpen.settings import FileSettings
 from bullpen.storage import Transaction
+from bullpen.tasks.actions import Rules
 from bullpen.tools.outside import Outside
 from bullpen.variables.actions import Vault
 from bullpen.wire import Agent, Limits
@@ -85,6 +86,7 @@ class RunView:
     limits: Limits
     chain_limit: int
     group_wait_ms: int
+    space_id: str | None = None  # where it was woken
     agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
     outside: tuple[str, ...] = ()  # where outside text came from that it has read so far
     # How long an approval may take, if nobody is there who asked for anything.
@@ -113,6 +115,7 @@ class Means:
     thumbnails: Thumbnails
     folders: Folders
     file_limits: FileSettings
+    tasks: Rules
 
 
 @dataclass(slots=True)

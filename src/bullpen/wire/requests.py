@@ -21,10 +21,13 @@ from bullpen.wire.nouns import (
     BudgetKind,
     BudgetPeriod,
     BudgetUnit,
+    ContextMode,
     Decision,
     Limits,
+    MissedPolicy,
     OnNewMessage,
     Role,
+    ScheduleType,
     ScopeKind,
     SpaceKind,
     VariableDefinition,
@@ -414,3 +417,37 @@ class UpdateWebhook(Request):
     events: WebhookEvents | None = None
     members: WebhookMembers | None = None
     enabled: bool | None = None
+
+
+Prompt = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT), AfterValidator(_storable)]
+
+
+class PrecheckRequest(Request):
+    tool: ToolName
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class CreateTask(Request):
+    space_id: ShortText
+    agent_id: Annotated[ShortText | None, Field(description="Left out: the only agent of the space.")] = None
+    prompt: Prompt
+    schedule_type: ScheduleType
+    schedule_value: ShortText
+    context_mode: ContextMode = "group"
+    timezone: Annotated[ShortText | None, Field(description="Left out: the space's, else the office's.")] = None
+    missed: MissedPolicy = "once"
+    precheck: PrecheckRequest | None = None
+    may_schedule: Annotated[bool, Field(description="Its runs may schedule tasks themselves.")] = False
+
+
+class UpdateTask(Request):
+    """Whoever changes what a task does, it works on their behalf from then on."""
+
+    prompt: Prompt | None = None
+    schedule_type: ScheduleType | None = None
+    schedule_value: ShortText | None = None
+    context_mode: ContextMode | None = None
+    timezone: ShortText | None = None
+    missed: MissedPolicy | None = None
+    precheck: PrecheckRequest | None = None
+    may_schedule: bool | None = None
