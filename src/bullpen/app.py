@@ -53,6 +53,7 @@ from bullpen.observe.redact import REDACTOR
 from bullpen.runs import holds, loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction, migrations
 from bullpen.storage.sqlite import SqliteStore
 from bullpen.tasks import firing
@@ -63,7 +64,7 @@ from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools import actions as tool_actions
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.registry import Registry
-from bullpen.tools.types import Means, Tool
+from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
 from bullpen.upkeep.sweep import Sweeper
 from bullpen.variables.actions import Vault
@@ -242,6 +243,7 @@ class Office:
             folders=self.folders,
             file_limits=self.settings.files,
             tasks=self.task_rules,
+            check_model=self.models.check_choice,
         )
 
     def _teaching(self) -> dict[str, str]:
@@ -278,8 +280,14 @@ class Office:
         if gone := await self.folders.sweep(self._living):
             logger.info("removed %d folders of threads that are gone, or files half written", gone)
 
-    async def _living(self, thread_ids: Sequence[str]) -> set[str]:
-        return await self.store.read(lambda tx: thread_rows.select_living(tx, thread_ids))
+    async def _living(self, folder_ids: Sequence[str]) -> set[str]:
+        """A folder is a thread's, or a group's."""
+
+        async def body(tx: Transaction) -> set[str]:
+            groups = {f"{GROUP_FOLDER}{id}" for id in await space_rows.select_groups(tx)}
+            return await thread_rows.select_living(tx, folder_ids) | groups.intersection(folder_ids)
+
+        return await self.store.read(body)
 
     def egress(self) -> Egress:
         """The one way out, made when it is first needed."""

@@ -23,9 +23,26 @@ ADMIN: Final[frozenset[Grant]] = MEMBER | {"manage_agents", "answer_pending", "r
 OWNER: Final = GRANTS
 ROLES: Final[Mapping[Role, frozenset[Grant]]] = {"member": MEMBER, "admin": ADMIN, "owner": OWNER}
 AGENT: Final[frozenset[Grant]] = frozenset({"read_space", "post", "schedule", "register_group"})
-# What a space lets a run do in it. A main group is where the office itself is run from.
+
+# What a space lets a run do in it. A main group is where the office itself is run from; any other group is a room for
+# people who need not know of each other's, so what is done in it stays in it.
 SPACE: Final[frozenset[Grant]] = frozenset({"read_space", "post", "manage_space", "answer_pending", "schedule"})
 MAIN_GROUP: Final[frozenset[Grant]] = GRANTS - {"owner"}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What runs in a space may do, and whether they keep to it: to its messages, tasks, memory and files."""
+
+    grants: frozenset[Grant]
+    stays: bool = False
+
+
+PRESETS: Final[Mapping[str, Preset]] = {
+    "space": Preset(SPACE),
+    "group": Preset(SPACE, stays=True),
+    "main group": Preset(MAIN_GROUP),
+}
 
 SYSTEM: Final = Principal(kind="system", id="system", name="Bullpen", grants=GRANTS)
 
@@ -36,8 +53,8 @@ SCOPES: Final[Mapping[str, frozenset[Grant]]] = {
 }
 
 
-def of_space(kind: str, main: bool) -> frozenset[Grant]:
-    return MAIN_GROUP if kind == "group" and main else SPACE
+def preset(kind: str, main: bool) -> Preset:
+    return PRESETS["space" if kind != "group" else "main group" if main else "group"]
 
 
 def authority(agent: frozenset[Grant], cause: frozenset[Grant], space: frozenset[Grant]) -> frozenset[Grant]:
@@ -145,6 +162,8 @@ Action = Literal[
     "post",
     "create_space",
     "manage_space",
+    "register_group",
+    "report_chat",
     "erase_space",
     "read_message",
     "change_message",
@@ -206,6 +225,8 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "post": Rule("post", (members,), seen_by="see_space"),
     "create_space": Rule("manage_space", (anybody,)),
     "manage_space": Rule("manage_space", (members, owners), seen_by="see_space"),
+    "register_group": Rule("register_group", (people,)),  # agents do it with their tool, in the main group
+    "report_chat": Rule("register_group", (people,)),
     "erase_space": Rule("owner", (people,)),  # private ones too: somebody must be able to
     "read_message": Rule("read_space", (members, owners_where_open), seen_by="read_message"),
     "change_message": Rule("post", (holder,), seen_by="read_message"),

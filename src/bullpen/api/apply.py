@@ -140,6 +140,7 @@ async def _apply_space(tx: Transaction, request: CreateSpace, caller: Principal)
     id = _id_of(request)
     there = None if id is None else await space_rows.select_space(tx, id, caller.id)
     if there is None:
+        spaces.check_group(caller, request)
         return {"id": (await spaces.create(tx, request, caller)).id, "change": "created"}
     changed = await _change_space(tx, there, request, caller)
     joined = [m for m in request.members if await spaces.ensure_member(tx, there.id, m)]

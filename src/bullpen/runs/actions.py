@@ -111,9 +111,9 @@ async def _start(
 ) -> tuple[Run, list[Entry]]:
     _, scope, home, _, run_count, most = thread
     space_id = _active_space(scope, home, agent, items)
-    prompt = await _prompt(tx, agent, teaching)
-    newest = items[-1]
     room = None if space_id is None else await space_rows.select_room(tx, space_id)
+    prompt = await _prompt(tx, agent, room, teaching)
+    newest = items[-1]
     run = Run(
         id=id,
         thread_id=lease.thread_id,
@@ -216,7 +216,7 @@ async def _authority(tx: Transaction, items: Sequence[Item], room: Room | None, 
 
 
 def _of(room: Room | None) -> frozenset[Grant]:
-    return access.GRANTS if room is None else access.of_space(room.kind, room.main)
+    return access.GRANTS if room is None else access.preset(room.kind, room.main).grants
 
 
 def _active_space(scope: str, home: str | None, agent: Agent, items: Sequence[Item]) -> str | None:
@@ -236,9 +236,9 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
     return found
 
 
-async def _prompt(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> str:
+async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]) -> str:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time."""
-    blocks = [(label, content) for label, content, _ in await memory_rows.select_blocks(tx, agent.id)]
+    blocks = await memory_rows.select_shown(tx, agent.id, room.id if room is not None and room.stays else None)
     lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
     text = _shown_again(transcript.system_prompt(agent, blocks, lessons), REDACTOR.version)
     hash = sha256(text.encode()).hexdigest()

@@ -395,7 +395,30 @@ passages = Table(
     _text("metadata"),
     _text("hash"),
     _text("created_at"),
+    _text("space_id", null=True),  # the group it was learned in, and is for; None: for wherever the agent is
     UniqueConstraint("agent_id", "hash", name="passages_hash"),
+)
+
+# What an agent has written into its blocks for one group, in place of those of the same label that it has elsewhere.
+group_blocks = Table(
+    "group_blocks",
+    metadata,
+    _text("agent_id", primary_key=True),
+    _text("space_id", primary_key=True),
+    _text("label", primary_key=True),
+    _text("content"),
+    _text("updated_at"),
+)
+
+# Chats that bridges have seen, and the space that each is, once somebody has registered it.
+chats = Table(
+    "chats",
+    metadata,
+    _text("jid", primary_key=True),
+    _text("name"),
+    _text("space_id", null=True),
+    _text("seen_at", null=True),  # None: registered before any bridge has seen it
+    Index("chats_space", "space_id"),
 )
 
 variables = Table(

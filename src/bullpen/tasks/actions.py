@@ -115,7 +115,7 @@ async def create(tx: Transaction, caller: Principal, request: CreateTask, limits
 
 
 async def _agent(tx: Transaction, caller: Principal, room: Room, agent_id: str | None) -> str:
-    present = [recipient.agent_id for recipient in await space_rows.select_recipients(tx, room.id)]
+    present = [recipient.agent_id for recipient in await space_rows.select_recipients(tx, room)]
     if caller.kind == "agent" and agent_id not in (None, caller.id):
         raise Forbidden("An agent schedules for itself only.")
     if caller.kind == "agent":

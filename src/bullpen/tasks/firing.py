@@ -22,6 +22,7 @@ from bullpen.errors import Forbidden
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
 from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
 from bullpen.tasks import actions, rows, rules, times
 from bullpen.tasks.types import Due, Ended, Firing, Task
@@ -118,7 +119,7 @@ async def _deliver(tx: Transaction, task: Task, agent: Agent, firing: Firing, ch
             grants=task.cause.grants,
         )
         if task.context_mode == "isolated"
-        else threads.ensure(tx, agent.id, agent.scope, task.space_id)
+        else threads.ensure(tx, agent.id, await _scope(tx, agent, task.space_id), task.space_id)
     )
     await inbox.deliver_task(
         tx,
@@ -132,6 +133,12 @@ async def _deliver(tx: Transaction, task: Task, agent: Agent, firing: Firing, ch
         chain_id=chain_id,
     )
     return firing
+
+
+async def _scope(tx: Transaction, agent: Agent, space_id: str) -> str:
+    """Where what is done stays, a mind that spans spaces has a line of thought of its own."""
+    room = None if agent.scope == "space" else await space_rows.select_room(tx, space_id)
+    return "space" if room is not None and room.stays else agent.scope
 
 
 async def _payload(tx: Transaction, task: Task, firing: Firing) -> dict[str, Any]:

@@ -66,6 +66,8 @@ async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Targ
     await budgets.forget(tx, kind, target.id)
     await hooks.delete_hooks_of(tx, target.id)
     await tasks.forget(tx, target.id)
+    await rows.delete_group_blocks(tx, target.id)
+    await rows.forget_chat(tx, target.id)
     await webhooks.delete_webhooks_of(tx, target.id)
     await webhooks.delete_in_space(tx, target.id)
     return target
@@ -364,6 +366,7 @@ async def _delete_space_events(store: Store, target: Target) -> None:
 _STEPS: Mapping[Kind, Sequence[Step]] = {
     "space": (
         _delete_threads,
+        _forget_passages,
         _forget_items,
         _forget_calls,
         _delete_messages,

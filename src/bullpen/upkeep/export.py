@@ -92,8 +92,23 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
         for task in found:
             yield "task", tasks.on_the_wire(task)
         before = found[-1].id
+    async for said in _learned(store, id, None):
+        yield said
     async for said in _runs(store, journals, None, space_id=id):
         yield said
+
+
+async def _learned(store: Store, whose: str, readable: set[str] | None) -> AsyncIterator[Said]:
+    """What an agent remembers, or all that a group has told its agents."""
+    for block in await store.read(lambda tx: rows.select_group_blocks(tx, whose)):
+        if readable is None or block["spaceId"] in readable:
+            yield "block", block
+    after = ""
+    while page := await store.read(lambda tx, a=after: rows.select_passages(tx, whose, a, PAGE)):  # type: ignore[misc]
+        for passage in page:
+            if readable is None or passage.get("spaceId") is None or passage["spaceId"] in readable:
+                yield "passage", passage
+        after = page[-1]["id"]
 
 
 async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
@@ -128,11 +143,8 @@ async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncItera
     yield "agent", await store.read(lambda tx: agents.get(tx, id))
     for label, content, at in await store.read(lambda tx: memory_rows.select_blocks(tx, id)):
         yield "block", {"label": label, "content": content, "updatedAt": at}
-    after = ""
-    while page := await store.read(lambda tx, a=after: rows.select_passages(tx, id, a, PAGE)):  # type: ignore[misc]
-        for passage in page:
-            yield "passage", passage
-        after = page[-1]["id"]
+    async for said in _learned(store, id, readable):
+        yield said
     async for message in _written(store, id, readable):
         yield "message", message
     async for file in _given(store, id, readable):

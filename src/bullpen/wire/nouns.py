@@ -103,6 +103,15 @@ class Space(Wire):
     created_at: str
 
 
+class Chat(Wire):
+    """A chat elsewhere that a bridge has seen, or that somebody has registered: then it is the space `spaceId`."""
+
+    jid: str
+    name: str
+    space_id: str | None = None
+    seen_at: str | None = None
+
+
 class Reaction(Wire):
     emoji: str
     member_ids: list[str]

@@ -54,3 +54,24 @@ CREATE TABLE task_firings (
 CREATE INDEX task_firings_old ON task_firings (fired_at);
 
 CREATE INDEX task_firings_unended ON task_firings (task_id, nominal_at) WHERE status = 'fired' AND ended_at IS NULL;
+
+ALTER TABLE passages ADD COLUMN space_id TEXT COLLATE "C";
+
+CREATE TABLE group_blocks (
+    agent_id TEXT COLLATE "C" NOT NULL,
+    space_id TEXT COLLATE "C" NOT NULL,
+    label TEXT COLLATE "C" NOT NULL,
+    content TEXT COLLATE "C" NOT NULL,
+    updated_at TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (agent_id, space_id, label)
+);
+
+CREATE TABLE chats (
+    jid TEXT COLLATE "C" NOT NULL,
+    name TEXT COLLATE "C" NOT NULL,
+    space_id TEXT COLLATE "C",
+    seen_at TEXT COLLATE "C",
+    PRIMARY KEY (jid)
+);
+
+CREATE INDEX chats_space ON chats (space_id);

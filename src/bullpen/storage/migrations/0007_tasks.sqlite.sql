@@ -54,3 +54,24 @@ CREATE TABLE task_firings (
 CREATE INDEX task_firings_old ON task_firings (fired_at);
 
 CREATE INDEX task_firings_unended ON task_firings (task_id, nominal_at) WHERE status = 'fired' AND ended_at IS NULL;
+
+ALTER TABLE passages ADD COLUMN space_id TEXT;
+
+CREATE TABLE group_blocks (
+    agent_id TEXT NOT NULL,
+    space_id TEXT NOT NULL,
+    label TEXT NOT NULL,
+    content TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    PRIMARY KEY (agent_id, space_id, label)
+);
+
+CREATE TABLE chats (
+    jid TEXT NOT NULL,
+    name TEXT NOT NULL,
+    space_id TEXT,
+    seen_at TEXT,
+    PRIMARY KEY (jid)
+);
+
+CREATE INDEX chats_space ON chats (space_id);

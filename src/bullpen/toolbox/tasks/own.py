@@ -26,8 +26,7 @@ def manages_groups(context: ToolContext) -> bool:
 
 async def own_room(context: ToolContext) -> Room:
     """The space whose tasks are the agent's business: the group it was woken in, else the space it is in."""
-    home = context.run.space_id
-    room = None if home is None else await space_rows.select_room(context.tx, home)
+    room = context.run.home
     if room is not None and room.kind == "group" and await space_rows.is_member(context.tx, room.id, context.agent.id):
         return room
     return await member_room(context, None)
@@ -35,11 +34,10 @@ async def own_room(context: ToolContext) -> Room:
 
 async def other_group(context: ToolContext, name: str) -> Room:
     """A group by its folder or its id, of which the agent is a member."""
-    for id, kind, _ in await space_rows.select_spaces_of(context.tx, context.agent.id, limit=1000):
-        if kind == "group" and name in (id, await space_rows.select_folder(context.tx, id)):
-            room = await space_rows.select_room(context.tx, id)
-            if room is not None:
-                return room
+    for room, options in await space_rows.select_group_options(context.tx):
+        named = name in (room.id, options.get("folder"))
+        if named and await space_rows.is_member(context.tx, room.id, context.agent.id):
+            return room
     raise ToolFailed(f"You are not a member of a group {name!r}.")
 
 
