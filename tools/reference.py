@@ -379,6 +379,8 @@ ACTIONS_MEAN = {
     "set_budget": "set a budget of an agent, a space or a task, take it back, or let what it stopped go on",
     "set_any_budget": "the same for a person and for the office",
     "manage_space": "change it, add and remove members",
+    "register_group": "make a chat elsewhere a group, or a group the main one; see the chats there are",
+    "report_chat": "tell, as a bridge does, of a chat that is there",
     "erase_space": "erase it with everything said in it",
     "read_message": "read a message, ask why it woke whom",
     "change_message": "edit or delete a message",
@@ -441,8 +443,7 @@ def rights_page() -> str:
     holders: dict[str, frozenset[Any]] = {
         **{str(role): grants for role, grants in rules.ROLES.items()},
         "agent": rules.AGENT,
-        "run in a main group": rules.MAIN_GROUP,
-        "run elsewhere": rules.SPACE,
+        **{f"run in a {place}": preset.grants for place, preset in rules.PRESETS.items()},
     }
     grants = table(
         ("grant", *holders),
@@ -472,6 +473,8 @@ def rights_page() -> str:
         "Grants are a closed list. A role, an agent and a space are each a set of them; what a run may do is what the agent, "
         "whoever caused the run, and the space all have.",
         grants,
+        "A run in a group that is not the main one keeps to that group besides: it reads, speaks, remembers and schedules "
+        "there and nowhere else, wherever else its agent is a member.",
         "An action is allowed to whoever holds the grant it takes and stands to the thing in one of these ways. To whoever "
         "may not do the action in the last column, the thing does not exist.",
         actions,

@@ -55,6 +55,7 @@ GOOD: dict[str, Json] = {
         "scheduleValue": "1h",
     },
     "PATCH /api/tasks/{id}": {},
+    "PUT /api/chats/{jid}": {"name": "Family"},
     "POST /api/hooks": {"agentId": "ada", "name": "bell"},
     "POST /api/webhooks": {"url": "http://127.0.0.1:9/"},
     "PATCH /api/webhooks/{id}": {},
@@ -79,6 +80,7 @@ REFUSED = {
 LENIENT = {"POST /api/session"}
 PLACES = {
     "{label}": "mood",
+    "{jid}": "tg:-1",
     "{name}": "CITY",
     "{space_id}": "team",
     "{member_id}": "psn_otto",

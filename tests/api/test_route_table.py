@@ -406,6 +406,8 @@ TABLE: dict[str, Row] = {
     "POST /api/tasks/{id}/resume": Row(SPEAK, pias_task("/resume")),
     "POST /api/tasks/{id}/run": Row(answers(SPEAK, 202), pias_task("/run")),
     "GET /api/tasks/{id}/firings": Row(INSIDE, pias_task("/firings")),
+    "GET /api/chats": Row(MANAGERS, on("/chats")),
+    "PUT /api/chats/{jid}": Row(MANAGERS, on("/chats/tg:-1", {"name": "Family"})),
     "GET /api/hooks": Row(MANAGERS, on("/hooks")),
     "POST /api/hooks": Row(answers(MANAGERS, 201), on("/hooks", {"agentId": "ada", "name": "bell"})),
     "DELETE /api/hooks/{id}": Row(answers(MANAGERS, 204), old_hook),

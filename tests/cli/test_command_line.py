@@ -28,6 +28,7 @@ COMMANDS = (
     "send",
     "follow",
     "tasks",
+    "groups",
     "runs",
     "run",
     "search",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bullpen.testing import snapshot
 from tests.driver import Api, Driver, Json
 from tests.path.puppets import puppet
 from tests.path.scripts import call, say, step, turn
@@ -161,6 +162,26 @@ async def test_a_member_makes_no_main_group_and_takes_no_chat(office: Driver) ->
     await pia.get("/chats", status=403)
 
 
+async def test_an_erased_group_takes_its_memory_and_its_chat_along(office: Driver) -> None:
+    """The same id, chat and agent again know nothing of it."""
+    room = await house(
+        office,
+        turn("keep", step(call("store_memory", content="secret"), call("update_memory", label="mood", content="sly"))),
+        turn("find", step(call("search_memory", query="secret"))),
+    )
+    await office.ask("PATCH", "/spaces/family", json={"bridge": FAMILY["jid"]})
+    await room.ask("family", "@Andy keep")
+    exported = (await office.http.get("/spaces/family/export")).text
+    assert "secret" in exported
+    assert "sly" in exported
+    await office.ask("DELETE", "/spaces/family")
+    assert await office.items("/chats") == []
+    await office.space("family", ["ada"], kind="group", folder="family", trigger="@Andy", bridge=FAMILY["jid"])
+    assert (await room.one("family", "@Andy find"))["passages"] == []
+    seen = await snapshot.read(office.office.settings.database_url)
+    assert (seen["group_blocks"], seen["passages"]) == ([], [])
+
+
 # ── each for itself ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -244,6 +265,41 @@ async def test_a_mind_that_spans_spaces_leaves_what_it_knows_at_the_door_of_a_gr
     await room.ask("team", "hello again")
     runs = {run["spaceId"]: run["threadId"] for run in await office.runs()}
     assert runs["team"] == runs["home"]
+
+
+async def test_a_task_of_a_group_is_thought_about_there(office: Driver) -> None:
+    """Whatever else the agent's mind spans."""
+    room = await house(office, turn("look", say("psst", spaceId="home")), scope="agent")
+    body = {"spaceId": "family", "prompt": "look", "scheduleType": "interval", "scheduleValue": "1h"}
+    task = await office.create("/tasks", body)
+    await office.create(f"/tasks/{task['id']}/run", {})
+    run = await office.run_finished("ada")
+    assert run["spaceId"] == "family"
+    assert "none of its business" in (await office.results(run["id"]))[0]["error"]
+    room._runs = 1
+    await room.ask("family", "@Andy hm")
+    assert len({run["threadId"] for run in await office.runs()}) == 1
+
+
+@pytest.mark.parametrize("mode", ["group", "isolated"])
+async def test_the_files_of_a_group_are_there_for_all_that_is_done_in_it(office: Driver, mode: str) -> None:
+    send = turn("send", step(call("send_file", path="/workspace/list.txt")))
+    await office.agent("ada", [send], tools=["messaging", "files"])
+    for name in ("family", "work"):
+        await office.space(name, ["ada"], kind="group", folder=name, trigger="@Andy")
+    await office.office.folders.use("group-family", lambda folder: folder.write("list.txt", b"milk"))
+    for name in ("family", "work"):
+        body = {"spaceId": name, "prompt": "send", "scheduleType": "interval", "scheduleValue": "1h"}
+        task = await office.create("/tasks", {**body, "contextMode": mode})
+        await office.create(f"/tasks/{task['id']}/run", {})
+    results = [await office.results((await office.run_finished("ada", nth=nth))["id"]) for nth in (1, 2)]
+    assert sorted("error" in result for [result] in results) == [False, True]
+    assert [m["attachments"][0]["name"] for m in await office.messages("family")] == ["list.txt"]
+    # They go when the group does.
+    await office.office.sweep_folders()
+    assert await office.office.folders.use("group-family", lambda folder: folder.entries())
+    await office.ask("DELETE", "/spaces/family")
+    assert not (office.office.settings.data / "folders" / "group-family").exists()
 
 
 # ── the trigger word ────────────────────────────────────────────────────────────────────────────────────────────────

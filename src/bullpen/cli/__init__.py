@@ -32,6 +32,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "export": lambda: import_module("bullpen.cli.export"),
     "files": lambda: import_module("bullpen.cli.files"),
     "follow": lambda: import_module("bullpen.cli.follow"),
+    "groups": lambda: import_module("bullpen.cli.groups"),
     "hooks": lambda: import_module("bullpen.cli.hooks"),
     "invite": lambda: import_module("bullpen.cli.invite"),
     "keys": lambda: import_module("bullpen.cli.keys"),

@@ -56,6 +56,7 @@ def parser() -> ArgumentParser:
     _add_budgets(add)
     _add_models(add)
     _add_tasks(add)
+    _add_groups(add)
     _add_hooks(add)
     _add_webhooks(add)
     _add_brakes(add)
@@ -251,6 +252,26 @@ def _add_tasks(add: Add) -> None:
         if name == "firings":
             action.add_argument("--limit", type=_count, help="at most this many (50; up to 200)", default=SUPPRESS)
             action.add_argument("--cursor", help="go on where an earlier listing ended", default=SUPPRESS)
+    for action in actions.choices.values():
+        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+
+
+def _add_groups(add: Add) -> None:
+    groups = add("groups", "groups", "List the groups; `groups chats` and `register` make chats elsewhere into groups.")
+    actions = groups.add_subparsers(title="actions", metavar="ACTION")
+    _add_page(groups)
+    groups.set_defaults(action="list")
+    register = _add_action(actions, "register", "Make a chat elsewhere a group, and print the group's id.")
+    register.add_argument("jid", metavar="JID", help="the chat, as in tg:-1001234567890")
+    register.add_argument("name", metavar="NAME", help="what the group is called")
+    register.add_argument("folder", metavar="FOLDER", help="lowercase, with hyphens: family-chat; it is the id as well")
+    register.add_argument("trigger", metavar="TRIGGER", help="the word that wakes its agents, as in @Andy")
+    register.add_argument("--members", type=_names, default=[], metavar="A,B", help="ids of its agents and people")
+    register.add_argument("--provider", metavar="NAME", help="whose model its agents think with, if not their own")
+    register.add_argument("--model", metavar="NAME", help="which one")
+    chats = _add_action(actions, "chats", "List the chats that bridges have seen and that are no groups yet.")
+    chats.add_argument("--limit", type=_count, help="at most this many (50; up to 200)", default=SUPPRESS)
+    chats.add_argument("--cursor", help="go on where an earlier listing ended", default=SUPPRESS)
     for action in actions.choices.values():
         action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
 

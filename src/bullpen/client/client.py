@@ -21,6 +21,7 @@ from bullpen.client.budgets import Budgets, Usage
 from bullpen.client.connection import Connection, Page, Unreachable, path
 from bullpen.client.files import Files
 from bullpen.client.follow import Follow
+from bullpen.client.groups import Groups
 from bullpen.client.hooks import Hooks, Webhooks
 from bullpen.client.models import Models
 from bullpen.client.policies import Policies
@@ -109,6 +110,7 @@ class Bullpen:
         self.usage = Usage(self._connection)
         self.models = Models(self._connection)
         self.tasks = Tasks(self._connection)
+        self.groups = Groups(self._connection)
         self.hooks = Hooks(self._connection)
         self.webhooks = Webhooks(self._connection)
         self.keys = Keys(self._connection)
