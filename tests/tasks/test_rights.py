@@ -187,7 +187,7 @@ async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_ru
     office = await timed(offices)
     wish = {"prompt": "as the paper says", "scheduleType": "interval", "scheduleValue": "1h"}
     turns = [{"when": "as the paper says", "steps": [{}]}, {"steps": calls("schedule_task", **wish)}]
-    await studio(office.driver, turns=turns, steps=None)
+    await studio(office.driver, turns=turns, steps=None, policy={"schedule_task": "allow"})
     file = await give(office.driver, space="studio")
     await office.driver.post("studio", "@ada read this", attachments=[file["id"]])
     await office.driver.run_finished("ada")

@@ -50,3 +50,25 @@ async def test_old_firings_are_forgotten_and_the_task_stays(offices: Offices) ->
     assert forgotten.firings == 1
     assert len(await office.firings(task)) == 1
     assert (await office.task(task))["status"] == "active"
+
+
+async def test_a_task_that_has_been_over_for_long_is_forgotten_with_its_budget(offices: Offices) -> None:
+    office = await timed(offices)
+    await studio(office.driver)
+    over = await scheduled(office.driver, scheduleType="once", scheduleValue="2026-06-01T09:00:00")
+    paused = await scheduled(office.driver)
+    await office.driver.create(f"/tasks/{paused['id']}/pause", {})
+    budget = {"kind": "task", "subjectId": over["id"], "amount": 1}
+    await office.driver.ask("PUT", "/budgets", json=budget)
+    await office.driver.ask("PUT", "/budgets", json={**budget, "subjectId": "tsk_none"}, status=404)
+    await office.wait(hours=1)
+    assert (await office.task(over))["status"] == "completed"
+    settings = RetentionSettings(journals_days=90, events_days=0, sessions_days=0)
+    store = office.driver.office.store
+    assert (await retention.forget(store, settings)).tasks == 0
+    await office.wait(days=91)
+    assert (await retention.forget(store, settings)).tasks == 1
+    assert [task["id"] for task in await office.driver.items("/tasks", status="all")] == [paused["id"]]
+    assert await office.driver.items("/budgets") == []
+    deleted = await office.driver.event("task_deleted")
+    assert deleted["task"] == {"id": over["id"]}

@@ -6,7 +6,7 @@ unless somebody has given it that. Whoever changes what it does, it works for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from bullpen.access.rules import Action
 from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
+from bullpen.budgets import actions as budgets
 from bullpen.errors import Conflict, Forbidden, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.inbox import rows as inbox_rows
@@ -289,6 +290,7 @@ async def cancel(tx: Transaction, by: Principal, task: Task) -> None:
 async def _delete(tx: Transaction, task: Task) -> None:
     await rows.drop_waiting(tx, task.id)
     await rows.delete_task(tx, task.id)
+    await budgets.forget(tx, "task", task.id)
     record(tx, "task_deleted", space_id=task.space_id, agent_id=task.agent_id, task={"id": task.id})
 
 
@@ -296,6 +298,16 @@ async def forget(tx: Transaction, whose: str) -> None:
     """Those of a space or an agent, and those that somebody made or that work for them: for erasures."""
     for task in await rows.select_these(tx, await rows.select_whose(tx, whose)):
         await _delete(tx, task)
+
+
+async def forget_over(tx: Transaction, these: Sequence[str], before: str) -> int:
+    """Those that have been over since before then."""
+    await in_turn(tx, *these)
+    over = [task for task in await rows.select_these(tx, these) if task.status == "completed"]
+    for task in over:
+        if task.updated_at < before:  # else somebody has changed it meanwhile
+            await _delete(tx, task)
+    return len(these)
 
 
 async def put_to_rest(tx: Transaction, task: Task, reason: str) -> Task:

@@ -21,6 +21,7 @@ from bullpen.audit.actions import note
 from bullpen.errors import Forbidden
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
+from bullpen.observe import counts
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
@@ -70,6 +71,7 @@ async def _fire(tx: Transaction, task: Task, due: Due, next_at: int | None, chai
         reason = reason or "Its agent is gone."
         refused = Firing(task.id, due.times[-1], "refused", tx.clock.now(), reason=reason, missed=due.count - 1)
         await rows.insert_firing(tx, refused)
+        _count_fired(tx, refused)
         await actions.put_to_rest(tx, task, reason)
         return
     ahead = replace(task, next_at=next_at, status="completed" if next_at is None else "active")
@@ -105,10 +107,12 @@ async def _deliver(tx: Transaction, task: Task, agent: Agent, firing: Firing, ch
         firing = replace(firing, status="missed", reason=STILL_WAITING)
     if firing.status != "fired":
         await rows.insert_firing(tx, firing)
+        _count_fired(tx, firing)
         return firing
     firing = replace(firing, item_id=ids.inbox_item())
     if not await rows.insert_firing(tx, firing):
         return replace(firing, status="missed")  # it has been fired before, and once is enough
+    _count_fired(tx, firing)
     thread_id = await (
         threads.create_fresh(
             tx,
@@ -133,6 +137,12 @@ async def _deliver(tx: Transaction, task: Task, agent: Agent, firing: Firing, ch
         chain_id=chain_id,
     )
     return firing
+
+
+def _count_fired(tx: Transaction, firing: Firing) -> None:
+    tx.after_commit(partial(counts.FIRINGS.add, firing.status))
+    if firing.status == "fired" and not firing.manual and not firing.missed:
+        tx.after_commit(partial(counts.FIRING_LAG.observe, (tx.clock.millis() - firing.nominal_at) / 1000))
 
 
 async def _scope(tx: Transaction, agent: Agent, space_id: str) -> str:

@@ -348,6 +348,12 @@ _SELECT_ENDED = Statement(
     .order_by(task_firings.c.task_id, task_firings.c.nominal_at)
     .limit(bindparam("limit"))
 )
+_SELECT_OVER = Statement(
+    select(tasks.c.id)
+    .where(tasks.c.status == "completed", tasks.c.updated_at < bindparam("before"))
+    .order_by(tasks.c.id)
+    .limit(bindparam("limit"))
+)
 _SELECT_OLD = Statement(
     select(task_firings.c.task_id, task_firings.c.nominal_at)
     .where(
@@ -449,6 +455,11 @@ def firing_on_the_wire(firing: Firing) -> nouns.Firing:
         None,
         None,
     )
+
+
+async def select_over(tx: Transaction, before: str, limit: int) -> list[str]:
+    """Tasks that are over, and have been since before then."""
+    return [row[0] for row in await tx.all(_SELECT_OVER, before=before, limit=limit)]
 
 
 async def delete_old_firings(tx: Transaction, before: str, limit: int) -> int:

@@ -65,6 +65,7 @@ class Tool:
     is_async: bool = False
     use: str = ""  # how it is called where an owner lists hosts; empty: tool:NAME
     policy: Decision | None = None  # what its definition says about using it; others may be stricter
+    wary: bool = False  # what it does outlives the run: one that has read outside text asks first, if nobody says else
     hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 

@@ -28,7 +28,7 @@ class Asked(BaseModel):
     args: Annotated[dict[str, Any], Field(description="Its arguments.")] = {}
 
 
-@tool(effect="tx", grant="schedule")
+@tool(effect="tx", grant="schedule", wary=True)
 async def schedule_task(
     context: ToolContext,
     prompt: Annotated[
