@@ -96,7 +96,7 @@ SETTINGS = {
     "limits.approval_seconds": "How long an approval may take if no person had asked for anything. Then it is denied.",
     "limits.guesses_per_minute": "How many unknown tokens may come from one address in a minute before it has to wait.",
     "retention.events_days": "How long events are kept for followers who were away; 0 keeps them for ever.",
-    "retention.journals_days": "How long what happened inside runs is kept; the runs themselves stay. 0 keeps it for ever.",
+    "retention.journals_days": "How long what happened inside runs is kept, and tasks that are over; the runs themselves stay. 0 keeps it for ever.",
     "retention.sessions_days": "How long sessions and invites that are over are kept.",
     "files.file_bytes": "The most bytes that one file may have.",
     "files.space_bytes": "The most bytes that all files of one space may have.",
