@@ -148,6 +148,14 @@ CASES = {
         [f"UPDATE threads SET cause_kind = 'person', cause_id = 'x', grants = 'read_space' WHERE id = {ITS_THREAD}"],
     ),
     "a chain that begins anew": ("V12", [f"UPDATE inbox_items SET depth = 0 WHERE id = {ANY_ITEM}"]),
+    "a message that left its group": (
+        "V12",
+        [
+            "UPDATE spaces SET kind = 'group', main = 0",
+            "UPDATE messages SET space_id = id WHERE run_id IS NOT NULL",
+        ],
+    ),
+    "a chat that is no space": ("V12", ["INSERT INTO chats VALUES ('tg:-1', 'Family', 'general', '')"]),
     "a file that is not counted": (
         "V13",
         ["INSERT INTO files VALUES ('fil_x', 'x', 5, 'text/plain', '', 'general', 'person', 'bo', 0, NULL, '')"],

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from bullpen.access.rules import parsed
+from bullpen.access.rules import parsed, preset
 from bullpen.audit import rows as audit_rows
 from bullpen.audit import rules as audit_rules
 from bullpen.audit.types import Entry
@@ -274,6 +274,24 @@ def rights_only_shrink(seen: Seen) -> Iterator[str]:
         most = rows.thread[run["thread_id"]]["grants"]
         if most is not None and not parsed(run["grants"]) <= parsed(most):
             yield f"run {run['id']} holds more than the thread {run['thread_id']} was made with"
+
+
+def groups_keep_to_themselves(seen: Seen) -> Iterator[str]:
+    rows = seen.rows
+    spaces = {space["id"]: space for space in rows["spaces"]}
+    staying = {id for id, space in spaces.items() if preset(space["kind"], bool(space["main"])).stays}
+    for message in rows.messages:
+        run = rows.run.get(message["run_id"] or "")
+        if run is not None and run["space_id"] in staying and message["space_id"] != run["space_id"]:
+            yield f"message {message['id']} left the group {run['space_id']}"
+    for chat in rows["chats"]:
+        if chat["space_id"] is not None and chat["jid"] != _chat_of(spaces.get(chat["space_id"])):
+            yield f"the chat {chat['jid']} is bound to {chat['space_id']}, which does not say so"
+
+
+def _chat_of(space: Row | None) -> str | None:
+    found: str | None = None if space is None else orjson.loads(space["options"]).get("bridge")
+    return found
 
 
 # ── leases ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -545,7 +563,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "V9": [schedules_fire_once],
     "V10": [effects_fit_their_class],
     "V11": [limits_hold, spending_is_the_sum_of_the_steps, what_is_held_says_why],
-    "V12": [rights_only_shrink],
+    "V12": [rights_only_shrink, groups_keep_to_themselves],
     "V13": [files_are_counted, files_have_their_bytes],
     "V14": [the_audit_log_holds],
     "V15": [nothing_runs_without_a_lease, threads_wait_for_something],

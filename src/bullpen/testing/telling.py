@@ -137,7 +137,13 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
             for f in snapshot["task_firings"]
         ),
         "blocks": sorted(f"{b['agent_id']} {b['label']}: {b['content']}" for b in snapshot["blocks"]),
-        "passages": [names.of(p, ("agent_id", "content", "tags")) for p in sorted(snapshot["passages"], key=_by_id)],
+        "passages": [
+            names.of(p, ("agent_id", "content", "tags", "space_id")) for p in sorted(snapshot["passages"], key=_by_id)
+        ],
+        "group blocks": sorted(
+            f"{b['agent_id']} {b['space_id']} {b['label']}: {b['content']}" for b in snapshot["group_blocks"]
+        ),
+        "chats": sorted(f"{c['jid']} {c['name']} → {c['space_id']}" for c in snapshot["chats"]),
         "events": _events(snapshot, names),
     }
 
