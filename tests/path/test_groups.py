@@ -96,6 +96,7 @@ async def test_no_other_space_registers_a_group(office: Driver, space: str) -> N
         ("jid", "1001234567890"),
         ("jid", "tg:"),
         ("jid", "tg:a b"),
+        ("jid", "tg:a/b"),
         ("jid", "TG:1"),
         ("trigger", " "),
         ("trigger", "a\nb"),

@@ -54,3 +54,11 @@ async def test_an_agent_schedules_for_itself_by_a_tool(office: Driver) -> None:
     await office.create(f"/tasks/{task['id']}/run", {}, status=202)
     run = await office.run_finished("ada", nth=2)
     assert await office.texts("studio") == ["@ada plan", "It is time: stand-up"]
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "../../etc/passwd", "/etc/localtime", "", "europe", "nul\x00"])
+async def test_a_zone_that_there_is_not_is_refused_when_a_space_is_made_or_changed(office: Driver, zone: str) -> None:
+    await office.create("/spaces", {"id": "mars", "timezone": zone}, status=422)
+    await office.space("studio")
+    await office.ask("PATCH", "/spaces/studio", json={"timezone": zone}, status=422)
+    await office.ask("PATCH", "/spaces/studio", json={"timezone": "Asia/Tokyo"})

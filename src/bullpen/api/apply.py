@@ -53,6 +53,8 @@ async def apply(request: ApplyProject, caller: Owner, office: Office) -> Respons
     for agent in request.agents:
         coming = [tool.name for tool in request.tools]
         await office.check_agent(agent.model, agent.tools, coming, policy=agent.policy)
+    for space in request.spaces:
+        office.models.check_choice(space.provider, space.model)
     if any(variable.type == "secret" for variable in request.variables):
         await office.vault.prepare(office.store)
 

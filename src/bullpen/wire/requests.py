@@ -109,7 +109,7 @@ def _folder(value: str) -> str:
 
 
 def _jid(value: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9]{0,15}:[!-~]{1,128}", value):
+    if not re.fullmatch(r"[a-z][a-z0-9]{0,15}:[A-Za-z0-9!@._+=:~-]{1,128}", value):
         raise ValueError("a chat is written bridge:id, as in tg:-1001234567890")
     return value
 
