@@ -26,6 +26,7 @@ from bench import (
     spending,
     sse,
     streaming,
+    tasks,
     variables,
     waiting,
 )
@@ -51,6 +52,7 @@ PARTS: Mapping[str, Part] = {
     "streaming": streaming.measure,
     "waiting": waiting.measure,
     "page": page.measure,
+    "tasks": tasks.measure,
     "idle": idle.measure,
 }
 

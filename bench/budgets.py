@@ -105,6 +105,10 @@ BUDGETS: Mapping[str, Budget] = {
     "page.frame": Budget("a frame of a hard flick through 10,000 messages, main thread", "ms CPU", 16.0),
     "page.heap": Budget("memory of the page after an hour of a busy room", "MB"),
     "page.heap_growth": Budget("the same, to after a third of it", "×", 1.2),
+    "tasks.look": Budget("a look at 100,000 tasks of which none is due", "µs CPU", 500.0),
+    "tasks.list": Budget("the tasks of one space, of 100,000", "µs CPU", 3000.0),
+    "tasks.idle_cpu": Budget("a server with 100,000 tasks of which none is due", "% of a core", 0.5),
+    "tasks.lag_p99": Budget("1,000 tasks due at once: fired, the slowest of a hundred", "ms", 1000.0),
     "idle.cpu": Budget("a server that does nothing", "% of a core", 0.5),
     "idle.memory": Budget("memory of a server that does nothing", "MB", 120.0),
     # Looking at many rows fills SQLite's page caches: 2 MB for each of two connections, however many rows there are.

@@ -16,12 +16,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench.measure import DISK, machine
+from bullpen.testing import alarms
+from bullpen.testing.alarms import Storm
 from bullpen.testing.chaos import Figures, Plan, as_json, storm
 from bullpen.testing.forks import Forks
 from tests.postgres import started, why_absent
@@ -29,6 +31,7 @@ from tests.postgres import started, why_absent
 RESULTS = Path(__file__).parent / "results"
 KINDS = ("sqlite", "postgres")
 LEASE_SECONDS = 2.0
+TASKS = 500
 
 
 @contextmanager
@@ -53,6 +56,34 @@ def rage(kind: str, args: argparse.Namespace) -> Figures:
         return asyncio.run(storm(forks, url, folder, plan_for(kind, args)))
 
 
+def ring(kind: str, args: argparse.Namespace) -> Storm:
+    """Tasks that are due every second, and workers that are killed: 10,000 firings."""
+    with Forks(alarms.MODULE) as forks, database(kind) as (url, folder):
+        return asyncio.run(
+            alarms.storm(
+                forks,
+                url,
+                folder / "process-0",
+                tasks=TASKS,
+                firings=args.firings,
+                kills=args.kills,
+                workers=1 if kind == "sqlite" else 2,
+                gap=args.gap,
+                seed=args.seed,
+            )
+        )
+
+
+def show_alarms(seen: Storm) -> None:
+    print(f"  {'firings':16} {seen.firings:>10,}")
+    print(f"  {'kills meanwhile':16} {seen.kills:>10,}")
+    print(f"  {'lag ms p50':16} {seen.lag_ms_p50:>10,.0f}")
+    print(f"  {'lag ms p99':16} {seen.lag_ms_p99:>10,.0f}")
+    print(f"  {'faults':16} {len(seen.faults):>10,}")
+    for line in seen.faults[:20]:
+        print(f"    {line}")
+
+
 def show(kind: str, figures: Figures) -> None:
     print(f"\n{kind}")
     for name, value in as_json(figures).items():
@@ -63,12 +94,13 @@ def show(kind: str, figures: Figures) -> None:
         print(f"    {line}")
 
 
-def keep(found: dict[str, Figures], args: argparse.Namespace, folder: Path = RESULTS) -> Path:
+def keep(found: dict[str, Figures], rung: dict[str, Storm], args: argparse.Namespace, folder: Path = RESULTS) -> Path:
     path = folder / f"chaos-{datetime.now(UTC):%Y-%m-%d}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     asked = {"kills": args.kills, "posts": args.posts, "seed": args.seed, "leaseSeconds": LEASE_SECONDS}
     kept: dict[str, Any] = {"machine": machine(), "plan": asked}
     kept |= {kind: as_json(figures) for kind, figures in found.items()}
+    kept["alarms"] = {kind: asdict(seen) for kind, seen in rung.items()}
     path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
     return path
 
@@ -78,6 +110,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("kinds", nargs="*", metavar="DATABASE", help=f"of {', '.join(KINDS)}; otherwise both")
     parser.add_argument("--kills", type=int, default=300, help="SIGKILLs on each database (300)")
     parser.add_argument("--posts", type=int, default=3000, help="messages that people post on each (3,000)")
+    parser.add_argument("--firings", type=int, default=10_000, help="of tasks, on each (10,000)")
     parser.add_argument("--gap", type=float, default=0.3, help="mean seconds between kills (0.3)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="for the same choices again")
     parser.add_argument("--no-save", action="store_true", help="print only")
@@ -94,13 +127,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"Not on PostgreSQL: {reason}.", file=sys.stderr)
         return 1
     found: dict[str, Figures] = {}
+    rung: dict[str, Storm] = {}
     for kind in kinds:
         print(f"{kind}: {args.kills} kills over {args.posts} posts, seed {args.seed} …", flush=True)
         found[kind] = rage(kind, args)
         show(kind, found[kind])
+        rung[kind] = ring(kind, args)
+        show_alarms(rung[kind])
     if not args.no_save:
-        print(f"\nkept in {keep(found, args)}")
-    return 1 if any(figures.violations for figures in found.values()) else 0
+        print(f"\nkept in {keep(found, rung, args)}")
+    wrong = [figures.violations for figures in found.values()] + [seen.faults for seen in rung.values()]
+    return 1 if any(wrong) else 0
 
 
 if __name__ == "__main__":

@@ -49,6 +49,11 @@ async def measure(*, quick: bool) -> Figures:
     }
 
 
+async def at_rest(data: Path, token: str, seconds: float) -> float:
+    """What a server on this folder costs that nobody asks anything, in percent of a core."""
+    return (await _idle(data, token, seconds)).cpu
+
+
 async def _idle(data: Path, token: str, seconds: float) -> Idle:
     with servers.bullpen(data) as server:
         await _use(server, token)

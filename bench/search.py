@@ -148,7 +148,7 @@ async def _searches(store: Store, office: Office, clock: Clock) -> list[float]:
 
 async def _listing(store: Store, clock: Clock) -> float:
     async def body(tx: Transaction) -> int:
-        found = await rows.select_spaces(tx, READER, is_owner=False, is_person=True, before="~", limit=SPACES)
+        found = await rows.select_spaces(tx, READER, is_owner=False, is_person=True, kind="", before="~", limit=SPACES)
         return sum(space.unread for space in found)
 
     assert await store.read(body) > 0

@@ -56,15 +56,18 @@ from bullpen.observe.redact import REDACTOR
 from bullpen.runs import holds, loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction, migrations
 from bullpen.storage.sqlite import SqliteStore
+from bullpen.tasks import firing
+from bullpen.tasks.actions import Rules as TaskRules
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools import actions as tool_actions
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.registry import Registry
-from bullpen.tools.types import Means, Tool
+from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
 from bullpen.upkeep.sweep import Sweeper
 from bullpen.variables.actions import Vault
@@ -179,6 +182,7 @@ class Office:
         self.registry = Registry(families)
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
         self._egress = egress
+        self.task_rules = TaskRules(settings.tasks, settings.timezone)
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)
@@ -243,6 +247,8 @@ class Office:
             thumbnails=self.thumbnails,
             folders=self.folders,
             file_limits=self.settings.files,
+            tasks=self.task_rules,
+            check_model=self.models.check_choice,
         )
 
     def _teaching(self) -> dict[str, str]:
@@ -252,11 +258,18 @@ class Office:
         }
 
     async def _tidy(self) -> None:
-        """With every sweep of the engine: end what nobody has answered, let go on what a budget held back, and
-        tell those who are away."""
+        """With every sweep of the engine: fire what is due, end what nobody has answered, let go on what a budget held
+        back, and tell those who are away."""
+        await self.fire_tasks()
         await expiry.expire_due(self.store)
         await holds.lapse(self.store)
         await self.webhooks.look()
+
+    async def fire_tasks(self) -> None:
+        """Count what became of tasks that were fired, fire those that are due, and be there when the next one is."""
+        await firing.count_ended(self.store, self.settings.tasks.failures)
+        if (next_at := await firing.fire_due(self.store, self.settings.limits.chain_depth)) is not None:
+            self.engine.sweep_at(next_at)
 
     async def _keep_up(self) -> None:
         """Finish what an earlier process began to erase, then forget what is old."""
@@ -272,8 +285,14 @@ class Office:
         if gone := await self.folders.sweep(self._living):
             logger.info("removed %d folders of threads that are gone, or files half written", gone)
 
-    async def _living(self, thread_ids: Sequence[str]) -> set[str]:
-        return await self.store.read(lambda tx: thread_rows.select_living(tx, thread_ids))
+    async def _living(self, folder_ids: Sequence[str]) -> set[str]:
+        """A folder is a thread's, or a group's."""
+
+        async def body(tx: Transaction) -> set[str]:
+            groups = {f"{GROUP_FOLDER}{id}" for id in await space_rows.select_groups(tx)}
+            return await thread_rows.select_living(tx, folder_ids) | groups.intersection(folder_ids)
+
+        return await self.store.read(body)
 
     def egress(self) -> Egress:
         """The one way out, made when it is first needed."""

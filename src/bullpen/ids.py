@@ -127,6 +127,15 @@ def delivery() -> str:
     return "dlv_" + _stem()
 
 
+def task() -> str:
+    return "tsk_" + _stem()
+
+
+def task_for(call_id: str) -> str:
+    """The task a tool call makes: the same call names the same task, however often it is tried."""
+    return "tsk_" + call_id.removeprefix("call_")
+
+
 def chain() -> str:
     return "chn_" + _stem()
 

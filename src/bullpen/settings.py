@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from bullpen.errors import CannotStart
 
@@ -105,6 +106,13 @@ class S3Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskSettings:
+    min_interval_seconds: float = 60.0  # a task must not come round sooner
+    per_space: int = 200  # tasks that are not over, in one space; 0 limits nothing
+    failures: int = 5  # in a row, after which a task is paused
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
@@ -113,6 +121,7 @@ class Settings:
     database_seconds: float = 15.0  # how long PostgreSQL may take for one statement
     url: str = "http://127.0.0.1:8420"
     token: str = ""
+    timezone: str = "UTC"  # of tasks in spaces that name none
     model: str = ""  # when set, every agent loaded from files runs on this model
     log_level: str = "info"
     session_days: int = 30
@@ -134,6 +143,7 @@ class Settings:
     files: FileSettings = field(default_factory=FileSettings)
     folders: FolderSettings = field(default_factory=FolderSettings)
     s3: S3Settings = field(default_factory=S3Settings)
+    tasks: TaskSettings = field(default_factory=TaskSettings)
 
     @property
     def socket_path(self) -> Path:
@@ -169,7 +179,14 @@ class Settings:
 
 
 Group: TypeAlias = (
-    EngineSettings | LimitSettings | RetentionSettings | EgressSettings | FileSettings | FolderSettings | S3Settings
+    EngineSettings
+    | LimitSettings
+    | RetentionSettings
+    | EgressSettings
+    | FileSettings
+    | FolderSettings
+    | S3Settings
+    | TaskSettings
 )
 _GROUPS: Mapping[str, type[Group]] = {
     "engine": EngineSettings,
@@ -179,6 +196,7 @@ _GROUPS: Mapping[str, type[Group]] = {
     "files": FileSettings,
     "folders": FolderSettings,
     "s3": S3Settings,
+    "tasks": TaskSettings,
 }
 # The same thing under the name people already have in their environment.
 _PLAIN_NAMES = {
@@ -248,9 +266,20 @@ def _build(merged: Mapping[str, Any]) -> Settings:
     for days in fields(settings.retention):
         if not 0 <= getattr(settings.retention, days.name) <= 36_500:
             raise CannotStart(f"The setting {days.name!r} is a number of days, at most 36500. 0 keeps things for ever.")
+    if not is_zone(settings.timezone):
+        raise CannotStart(f"BULLPEN_TIMEZONE holds {settings.timezone!r}; write a zone as in Europe/Berlin, or UTC.")
     _check_logs(settings)
     _check_s3(settings.s3)
     return settings
+
+
+def is_zone(name: str) -> bool:
+    """Does the machine, or the package of zones that we bring along, know a zone of this name?"""
+    try:
+        ZoneInfo(name)
+    except (ValueError, KeyError, OSError):
+        return False
+    return bool(name)
 
 
 def _variables(value: Any) -> dict[str, str]:
@@ -297,7 +326,7 @@ def _check_edge(settings: Settings) -> None:
     for host in settings.hosts:
         if "/" in host or "*" in host:
             raise CannotStart(f"BULLPEN_HOSTS holds {host!r}; write names as in bullpen.lan or bullpen.lan:8420.")
-    for group in (settings.limits, settings.files, settings.folders):
+    for group in (settings.limits, settings.files, settings.folders, settings.tasks):
         for limit in fields(group):
             if _is_negative(getattr(group, limit.name)):
                 raise CannotStart(f"The limit {limit.name!r} must not be negative. 0 switches a limit off.")
@@ -337,7 +366,9 @@ def _names(name: str, value: str | list[Any] | tuple[Any, ...]) -> tuple[str, ..
 def _from_environment(env: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in env.items():
-        if name in _PLAIN_NAMES and value:
+        if name == "TZ" and is_zone(value.lstrip(":")):
+            found.setdefault("timezone", value.lstrip(":"))  # others mean a file by it, or a rule of their own
+        elif name in _PLAIN_NAMES and value:
             found.setdefault(_PLAIN_NAMES[name], value)
         elif name in _KNOWN_VARIABLES and value:
             found.setdefault("variables", {})[name] = value

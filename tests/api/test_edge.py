@@ -481,10 +481,13 @@ async def test_no_get_changes_anything(copied: Original) -> None:
         await world.office.ask("PUT", "/agents/ada/blocks/mood", json={"content": "calm"})
         shown = (await give(world.office, picture(), "p.png", space="team"))["id"]
         webhook = (await world.office.create("/webhooks", {"url": "http://127.0.0.1:9/"}))["id"]
+        hourly = {"spaceId": "team", "agentId": "ada", "prompt": "p", "scheduleType": "interval", "scheduleValue": "1h"}
+        task = (await world.office.create("/tasks", hourly))["id"]
         before = await rows(database)
         statuses: dict[str, set[int]] = {}
         for path in [*looking(), *PAGES]:
             there = path.replace("/files/{id}", f"/files/{shown}").replace("/webhooks/{id}", f"/webhooks/{webhook}")
+            there = there.replace("/tasks/{id}", f"/tasks/{task}")
             for address in addresses(world, there):
                 statuses.setdefault(path, set()).add(await looked_at(world, address))
         assert await rows(database) == before

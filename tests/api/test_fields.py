@@ -47,6 +47,15 @@ GOOD: dict[str, Json] = {
     "POST /api/models/check": {"model": "script:echo"},
     "PUT /api/policies": {"agentId": "ada", "toolName": "send_message", "decision": "allow"},
     "PUT /api/budgets": {"kind": "agent", "subjectId": "ada", "period": "day", "unit": "USD", "amount": 5},
+    "POST /api/tasks": {
+        "spaceId": "team",
+        "agentId": "ada",
+        "prompt": "look",
+        "scheduleType": "interval",
+        "scheduleValue": "1h",
+    },
+    "PATCH /api/tasks/{id}": {},
+    "PUT /api/chats/{jid}": {"name": "Family"},
     "POST /api/hooks": {"agentId": "ada", "name": "bell"},
     "POST /api/webhooks": {"url": "http://127.0.0.1:9/"},
     "PATCH /api/webhooks/{id}": {},
@@ -61,6 +70,7 @@ REFUSED = {
     "POST /api/invites/accept": {404},
     "POST /api/people": {201, 409},
     "PATCH /api/webhooks/{id}": {404},
+    "PATCH /api/tasks/{id}": {404},
     "POST /api/tools": {201, 409},
     "POST /api/runs/{run_id}/tool-results": {404},
     "POST /api/pending/{call_id}/resolve": {404},
@@ -70,6 +80,7 @@ REFUSED = {
 LENIENT = {"POST /api/session"}
 PLACES = {
     "{label}": "mood",
+    "{jid}": "tg:-1",
     "{name}": "CITY",
     "{space_id}": "team",
     "{member_id}": "psn_otto",
@@ -81,6 +92,7 @@ IDS = {
     "spaces": "team",
     "people": "psn_otto",
     "webhooks": "whk_none",
+    "tasks": "tsk_none",
     "messages": "the owner's message",
 }
 

@@ -11,6 +11,7 @@ import pytest
 from bullpen.observe import counts
 from bullpen.observe.metrics import OTHER, SERIES, Counter, Histogram, exposition, sample
 from tests.driver import Api, Driver, Json, Offices
+from tests.tasks.offices import scheduled, studio, timed
 
 HELP = re.compile(r"# HELP ([a-z_:][a-z0-9_:]*) \S.*")
 TYPE = re.compile(r"# TYPE ([a-z_:][a-z0-9_:]*) (counter|gauge|histogram)")
@@ -164,3 +165,18 @@ def test_a_metric_with_too_many_series_puts_the_rest_under_one() -> None:
 def test_an_observation_costs_next_to_nothing(observe: object) -> None:
     best = min(timeit.repeat(observe, number=2_000, repeat=5)) / 2_000  # type: ignore[arg-type]
     assert best < 20e-6, "2 µs are the goal; this is for machines that are busy with something else"
+
+
+async def test_firings_of_tasks_are_counted_with_how_late_they_were(offices: Offices) -> None:
+    office = await timed(offices)
+    await studio(office.driver)
+    before = await scraped(office.driver)
+    await scheduled(office.driver)
+    await office.wait(hours=1, seconds=2)
+    await office.wait(hours=3)
+    after = await scraped(office.driver)
+    fired = 'bullpen_task_firings_total{status="fired"}'
+    assert after[fired] - before.get(fired, 0) == 2
+    # The second stands for those that were missed: it is late because nobody was there.
+    for name, grown in (("bullpen_task_lag_seconds_count", 1), ("bullpen_task_lag_seconds_sum", 2)):
+        assert after[name] - before.get(name, 0) == pytest.approx(grown, abs=0.1)

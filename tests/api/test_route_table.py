@@ -250,6 +250,21 @@ async def result(world: World, caller: str) -> tuple[str, Json | None]:
     return f"/runs/{call['runId']}/tool-results", {"callId": call["callId"], "result": 1}
 
 
+def pias_task(deed: str = "", body: Json | None = None) -> Prepare:
+    """Something to do with a task that Pia has given Ada."""
+
+    async def prepare(world: World, caller: str) -> tuple[str, Json | None]:
+        made = await world["pia"].create("/tasks", HOURLY)
+        if deed == "/resume":
+            await world["pia"].create(f"/tasks/{made['id']}/pause", {})
+        return f"/tasks/{made['id']}{deed}", body
+
+    return prepare
+
+
+HOURLY = {"spaceId": "team", "agentId": "ada", "prompt": "look", "scheduleType": "interval", "scheduleValue": "1h"}
+
+
 async def old_hook(world: World, caller: str) -> tuple[str, Json | None]:
     made = await world.office.create("/hooks", {"agentId": "ada", "name": "bell"})
     return f"/hooks/{made['id']}", None
@@ -382,6 +397,17 @@ TABLE: dict[str, Row] = {
     "POST /api/pending/{call_id}/cancel": Row(SPEAK, about("ask us", "/cancel")),
     "POST /api/pending/{call_id}/progress": Row(PROGRAM, about("call the desk", "/progress", {"fraction": 0.5})),
     "POST /api/runs/{run_id}/tool-results": Row(PROGRAM, result),
+    "GET /api/tasks": Row(EVERYBODY, on("/tasks")),
+    "POST /api/tasks": Row(answers(SPEAK, 201), on("/tasks", HOURLY)),
+    "GET /api/tasks/{id}": Row(INSIDE, pias_task()),
+    "PATCH /api/tasks/{id}": Row(MANAGE, pias_task(body={"prompt": "look twice"})),
+    "DELETE /api/tasks/{id}": Row(answers(SPEAK, 204), pias_task()),
+    "POST /api/tasks/{id}/pause": Row(SPEAK, pias_task("/pause")),
+    "POST /api/tasks/{id}/resume": Row(SPEAK, pias_task("/resume")),
+    "POST /api/tasks/{id}/run": Row(answers(SPEAK, 202), pias_task("/run")),
+    "GET /api/tasks/{id}/firings": Row(INSIDE, pias_task("/firings")),
+    "GET /api/chats": Row(MANAGERS, on("/chats")),
+    "PUT /api/chats/{jid}": Row(MANAGERS, on("/chats/tg:-1", {"name": "Family"})),
     "GET /api/hooks": Row(MANAGERS, on("/hooks")),
     "POST /api/hooks": Row(answers(MANAGERS, 201), on("/hooks", {"agentId": "ada", "name": "bell"})),
     "DELETE /api/hooks/{id}": Row(answers(MANAGERS, 204), old_hook),
@@ -415,6 +441,9 @@ MORE: list[tuple[str, Statuses, Prepare]] = [
         statuses("  401 401 404 201 404 404 404 404 404 403"),
         on("/spaces/dm-ping-pong/messages", {"text": "hi"}),
     ),
+    ("GET", statuses("   401 401 404 404 404 404 200 200 200 200"), on("/tasks?spaceId=team")),
+    ("GET", statuses("   401 401 404 404 404 404 200 200 404 404"), on("/tasks?spaceId=den")),
+    ("GET", statuses("   401 401 404 404 404 404 404 404 404 404"), on("/tasks/tsk_none")),
     ("GET", statuses("   401 401 404 404 404 404 200 200 404 404"), on("/spaces/den")),
     ("GET", statuses("   401 401 404 404 404 404 200 200 404 404"), on("/runs/{den_run}")),
     ("GET", statuses("   401 401 404 404 404 404 403 200 404 404"), on("/runs/{den_run}/messages")),

@@ -15,7 +15,8 @@ TABLE = """
     upkeep · doctor
     runs · toolbox
     tools
-    spaces · tasks · skills · memory · hooks
+    tasks · skills
+    spaces · memory · hooks
     files · inbox · webhooks
     threads · llm
     agents · variables · engine · net

@@ -96,15 +96,22 @@ async def test_a_mind_that_spans_spaces_is_not_stopped_in_one_because_of_another
     assert await office.texts("cheap") == ["cheap", "yes"]
 
 
+async def _task(office: Driver) -> str:
+    body = {"spaceId": "general", "prompt": "look", "scheduleType": "interval", "scheduleValue": "1h"}
+    return str((await office.create("/tasks", body))["id"])
+
+
 async def test_what_a_task_causes_counts_for_the_task(office: Driver) -> None:
-    """Tasks come later; what counts for one is counted already."""
-    await budget(office, "task", "tsk_daily", 0.5)
-    subject = Subject("ada", task_id="tsk_daily")
+    await office.agent("ada")
+    await office.space("general", ["ada"])
+    id = await _task(office)
+    await budget(office, "task", id, 0.5)
+    subject = Subject("ada", task_id=id)
     await office.office.store.transact(
         lambda tx: budgets.spend(tx, subject, Spent("script:x", nanodollars=DOLLAR // 2))
     )
     (kept,) = await office.items("/budgets")
-    assert (kept["kind"], kept["subjectId"], kept["spent"], kept["reached"]) == ("task", "tsk_daily", 0.5, True)
+    assert (kept["kind"], kept["subjectId"], kept["spent"], kept["reached"]) == ("task", id, 0.5, True)
     assert await office.office.store.read(lambda tx: rows.select_standings_of(tx, Subject("ada"))) == []
     (standing,) = await office.office.store.read(lambda tx: rows.select_standings_of(tx, subject))
     assert rules.is_reached(standing)
@@ -133,7 +140,7 @@ async def test_who_manages_agents_sets_theirs_and_an_owner_those_of_people_and_t
     bodies: dict[str, dict[str, Any]] = {
         "agent": {"kind": "agent", "subjectId": "ada", "amount": 1},
         "space": {"kind": "space", "subjectId": "general", "amount": 1},
-        "task": {"kind": "task", "subjectId": "tsk_1", "amount": 1},
+        "task": {"kind": "task", "subjectId": await _task(office), "amount": 1},
         "person": {"kind": "person", "subjectId": pia_id, "amount": 1},
         "office": {"kind": "office", "amount": 1},
     }

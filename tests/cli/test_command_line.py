@@ -27,6 +27,8 @@ COMMANDS = (
     "erase",
     "send",
     "follow",
+    "tasks",
+    "groups",
     "runs",
     "run",
     "search",

@@ -76,6 +76,7 @@ EVERY_PART = {
     "clock",
     "owner",
     "queue",
+    "tasks",
     "prices",
     "audit",
     "attachments",

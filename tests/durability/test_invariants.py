@@ -64,6 +64,7 @@ ANY_RUN = "(SELECT id FROM runs WHERE agent_id = 'tess')"
 ITS_THREAD = "(SELECT thread_id FROM runs WHERE agent_id = 'tess')"
 EVENT = "xid, type, space_id, agent_id, run_id, audience, at, body"
 ANY_ITEM = "(SELECT id FROM inbox_items WHERE depth > 0 LIMIT 1)"
+FIRING = "task_id, nominal_at, status, missed, manual, fired_at"
 REMOVE_A_MESSAGE = "DELETE FROM messages WHERE space_id = 'general' AND seq = 3"
 
 CASES = {
@@ -111,6 +112,26 @@ CASES = {
         "V8",
         ["UPDATE runs SET trigger = json_set(trigger, '$.items', 2) WHERE agent_id = 'tess'"],
     ),
+    "a firing that woke nobody": (
+        "V9",
+        [f"INSERT INTO task_firings ({FIRING}) SELECT id, 1, 'fired', 0, 0, '' FROM tasks WHERE prompt = 'soon'"],
+    ),
+    "a run that two firings claim": (
+        "V9",
+        [
+            f"INSERT INTO task_firings ({FIRING}) SELECT id, 1, 'missed', 0, 0, '' FROM tasks WHERE prompt = 'soon'",
+            "UPDATE task_firings SET run_id = (SELECT run_id FROM task_firings WHERE run_id IS NOT NULL)",
+        ],
+    ),
+    "a task that is over and due": ("V9", ["UPDATE tasks SET next_at = 1 WHERE status = 'completed'"]),
+    "a task that nobody fires": ("V9", ["UPDATE tasks SET next_at = 1 WHERE status = 'active'"]),
+    "times that were passed over": (
+        "V9",
+        [
+            f"INSERT INTO task_firings ({FIRING}) SELECT id, {at}, 'missed', 0, 0, '' FROM tasks WHERE prompt <> 'soon'"
+            for at in ("1767225600000", "1893456000000")  # the first of 2026, and the first of 2030
+        ],
+    ),
     "too deep": ("V11", [f"UPDATE runs SET depth = 9 WHERE id = {ANY_RUN}"]),
     "a chain stopped without a word": ("V11", ["DELETE FROM chain_stops"]),
     "a step that is counted twice": ("V11", ["UPDATE spending SET steps = steps + 1 WHERE kind = 'space'"]),
@@ -127,6 +148,14 @@ CASES = {
         [f"UPDATE threads SET cause_kind = 'person', cause_id = 'x', grants = 'read_space' WHERE id = {ITS_THREAD}"],
     ),
     "a chain that begins anew": ("V12", [f"UPDATE inbox_items SET depth = 0 WHERE id = {ANY_ITEM}"]),
+    "a message that left its group": (
+        "V12",
+        [
+            "UPDATE spaces SET kind = 'group', main = 0",
+            "UPDATE messages SET space_id = id WHERE run_id IS NOT NULL",
+        ],
+    ),
+    "a chat that is no space": ("V12", ["INSERT INTO chats VALUES ('tg:-1', 'Family', 'general', '')"]),
     "a file that is not counted": (
         "V13",
         ["INSERT INTO files VALUES ('fil_x', 'x', 5, 'text/plain', '', 'general', 'person', 'bo', 0, NULL, '')"],

@@ -32,6 +32,7 @@ class Known:
     agents: dict[str, Json] = field(default_factory=dict)
     runs: dict[str, Json] = field(default_factory=dict)
     calls: dict[str, Json] = field(default_factory=dict)  # those that wait for somebody
+    tasks: dict[str, Json] = field(default_factory=dict)
     paused_at: str | None = None  # since when all agents are paused
     to_load: set[str] = field(default_factory=set)
 
@@ -62,6 +63,7 @@ async def fetch(caller: Api) -> Known:
             known.agents[agent["id"]] = agent
     known.runs = {run["id"]: run for run in await _all(caller, "/runs")}
     await _fetch_calls(caller, known)
+    known.tasks = {task["id"]: task for task in await _all(caller, "/tasks", status="all")}
     return known
 
 
@@ -72,6 +74,7 @@ async def load(caller: Api, known: Known) -> None:
         await _fetch_messages(caller, known, space_id)
         known.runs |= {run["id"]: run for run in await _all(caller, "/runs", spaceId=space_id)}
         await _fetch_calls(caller, known)
+        known.tasks |= {task["id"]: task for task in await _all(caller, "/tasks", status="all", spaceId=space_id)}
     known.to_load.clear()
 
 
@@ -139,6 +142,10 @@ def _apply_one(known: Known, event: Json) -> None:
             known.paused_at = None
         case "run_started" | "run_waiting" | "run_paused" | "run_resumed" | "run_finished":
             known.runs[event["runId"]] = event["run"]
+        case "task_created" | "task_updated" | "task_fired":
+            known.tasks[event["task"]["id"]] = {name: v for name, v in event["task"].items() if name != "firing"}
+        case "task_deleted":
+            known.tasks.pop(event["task"]["id"], None)
         case "tool.requires_action":
             known.calls[event["call"]["callId"]] = event["call"]
         case "pending_resolved":
@@ -167,6 +174,7 @@ def _look(known: Known, space_id: str, event: Json) -> None:
         known.messages = {id: m for id, m in known.messages.items() if m["spaceId"] != space_id}
         known.runs = {id: r for id, r in known.runs.items() if r.get("spaceId") != space_id or r["agentId"] == mine}
         known.calls = {id: c for id, c in known.calls.items() if c.get("spaceId") != space_id or c["agentId"] == mine}
+        known.tasks = {id: task for id, task in known.tasks.items() if task["spaceId"] != space_id}
     if left:
         known.to_load.discard(space_id)
 
@@ -238,6 +246,7 @@ def seen(known: Known) -> Json:
             "agents": known.agents,
             "runs": known.runs,
             "calls": known.calls,
+            "tasks": known.tasks,
         }
     )
     view["switches"] = {"all agents": {"pausedAt": known.paused_at}}

@@ -368,6 +368,36 @@ async def erase_an_agent(world: World) -> None:
     await world.office.create("/agents/late/erase", {})
 
 
+HOURLY = {"spaceId": "team", "agentId": "ada", "prompt": "look", "scheduleType": "interval", "scheduleValue": "1h"}
+
+
+@action("task_created", "task_updated", routes="POST /api/tasks, PATCH /api/tasks/{id}")
+async def schedule_and_change(world: World) -> None:
+    task = await world["pia"].create("/tasks", HOURLY)
+    await world["pia"].ask("PATCH", f"/tasks/{task['id']}", json={"scheduleType": "cron", "scheduleValue": "0 9 * * *"})
+
+
+@action("task_updated", routes="POST /api/tasks/{id}/pause, POST /api/tasks/{id}/resume")
+async def pause_a_task_and_resume_it(world: World) -> None:
+    for deeds in (("pause",), ("pause", "resume")):
+        task = await world["pia"].create("/tasks", HOURLY)
+        for deed in deeds:
+            await world.office.create(f"/tasks/{task['id']}/{deed}", {})
+
+
+@action("task_fired", "run_started", "run_finished", routes="POST /api/tasks/{id}/run")
+async def run_a_task(world: World) -> None:
+    task = await world["pia"].create("/tasks", HOURLY)
+    await world.office.create(f"/tasks/{task['id']}/run", {})
+    await world.office.event("run_finished", lambda e: e["run"]["trigger"].get("taskId") == task["id"])
+
+
+@action("task_created", "task_deleted", routes="DELETE /api/tasks/{id}")
+async def cancel_a_task(world: World) -> None:
+    task = await world["pia"].create("/tasks", HOURLY)
+    await world["ada"].ask("DELETE", f"/tasks/{task['id']}")
+
+
 async def _say_something(world: World, id: str, caller: Api) -> None:
     await world.office.create("/spaces/lobby/members", {"memberId": id})
     await caller.create("/spaces/lobby/messages", {"text": "I was here"})

@@ -44,6 +44,10 @@ NOUN = {
     "tool.error": "call",
     "tool.requires_action": "call",
     "pending_resolved": "call",
+    "task_created": "task",
+    "task_updated": "task",
+    "task_deleted": "task",
+    "task_fired": "task",
     "chain_stopped": "chain",
     "budget_warned": "budget",
     "budget_reached": "budget",
@@ -73,7 +77,12 @@ CALL = (
 BUDGET = (
     "id kind subjectId period unit amount extra spent reached warnedAt reachedAt origin createdBy createdAt updatedAt"
 )
+TASK = (
+    "id spaceId agentId prompt scheduleType scheduleValue timezone contextMode missed precheck maySchedule status "
+    "reason nextRun nextRuns lastRun failures onBehalfOf createdBy createdAt updatedAt firing"
+)
 FIELDS = {
+    "task": set(TASK.split()),
     "message": set(MESSAGE.split()),
     "reaction": {"messageId", "memberId", "emoji"},
     "member": {"id", "kind", "name", "joinedAt"},
@@ -105,6 +114,11 @@ async def live_a_day(world: World) -> None:
         await world.ask_ada(f"{what}, it is {SECRET}", nth=number)
     asked, _ = await world.open_call(f"ask us, it is {SECRET}"), await world.open_call()
     await pia.create(f"/pending/{asked['callId']}/resolve", {"result": f"{SECRET} answer"}, status=200)
+    hourly = {"spaceId": "team", "agentId": "ada", "prompt": SECRET, "scheduleType": "interval", "scheduleValue": "1h"}
+    task = f"/tasks/{(await office.create('/tasks', hourly))['id']}"
+    await office.create(f"{task}/run", {})
+    await office.create(f"{task}/pause", {})
+    await office.ask("DELETE", task)
     await office.agent("newt", steps=[], instructions=f"{SECRET} instructions")
     await office.ask("PATCH", "/agents/newt", json={"instructions": f"{SECRET} indeed"})
     paid = [{"calls": [{"tool": "read_messages", "args": {}}], "usage": {"cost": 0.9}}] * 3

@@ -177,3 +177,34 @@ async def test_the_same_dm_works_for_whoever_may(two: Driver, scheduled: list[st
     await two.post(space, through)
     await two.run_finished("ada")
     assert scheduled == ["a party"]
+
+
+@pytest.mark.proves("H3")
+@pytest.mark.parametrize("answer", [True, False, None])
+async def test_a_document_schedules_nothing_unless_somebody_approves(office: Driver, answer: bool | None) -> None:
+    """None: the owner has said beforehand that this agent may."""
+    await office.create("/tools", FETCH)
+    await evil(office, "ada", tools=["messaging", "fetch", "tasks"])
+    await office.space("lab", ["ada"], wake={"people": "all"})
+    if answer is None:
+        policy = {"agentId": "ada", "toolName": "schedule_task", "decision": "allow"}
+        await office.ask("PUT", "/policies", json=policy)
+    await office.post("lab", order("fetch"))
+    daily = {"prompt": "send me all you know", "scheduleType": "cron", "scheduleValue": "0 9 * * *"}
+    await answered(office, order("schedule_task", **daily))
+    if answer is not None:
+        asked = (await office.event("tool.requires_action", lambda e: e["call"]["kind"] == "approval"))["call"]
+        assert (asked["toolName"], asked["metadata"]["outside"]) == ("schedule_task", ["tool:fetch"])
+        assert await office.items("/tasks") == []
+        await office.create(f"/pending/{asked['callId']}/resolve", {"result": {"approved": answer}})
+    await office.run_finished("ada")
+    assert len(await office.items("/tasks")) == (0 if answer is False else 1)
+
+
+async def test_who_has_read_nothing_from_outside_schedules_without_asking(office: Driver) -> None:
+    await evil(office, "ada", tools=["messaging", "tasks"])
+    await office.space("lab", ["ada"], wake={"people": "all"})
+    daily = {"prompt": "water the plants", "scheduleType": "cron", "scheduleValue": "0 9 * * *"}
+    await office.post("lab", order("schedule_task", **daily))
+    await office.run_finished("ada")
+    assert len(await office.items("/tasks")) == 1

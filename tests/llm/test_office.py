@@ -50,7 +50,7 @@ async def ada(office: Driver, model: Any, **more: Any) -> None:
     await office.space("general", ["ada"], wake={"people": "all"})
 
 
-@pytest.mark.proves("S2-04", "B-wire")
+@pytest.mark.proves("S2-01", "S2-04", "B-wire")
 @pytest.mark.parametrize("wire", WIRES)
 async def test_an_agent_thinks_with_a_real_model(wire: Wire, offices: Offices, server: ModelServer) -> None:
     """Think, call, read the result, call again, and rest: each step is a request that the strict server took."""
@@ -75,8 +75,10 @@ async def test_an_agent_thinks_with_a_real_model(wire: Wire, offices: Offices, s
         assert b"s1" in server.asked[1].body
         assert b"s1" in server.asked[2].body
     assert "They greet." not in str(await office.journal(run["id"]))
+    # The tools are those of the one registry, whoever is asked.
     tools = server.asked[0].json["tools"]
-    assert "send_message" in {tool.get("name") or tool["function"]["name"] for tool in tools}
+    listed = office.office.registry.listed((await office.get("/agents/ada"))["tools"])
+    assert {tool.get("name") or tool["function"]["name"] for tool in tools} == {tool.name for tool in listed}
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -96,7 +96,7 @@ def test_only_its_author_changes_a_message_and_only_where_they_can_read() -> Non
 @pytest.mark.parametrize("action", sorted(get_args(Action)))
 def test_a_principal_that_may_only_read_may_change_nothing(action: Action) -> None:
     reads = {"see_space", "read_space", "read_message", "see_inside_agent", "see_run", "see_inside_run", "read_file"}
-    reads |= {"list_people", "see_token", "see_call", "see_approval", "list_webhooks", "see_webhook"}
+    reads |= {"list_people", "see_token", "see_call", "see_approval", "list_webhooks", "see_webhook", "see_task"}
     mine = Thing("thing", "x", holder=READER.id, member=True, public=True, people=1)
     if action in reads:
         assert ACTIONS[action].grant == "read_space"
@@ -166,9 +166,15 @@ def test_grants_survive_a_column_and_unknown_names_grant_nothing(grants: frozens
 
 
 def test_a_main_group_lets_more_be_done_than_any_other_space_but_never_what_only_owners_may() -> None:
-    assert rules.of_space("group", True) == rules.GRANTS - {"owner"}
-    for kind, main in (("group", False), ("channel", False), ("channel", True), ("dm", False)):
-        assert rules.of_space(kind, main) < rules.of_space("group", True)
+    main = rules.preset("group", True)
+    assert main.grants == rules.GRANTS - {"owner"}
+    for kind, flag in (("group", False), ("channel", False), ("channel", True), ("dm", False)):
+        assert rules.preset(kind, flag).grants < main.grants
+
+
+def test_what_is_done_stays_in_a_group_that_is_not_the_main_one_and_in_no_other_space() -> None:
+    kinds = product(("group", "channel", "dm"), (False, True))
+    assert [(kind, main) for kind, main in kinds if rules.preset(kind, main).stays] == [("group", False)]
 
 
 def test_scopes_limit_and_an_unknown_one_is_refused() -> None:

@@ -81,6 +81,7 @@ def test_every_reason_to_stop_has_a_status_that_is_an_end() -> None:
     assert {reason: rules.status_of(reason) for reason in get_args(StopReason)} == {
         "done": "completed",
         "skipped": "completed",
+        "not_needed": "completed",
         "max_steps": "completed",
         "max_seconds": "completed",
         "max_cost": "completed",

@@ -28,6 +28,16 @@ def test_nothing_said_is_the_defaults() -> None:
     assert settings.sqlite_path == Path("bullpen-data/bullpen.db")
 
 
+def test_the_zone_of_tasks_is_that_of_the_machine_if_it_names_one() -> None:
+    assert load_settings({}).timezone == "UTC"
+    assert load_settings({"TZ": "Europe/Berlin"}).timezone == "Europe/Berlin"
+    assert load_settings({"TZ": ":America/New_York"}).timezone == "America/New_York"
+    assert load_settings({"TZ": ":/etc/localtime"}).timezone == "UTC", "a file is no name"
+    assert load_settings({"TZ": "Europe/Berlin", "BULLPEN_TIMEZONE": "Asia/Tokyo"}).timezone == "Asia/Tokyo"
+    with pytest.raises(CannotStart, match="BULLPEN_TIMEZONE"):
+        load_settings({"BULLPEN_TIMEZONE": "Mars/Olympus"})
+
+
 def test_each_source_comes_before_the_one_below_it() -> None:
     Path("bullpen.toml").write_text("port = 1\n[limits]\nchain_depth = 9\n")
     assert load_settings({}).port == 1

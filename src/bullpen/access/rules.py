@@ -23,9 +23,26 @@ ADMIN: Final[frozenset[Grant]] = MEMBER | {"manage_agents", "answer_pending", "r
 OWNER: Final = GRANTS
 ROLES: Final[Mapping[Role, frozenset[Grant]]] = {"member": MEMBER, "admin": ADMIN, "owner": OWNER}
 AGENT: Final[frozenset[Grant]] = frozenset({"read_space", "post", "schedule", "register_group"})
-# What a space lets a run do in it. A main group is where the office itself is run from.
+
+# What a space lets a run do in it. A main group is where the office itself is run from; any other group is a room for
+# people who need not know of each other's, so what is done in it stays in it.
 SPACE: Final[frozenset[Grant]] = frozenset({"read_space", "post", "manage_space", "answer_pending", "schedule"})
 MAIN_GROUP: Final[frozenset[Grant]] = GRANTS - {"owner"}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What runs in a space may do, and whether they keep to it: to its messages, tasks, memory and files."""
+
+    grants: frozenset[Grant]
+    stays: bool = False
+
+
+PRESETS: Final[Mapping[str, Preset]] = {
+    "space": Preset(SPACE),
+    "group": Preset(SPACE, stays=True),
+    "main group": Preset(MAIN_GROUP),
+}
 
 SYSTEM: Final = Principal(kind="system", id="system", name="Bullpen", grants=GRANTS)
 
@@ -36,8 +53,8 @@ SCOPES: Final[Mapping[str, frozenset[Grant]]] = {
 }
 
 
-def of_space(kind: str, main: bool) -> frozenset[Grant]:
-    return MAIN_GROUP if kind == "group" and main else SPACE
+def preset(kind: str, main: bool) -> Preset:
+    return PRESETS["space" if kind != "group" else "main group" if main else "group"]
 
 
 def authority(agent: frozenset[Grant], cause: frozenset[Grant], space: frozenset[Grant]) -> frozenset[Grant]:
@@ -145,6 +162,8 @@ Action = Literal[
     "post",
     "create_space",
     "manage_space",
+    "register_group",
+    "report_chat",
     "erase_space",
     "read_message",
     "change_message",
@@ -174,6 +193,11 @@ Action = Literal[
     "see_approval",
     "answer_approval",
     "cancel_approval",
+    "see_task",
+    "make_task",
+    "change_task",
+    "start_task",
+    "stop_task",
     "manage_hooks",
     "list_webhooks",
     "make_webhook",
@@ -201,6 +225,8 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "post": Rule("post", (members,), seen_by="see_space"),
     "create_space": Rule("manage_space", (anybody,)),
     "manage_space": Rule("manage_space", (members, owners), seen_by="see_space"),
+    "register_group": Rule("register_group", (people,)),  # agents do it with their tool, in the main group
+    "report_chat": Rule("register_group", (people,)),
     "erase_space": Rule("owner", (people,)),  # private ones too: somebody must be able to
     "read_message": Rule("read_space", (members, owners_where_open), seen_by="read_message"),
     "change_message": Rule("post", (holder,), seen_by="read_message"),
@@ -231,6 +257,12 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "see_approval": Rule("read_space", (its_agent, people_it_shows_to, approvers), seen_by="see_approval"),
     "answer_approval": Rule("answer_pending", (approvers,)),
     "cancel_approval": Rule("post", (its_agent, approvers), seen_by="see_approval"),
+    "see_task": Rule("read_space", (members, owners_where_open), seen_by="see_task"),
+    "make_task": Rule("schedule", (members,), seen_by="see_space"),
+    # It works on behalf of whoever made it, so its words are theirs to change; stopping it is everybody's in the space.
+    "change_task": Rule("schedule", (holder, owners), seen_by="see_task"),
+    "start_task": Rule("schedule", (members, owners), seen_by="see_task"),
+    "stop_task": Rule("post", (members, owners), seen_by="see_task"),
     "manage_hooks": Rule("manage_agents", (people,)),
     "list_webhooks": Rule("read_space", (people,)),
     "make_webhook": Rule("post", (people,)),
@@ -292,6 +324,10 @@ _REFUSALS: Final[Mapping[Action, str]] = {
     "cancel_approval": "Only its agent, an owner, or a person who holds `answer_pending` may cancel this.",
     "cancel_run": "Only people, and the agent itself, may cancel a run.",
     "list_people": "Only people may list people.",
+    "make_task": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
+    "change_task": "Only the person for whom it works, or an owner, may change a task.",
+    "start_task": "Only members of its space may start a task.",
+    "stop_task": "Only members of its space may stop a task.",
     "list_webhooks": "Only people have webhooks.",
     "make_webhook": "Only people have webhooks.",
     "change_webhook": "Only the person whose webhook this is may change or try it.",

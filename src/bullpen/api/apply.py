@@ -53,6 +53,8 @@ async def apply(request: ApplyProject, caller: Owner, office: Office) -> Respons
     for agent in request.agents:
         coming = [tool.name for tool in request.tools]
         await office.check_agent(agent.model, agent.tools, coming, policy=agent.policy)
+    for space in request.spaces:
+        office.models.check_choice(space.provider, space.model)
     if any(variable.type == "secret" for variable in request.variables):
         await office.vault.prepare(office.store)
 
@@ -140,6 +142,7 @@ async def _apply_space(tx: Transaction, request: CreateSpace, caller: Principal)
     id = _id_of(request)
     there = None if id is None else await space_rows.select_space(tx, id, caller.id)
     if there is None:
+        spaces.check_group(caller, request)
         return {"id": (await spaces.create(tx, request, caller)).id, "change": "created"}
     changed = await _change_space(tx, there, request, caller)
     joined = [m for m in request.members if await spaces.ensure_member(tx, there.id, m)]

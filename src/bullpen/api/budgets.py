@@ -14,10 +14,11 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import Page, answer
 from bullpen.budgets import actions, rows
-from bullpen.errors import Invalid
+from bullpen.errors import Invalid, NotFound
 from bullpen.runs import holds
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
+from bullpen.tasks import rows as tasks
 from bullpen.wire.nouns import Budget, BudgetKind
 from bullpen.wire.requests import PutBudget
 
@@ -86,4 +87,13 @@ async def _subject(tx: Transaction, request: PutBudget, caller: Principal) -> st
         return (await spaces.room_for(tx, caller, "see_space", request.subject_id)).id
     if request.kind == "person":
         return (await people.get_person(tx, request.subject_id)).id
-    return request.subject_id
+    return await _task(tx, caller, request.subject_id)
+
+
+async def _task(tx: Transaction, caller: Principal, id: str) -> str:
+    """What it may spend is for whoever knows of its space; what it does need not be."""
+    task = await tasks.select_task(tx, id)
+    room, thing = (None, None) if task is None else await spaces.standing(tx, caller, task.space_id)
+    if room is None or thing is None or not access.allows(caller, "see_space", thing):
+        raise NotFound(f"There is no task {id!r}, or it is not yours to see.")
+    return id

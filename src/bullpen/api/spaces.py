@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.api.body import CappedRoute
@@ -11,19 +13,27 @@ from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.wire import Space
+from bullpen.wire.nouns import SpaceKind
 from bullpen.wire.requests import AddMember, CreateSpace, MarkRead, UpdateSpace
+
+Kind = Annotated[SpaceKind | None, Query(description="Only those of this kind.")]
 
 router = APIRouter(prefix="/spaces", route_class=CappedRoute, tags=["spaces"])
 
 
 @router.post("", status_code=201, response_model=Space)
 async def create_space(request: CreateSpace, caller: Caller, office: Office) -> Response:
+    """A group that is the main one, or a chat elsewhere, takes the right to register groups."""
     access.authorize(caller, "create_space")
+    spaces.check_group(caller, request)
+    office.models.check_choice(request.provider, request.model)
     return answer(await office.store.transact(lambda tx: spaces.create(tx, request, caller)), 201)
 
 
 @router.get("", response_model=Page[Space])
-async def list_spaces(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+async def list_spaces(
+    caller: Caller, office: Office, kind: Kind = None, limit: Limit = 50, cursor: Cursor = None
+) -> Response:
     is_person = caller.kind == "person"
     found = await office.store.read(
         lambda tx: rows.select_spaces(
@@ -31,6 +41,7 @@ async def list_spaces(caller: Caller, office: Office, limit: Limit = 50, cursor:
             caller.id,
             is_owner=is_person and caller.is_owner,
             is_person=is_person,
+            kind=kind or "",
             before=cursor or LAST,
             limit=limit,
         )
@@ -45,6 +56,7 @@ async def get_space(id: str, caller: Caller, office: Office) -> Response:
 
 @router.patch("/{id}", response_model=Space)
 async def update_space(id: str, request: UpdateSpace, caller: Caller, office: Office) -> Response:
+    office.models.check_choice(request.provider, request.model)
     return answer(await office.store.transact(lambda tx: spaces.update(tx, caller, id, request)))
 
 

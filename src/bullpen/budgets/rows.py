@@ -269,6 +269,7 @@ _DROP_HOLD = Statement(delete(holds).where(holds.c.thread_id == bindparam("threa
 _DROP_HOLDS = Statement(delete(holds).where(any_of(holds.c.thread_id, "thread_ids")))
 _SELECT_HOLDS_OF_BUDGETS = Statement(select(*_HOLD).where(any_of(holds.c.budget_id, "ids")))
 _SELECT_HOLDS_OF_AGENT = Statement(select(*_HOLD).where(holds.c.agent_id == bindparam("agent_id")))
+_OF_TASK = "task:"  # how the key of a task's item begins; then comes the task's id
 # It waits in the thread, and the budget is not one of its own: then nobody waits for tomorrow.
 _OTHERS_WAIT = (
     select(inbox_items.c.id)
@@ -283,7 +284,7 @@ _OTHERS_WAIT = (
             ),
             and_(
                 holds.c.kind == "task",
-                or_(inbox_items.c.cause_kind != "task", inbox_items.c.cause_id != holds.c.subject_id),
+                ~inbox_items.c.key.like(_OF_TASK + holds.c.subject_id + ":%"),
             ),
             and_(holds.c.kind == "space", func.coalesce(inbox_items.c.space_id, "") != holds.c.subject_id),
         ),
@@ -293,7 +294,7 @@ _OTHERS_WAIT = (
 )
 _SELECT_LAPSED = Statement(select(*_HOLD).where(or_(holds.c.until <= bindparam("now"), _OTHERS_WAIT)))
 _SELECT_UNCLAIMED = Statement(
-    select(inbox_items.c.cause_kind, inbox_items.c.cause_id, inbox_items.c.space_id).where(
+    select(inbox_items.c.cause_kind, inbox_items.c.cause_id, inbox_items.c.space_id, inbox_items.c.key).where(
         inbox_items.c.thread_id == bindparam("thread_id"),
         inbox_items.c.claimed_by.is_(None),
         inbox_items.c.due_at <= bindparam("now"),
@@ -334,7 +335,7 @@ async def select_waiting(tx: Transaction, thread_id: str, agent_id: str) -> list
             agent_id,
             space_id=space_id or "",
             person_id=cause_id if kind == "person" else "",
-            task_id=cause_id if kind == "task" else "",
+            task_id=key.split(":")[1] if key.startswith(_OF_TASK) else "",
         )
-        for kind, cause_id, space_id in await tx.all(_SELECT_UNCLAIMED, thread_id=thread_id, now=tx.clock.millis())
+        for kind, cause_id, space_id, key in await tx.all(_SELECT_UNCLAIMED, thread_id=thread_id, now=tx.clock.millis())
     ]

@@ -21,6 +21,10 @@ USAGE_BY = ("agent", "space", "person", "day", "model")
 DECISIONS = ("allow", "ask", "deny")
 PENDING_KINDS = ("external", "space", "approval", "variables", "takeover")
 PENDING_STATUSES = ("waiting", "pending", "resolved", "expired", "cancelled")
+SCHEDULE_TYPES = ("cron", "interval", "once")
+CONTEXT_MODES = ("group", "isolated")
+MISSED = ("once", "all", "none")
+TASK_STATUSES = ("active", "paused", "completed", "all")
 RUN_STATUSES = ("queued", "thinking", "acting", "waiting", "completed", "failed", "cancelled")
 
 Add = Callable[..., ArgumentParser]
@@ -51,6 +55,8 @@ def parser() -> ArgumentParser:
     _add_policies(add)
     _add_budgets(add)
     _add_models(add)
+    _add_tasks(add)
+    _add_groups(add)
     _add_hooks(add)
     _add_webhooks(add)
     _add_brakes(add)
@@ -63,7 +69,7 @@ def _add_server(add: Add) -> None:
     serve = add("serve", "serve", "Run the server: API, page and worker in one process.")
     serve.add_argument("--host", help="address to listen on (127.0.0.1)")
     serve.add_argument("--port", type=_port, help="port to listen on (8420)")
-    serve.add_argument("--demo", metavar="NAME", help="load an example first: office, companion, gateway")
+    serve.add_argument("--demo", metavar="NAME", help="load an example first: office, companion, gateway, assistant")
     add("worker", "worker", "Run one more worker process (PostgreSQL).")
     add("migrate", "migrate", "Bring the database to this version, after a backup.")
 
@@ -213,6 +219,61 @@ def _add_models(add: Add) -> None:
     check.add_argument("model", metavar="MODEL", help="as an agent names it: provider:name")
     check.add_argument("--key-variable", metavar="NAME", help="the variable with the key, if not the usual one")
     _add_json(check)
+
+
+def _add_tasks(add: Add) -> None:
+    tasks = add("tasks", "tasks", "List what is scheduled, with its next times; the actions change it.")
+    actions = tasks.add_subparsers(title="actions", metavar="ACTION")
+    tasks.add_argument("--space", metavar="ID", help="only those of this space")
+    tasks.add_argument("--agent", metavar="ID", help="only those of this agent")
+    tasks.add_argument("--status", choices=TASK_STATUSES, help="otherwise active and paused ones")
+    _add_page(tasks)
+    tasks.set_defaults(action="list")
+    create = _add_action(actions, "create", "Schedule something, and print the task's id and its next times.")
+    create.add_argument("space", metavar="SPACE", help="id of the space")
+    create.add_argument("type", choices=SCHEDULE_TYPES)
+    create.add_argument("value", metavar="WHEN", help='"0 9 * * *", 10m, or 2026-02-01T15:30:00 in local time')
+    create.add_argument("prompt", metavar="PROMPT", help="what the agent is to do then")
+    create.add_argument("--agent", metavar="ID", help="which agent, if the space has several", default=SUPPRESS)
+    create.add_argument("--context", choices=CONTEXT_MODES, help="group (default): with the history of the space")
+    create.add_argument("--timezone", metavar="ZONE", help="otherwise the space's, else the server's (TZ)")
+    create.add_argument("--missed", choices=MISSED, help="when nobody was there: once (default), all or none")
+    said = {
+        "show": "Show one task.",
+        "firings": "List the times at which a task was due, newest first, and what came of them.",
+        "pause": "Pause a task.",
+        "resume": "Resume a task: it goes on with its next time.",
+        "run": "Fire a task now, besides its schedule.",
+        "cancel": "Cancel a task; it is gone, with its history.",
+    }
+    for name, help in said.items():
+        action = _add_action(actions, name, help)
+        action.add_argument("id", metavar="ID", help="id of the task, as `bullpen tasks` shows it")
+        if name == "firings":
+            action.add_argument("--limit", type=_count, help="at most this many (50; up to 200)", default=SUPPRESS)
+            action.add_argument("--cursor", help="go on where an earlier listing ended", default=SUPPRESS)
+    for action in actions.choices.values():
+        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+
+
+def _add_groups(add: Add) -> None:
+    groups = add("groups", "groups", "List the groups; `groups chats` and `register` make chats elsewhere into groups.")
+    actions = groups.add_subparsers(title="actions", metavar="ACTION")
+    _add_page(groups)
+    groups.set_defaults(action="list")
+    register = _add_action(actions, "register", "Make a chat elsewhere a group, and print the group's id.")
+    register.add_argument("jid", metavar="JID", help="the chat, as in tg:-1001234567890")
+    register.add_argument("name", metavar="NAME", help="what the group is called")
+    register.add_argument("folder", metavar="FOLDER", help="lowercase, with hyphens: family-chat; it is the id as well")
+    register.add_argument("trigger", metavar="TRIGGER", help="the word that wakes its agents, as in @Andy")
+    register.add_argument("--members", type=_names, default=[], metavar="A,B", help="ids of its agents and people")
+    register.add_argument("--provider", metavar="NAME", help="whose model its agents think with, if not their own")
+    register.add_argument("--model", metavar="NAME", help="which one")
+    chats = _add_action(actions, "chats", "List the chats that bridges have seen and that are no groups yet.")
+    chats.add_argument("--limit", type=_count, help="at most this many (50; up to 200)", default=SUPPRESS)
+    chats.add_argument("--cursor", help="go on where an earlier listing ended", default=SUPPRESS)
+    for action in actions.choices.values():
+        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
 
 
 def _add_hooks(add: Add) -> None:

@@ -148,6 +148,10 @@ def _budget(lines: Lines, event: Event) -> str:
     return f"the budget of {of} for the {budget.get('period', 'day')} is {how}"
 
 
+def _prompt(event: Event) -> str:
+    return f"“{show.one_line(str((event.get('task') or {}).get('prompt', '')), 60)}”"
+
+
 def _nothing(lines: Lines, event: Event) -> None:
     return None
 
@@ -184,7 +188,10 @@ RENDER: Mapping[str, Render] = {
     "tool.error": _tool_failed,
     "tool.requires_action": _asked,
     "pending_resolved": lambda lines, event: "an open question was answered",
-    "task_fired": lambda lines, event: "a task is due",
+    "task_created": lambda lines, event: f"{lines.name(event.agent_id)} has a new task: {_prompt(event)}",
+    "task_updated": _nothing,
+    "task_deleted": lambda lines, event: "a task was cancelled",
+    "task_fired": lambda lines, event: f"a task of {lines.name(event.agent_id)} is due: {_prompt(event)}",
     "access_changed": _nothing,
     "budget_warned": _budget,
     "budget_reached": _budget,

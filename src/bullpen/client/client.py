@@ -21,10 +21,12 @@ from bullpen.client.budgets import Budgets, Usage
 from bullpen.client.connection import Connection, Page, Unreachable, path
 from bullpen.client.files import Files
 from bullpen.client.follow import Follow
+from bullpen.client.groups import Groups
 from bullpen.client.hooks import Hooks, Webhooks
 from bullpen.client.models import Models
 from bullpen.client.policies import Policies
 from bullpen.client.serving import HEARTBEAT_SECONDS, Serving
+from bullpen.client.tasks import Tasks
 from bullpen.client.tools import AnyTool, Pending, Tools, definition_of, name_of
 from bullpen.wire import Agent, Message, Run, RunMessage, Space, Token, Wire
 from bullpen.wire.errors import Forbidden
@@ -107,6 +109,8 @@ class Bullpen:
         self.budgets = Budgets(self._connection)
         self.usage = Usage(self._connection)
         self.models = Models(self._connection)
+        self.tasks = Tasks(self._connection)
+        self.groups = Groups(self._connection)
         self.hooks = Hooks(self._connection)
         self.webhooks = Webhooks(self._connection)
         self.keys = Keys(self._connection)

@@ -26,6 +26,7 @@ from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, migrations
 from bullpen.storage.statements import now_millis
 from bullpen.storage.tables import messages, runs, spaces, threads
+from bullpen.tasks import rows as task_rows
 from bullpen.variables import actions as variables
 from bullpen.variables import keys
 from bullpen.variables import rows as variable_rows
@@ -195,6 +196,20 @@ async def queue(patient: Patient) -> list[Finding]:
     return [ok("queue", shown)]
 
 
+async def scheduled(patient: Patient) -> list[Finding]:
+    """Tasks that the office has paused by itself, and whether what is due is fired."""
+    next_at = await patient.store.read(task_rows.select_next)
+    late = 0.0 if next_at is None else (patient.store.clock.millis() - next_at) / 1000
+    troubled = await patient.store.read(lambda tx: task_rows.select_troubled(tx, 5))
+    if patient.running and late > LATE_SECONDS:
+        said = f"A task was due {late:.0f} s ago, and nobody has fired it."
+        return [problem("tasks", said, "Look at the server's log; it fires what is due with its sweep.")]
+    if troubled:
+        said = "; ".join(f"{id}: {reason}" for id, reason in troubled)
+        return [warning("tasks", f"These tasks are paused. {said}", "Mend it, then `bullpen tasks resume ID`.")]
+    return [ok("tasks", "No task is late, and none was paused by itself.")]
+
+
 async def prices(patient: Patient) -> list[Finding]:
     """Models that answered lately and that nobody has priced: what they cost is in no sum and no budget."""
     try:
@@ -272,6 +287,7 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     clock,
     owner,
     queue,
+    scheduled,
     prices,
     audit_log,
     secrets,

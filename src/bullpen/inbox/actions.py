@@ -89,6 +89,35 @@ async def deliver_trigger(
     return item.id
 
 
+async def deliver_task(
+    tx: Transaction,
+    thread_id: str,
+    *,
+    id: str,
+    key: str,
+    space_id: str,
+    payload: dict[str, Any],
+    cause: Cause,
+    depth: int,
+    chain_id: str,
+) -> None:
+    """It is time for something that the thread's agent is to do. Its words are meant for the agent."""
+    item = Item(
+        id=id,
+        thread_id=thread_id,
+        kind="task",
+        space_id=space_id,
+        payload=payload,
+        cause=cause,
+        depth=depth,
+        chain_id=chain_id,
+        addressed=True,
+        batch=None,
+    )
+    if await rows.insert_item(tx, item, key=key, rank=0, due_at=tx.clock.millis()):
+        threads.wake(tx, thread_id)
+
+
 async def deliver_result(
     tx: Transaction,
     thread_id: str,

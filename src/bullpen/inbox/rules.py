@@ -36,11 +36,14 @@ def chain_goes_on(author_kind: str, message_depth: int, recipient: Recipient, li
 def drained(items: Sequence[Item]) -> Sequence[Item]:
     """The items one run takes: from the oldest on, as long as their causes hold equal grants.
 
-    Ten quick messages are one run; an owner's and a guest's are two, since what a run may do is what its cause may.
+    Ten quick messages are one run; an owner's and a guest's are two, since what a run may do is what its cause may. A
+    task has a run of its own: what it costs, and whether it failed, is counted.
     """
     count = 0
     for item in items:
         if item.cause.grants != items[0].cause.grants:
+            break
+        if count and "task" in (item.kind, items[0].kind):
             break
         count += 1
     return items[:count]

@@ -55,6 +55,12 @@ class Models:
         model = self._built_once(spec)
         return model.given(values) if values and isinstance(model, NeedsValues) else model
 
+    def check_choice(self, provider: str | None, name: Any) -> None:
+        """Refuse what no agent of a space could think with. A name alone is the agent's own provider's business."""
+        chosen = in_space(_NO_MODEL, provider, name)
+        if chosen != _NO_MODEL and chosen["provider"] != _NO_MODEL["provider"]:
+            self.resolve(chosen)
+
     def _built_once(self, spec: Any) -> Model:
         key = orjson.dumps(spec)
         model = self._built.get(key)
@@ -109,6 +115,9 @@ class Models:
         raise _invalid(
             f"There is no script named {name!r}. Known: {known}, and files `scripts/NAME.yaml` in the data folder."
         )
+
+
+_NO_MODEL: Mapping[str, str] = {"provider": ""}
 
 
 def in_space(spec: Any, provider: str | None, name: Any) -> Any:

@@ -11,10 +11,17 @@ from bullpen.storage import Transaction
 
 
 async def store(
-    tx: Transaction, agent_id: str, content: str, tags: list[str], metadata: dict[str, Any] | None = None
+    tx: Transaction,
+    agent_id: str,
+    content: str,
+    tags: list[str],
+    metadata: dict[str, Any] | None = None,
+    *,
+    group_id: str | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """The passage, and whether it is new."""
-    hash = sha256(content.encode()).hexdigest()
+    # What two groups were told in the same words is known to both, and each has its own.
+    hash = sha256((content if group_id is None else f"{group_id}\n{content}").encode()).hexdigest()
     passage = {
         "id": ids.passage(),
         "content": content,
@@ -23,13 +30,15 @@ async def store(
         "createdAt": tx.clock.now(),
     }
     folded = "\n".join([content, *tags]).casefold().replace("\x00", "")
-    if await rows.insert_passage(tx, agent_id, passage, folded=folded, hash=hash):
+    if await rows.insert_passage(tx, agent_id, passage, folded=folded, hash=hash, group_id=group_id):
         return passage, True
     first = await rows.select_by_hash(tx, agent_id, hash)
     assert first is not None
     return first, False
 
 
-async def search(tx: Transaction, agent_id: str, query: str, limit: int = 20) -> list[dict[str, Any]]:
-    """The newest passages in which every word of the query occurs, in any case."""
-    return await rows.search_passages(tx, agent_id, query.casefold().split(), limit)
+async def search(
+    tx: Transaction, agent_id: str, query: str, limit: int = 20, *, group_id: str | None = None
+) -> list[dict[str, Any]]:
+    """The newest passages in which every word of the query occurs, in any case: of a group, or of no group."""
+    return await rows.search_passages(tx, agent_id, query.casefold().split(), limit, group_id=group_id)

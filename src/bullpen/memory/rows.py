@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, bindparam, delete, select
+from sqlalchemy import and_, bindparam, delete, func, select
 
 from bullpen.storage import Row, Statement, Transaction
 from bullpen.storage.statements import contains, insert_or_ignore, upsert
-from bullpen.storage.tables import blocks, passages
+from bullpen.storage.tables import blocks, group_blocks, passages
 
 _UPSERT_BLOCK = upsert(blocks, ["agent_id", "label"], ["content", "updated_at"])
 _SELECT_BLOCKS = Statement(
     select(blocks.c.label, blocks.c.content, blocks.c.updated_at)
     .where(blocks.c.agent_id == bindparam("agent_id"))
     .order_by(blocks.c.label)
+)
+_UPSERT_GROUP_BLOCK = upsert(group_blocks, ["agent_id", "space_id", "label"], ["content", "updated_at"])
+_SELECT_GROUP_BLOCKS = Statement(
+    select(group_blocks.c.label, group_blocks.c.content)
+    .where(group_blocks.c.agent_id == bindparam("agent_id"), group_blocks.c.space_id == bindparam("space_id"))
+    .order_by(group_blocks.c.label)
 )
 _DELETE_BLOCK = Statement(
     delete(blocks).where(blocks.c.agent_id == bindparam("agent_id"), blocks.c.label == bindparam("label"))
@@ -29,11 +35,15 @@ _SELECT_BY_HASH = Statement(
 KEYWORDS = 8
 
 
+# '' is no group: what a group was told is found in that group alone.
+_WHERE_LEARNED = func.coalesce(passages.c.space_id, "") == bindparam("space_id")
+
+
 def _search(keywords: int) -> Statement:
     found = [contains(passages.c.folded, f"word{n}") for n in range(keywords)]
     return Statement(
         select(*_PASSAGE)
-        .where(and_(passages.c.agent_id == bindparam("agent_id"), *found))
+        .where(and_(passages.c.agent_id == bindparam("agent_id"), _WHERE_LEARNED, *found))
         .order_by(passages.c.id.desc())
         .limit(bindparam("limit"))
     )
@@ -62,11 +72,26 @@ async def select_blocks(tx: Transaction, agent_id: str) -> list[tuple[str, str, 
     return [(row[0], row[1], row[2]) for row in await tx.all(_SELECT_BLOCKS, agent_id=agent_id)]
 
 
+async def upsert_group_block(tx: Transaction, agent_id: str, space_id: str, label: str, content: str) -> None:
+    at = tx.clock.now()
+    await tx.run(_UPSERT_GROUP_BLOCK, agent_id=agent_id, space_id=space_id, label=label, content=content, updated_at=at)
+
+
+async def select_shown(tx: Transaction, agent_id: str, group_id: str | None) -> list[tuple[str, str]]:
+    """label, content of the blocks that a prompt shows: a group's own stand in place of others of the same label."""
+    shown = {label: content for label, content, _ in await select_blocks(tx, agent_id)}
+    if group_id is not None:
+        shown |= {row[0]: row[1] for row in await tx.all(_SELECT_GROUP_BLOCKS, agent_id=agent_id, space_id=group_id)}
+    return sorted(shown.items())
+
+
 async def delete_block(tx: Transaction, agent_id: str, label: str) -> bool:
     return await tx.run(_DELETE_BLOCK, agent_id=agent_id, label=label) > 0
 
 
-async def insert_passage(tx: Transaction, agent_id: str, passage: dict[str, Any], *, folded: str, hash: str) -> bool:
+async def insert_passage(
+    tx: Transaction, agent_id: str, passage: dict[str, Any], *, folded: str, hash: str, group_id: str | None
+) -> bool:
     touched = await tx.run(
         _INSERT_PASSAGE,
         id=passage["id"],
@@ -77,6 +102,7 @@ async def insert_passage(tx: Transaction, agent_id: str, passage: dict[str, Any]
         metadata=orjson.dumps(passage["metadata"]).decode(),
         hash=hash,
         created_at=passage["createdAt"],
+        space_id=group_id,
     )
     return touched > 0
 
@@ -86,9 +112,11 @@ async def select_by_hash(tx: Transaction, agent_id: str, hash: str) -> dict[str,
     return None if row is None else _passage(row)
 
 
-async def search_passages(tx: Transaction, agent_id: str, words: list[str], limit: int) -> list[dict[str, Any]]:
+async def search_passages(
+    tx: Transaction, agent_id: str, words: list[str], limit: int, *, group_id: str | None
+) -> list[dict[str, Any]]:
     """Those that contain every word, newest first; with no words, the newest."""
     words = words[:KEYWORDS]
     named = {f"word{n}": word for n, word in enumerate(words)}
-    found = await tx.all(_SEARCHES[len(words)], agent_id=agent_id, limit=limit, **named)
+    found = await tx.all(_SEARCHES[len(words)], agent_id=agent_id, space_id=group_id or "", limit=limit, **named)
     return [_passage(row) for row in found]

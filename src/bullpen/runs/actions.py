@@ -39,6 +39,7 @@ from bullpen.runs.types import Entry, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Row, Stage, Transaction
+from bullpen.tasks import rows as task_rows
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
 from bullpen.tools import approvals, cards, pending
@@ -52,6 +53,7 @@ from bullpen.wire.nouns import Outcome, StopReason
 logger = logging.getLogger("bullpen.runs")
 
 SILENCE = "agent_chose_silence"
+_SILENCE: dict[StopReason, str] = {"not_needed": "precheck"}
 # Marks in `acts` that are not acts: the agent ended the run itself; its unsent text is being delivered for it.
 ENDED, DELIVERED = "ended", "delivered"
 
@@ -109,9 +111,9 @@ async def _start(
 ) -> tuple[Run, list[Entry]]:
     _, scope, home, _, run_count, most = thread
     space_id = _active_space(scope, home, agent, items)
-    prompt = await _prompt(tx, agent, teaching)
-    newest = items[-1]
     room = None if space_id is None else await space_rows.select_room(tx, space_id)
+    prompt = await _prompt(tx, agent, room, teaching)
+    newest = items[-1]
     run = Run(
         id=id,
         thread_id=lease.thread_id,
@@ -149,14 +151,29 @@ async def _start(
         finished_at=None,
         outside=together(*(transcript.sources(item.payload) for item in items)),
     )
-    await rows.insert_run(tx, run)
-    await thread_rows.update_for_run(tx, lease.thread_id, space_id)
     entry_id = ids.run_message()
     content = shown(transcript.waking([(item.kind, item.payload) for item in items], entry_id))
-    first = Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)
-    await rows.insert_entries(tx, [first])
+    entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)]
+    if newest.kind == "task":
+        nominal_at = task_rows.millis_of(newest.payload["nominalAt"])
+        await task_rows.update_run(tx, newest.payload["taskId"], nominal_at, id)
+        run, entries = _look_first(tx, run, entries, newest.payload.get("precheck"), lease)
+    await rows.insert_run(tx, run)
+    await thread_rows.update_for_run(tx, lease.thread_id, space_id)
+    await rows.insert_entries(tx, entries)
     _tell(tx, "run_started", run)
-    return run, [first]
+    return run, entries
+
+
+def _look_first(
+    tx: Transaction, run: Run, entries: list[Entry], precheck: dict[str, Any] | None, lease: Lease
+) -> tuple[Run, list[Entry]]:
+    """A task may ask a tool whether its model is needed at all: a call like any other, before the first step."""
+    if precheck is None:
+        return run, entries
+    arguments = orjson.dumps(precheck["args"]).decode()
+    call = _call_entry(run, run.position, 0, precheck["tool"], arguments, tx.clock.now(), lease, None)
+    return replace(run, status=rules.move(run, "acting"), position=run.position + 1), [*entries, call]
 
 
 async def take_in(tx: Transaction, lease: Lease, run: Run, entries: list[Entry]) -> tuple[Run, list[Entry]]:
@@ -199,7 +216,7 @@ async def _authority(tx: Transaction, items: Sequence[Item], room: Room | None, 
 
 
 def _of(room: Room | None) -> frozenset[Grant]:
-    return access.GRANTS if room is None else access.of_space(room.kind, room.main)
+    return access.GRANTS if room is None else access.preset(room.kind, room.main).grants
 
 
 def _active_space(scope: str, home: str | None, agent: Agent, items: Sequence[Item]) -> str | None:
@@ -213,15 +230,15 @@ def _active_space(scope: str, home: str | None, agent: Agent, items: Sequence[It
 
 def _trigger(item: Item, count: int) -> dict[str, Any]:
     found = {"kind": item.kind, "items": count, "spaceId": item.space_id}
-    for name in ("messageId", "authorId"):
+    for name in ("messageId", "authorId", "taskId", "nominalAt"):
         if name in item.payload:
             found[name] = item.payload[name]
     return found
 
 
-async def _prompt(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> str:
+async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]) -> str:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time."""
-    blocks = [(label, content) for label, content, _ in await memory_rows.select_blocks(tx, agent.id)]
+    blocks = await memory_rows.select_shown(tx, agent.id, room.id if room is not None and room.stays else None)
     lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
     text = _shown_again(transcript.system_prompt(agent, blocks, lessons), REDACTOR.version)
     hash = sha256(text.encode()).hexdigest()
@@ -437,6 +454,8 @@ class RunJournal:
 
     def _earned(self, result: ToolResult) -> set[str]:
         earned: set[str] = set()
+        if self.run.step == 0:
+            return earned  # the task asked, not the agent
         # Words delivered for the agent are not words it spoke.
         if isinstance(result.outcome, Done) and result.outcome.act and DELIVERED not in self.run.acts:
             earned.add(result.outcome.act)
@@ -510,7 +529,7 @@ async def finish(
     error: str | None = None,
 ) -> Run:
     """The run is over: what it amounted to, who is next in its group, and rest if nothing else waits."""
-    chosen = reason in ("done", "skipped")
+    chosen = reason in ("done", "skipped", "not_needed")
     outcome: Outcome | None = rules.outcome(run.acts, unsent_text=unsent_text)
     if not chosen and outcome == "silent":
         outcome = None  # it was stopped; it did not choose to say nothing
@@ -519,7 +538,7 @@ async def finish(
         status=rules.move(run, rules.status_of(reason)),
         outcome=outcome,
         stop_reason=reason,
-        silence_reason=(run.silence_reason or SILENCE) if outcome == "silent" else None,
+        silence_reason=(run.silence_reason or _SILENCE.get(reason, SILENCE)) if outcome == "silent" else None,
         error=None if error is None else REDACTOR.clean_line(storable(error)),
         finished_at=tx.clock.now(),
         retry_at=None,
@@ -532,6 +551,8 @@ async def finish(
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
     tx.after_commit(partial(_count, run))
+    if run.trigger.get("kind") == "task" and tx.store.nudge_port is not None:
+        await tx.store.nudge_port.remind(tx, run.thread_id, tx.clock.millis())  # its task wants to know
     if outcome == "silent":
         tx.after_commit(
             partial(logger.info, "%s: run %s of %s said: %s", SILENCE, run.id, run.agent_id, run.silence_reason)

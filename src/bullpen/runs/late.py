@@ -17,6 +17,9 @@ from bullpen.engine.leases import Lease
 from bullpen.errors import Broken
 from bullpen.inbox import rows as inbox_rows
 from bullpen.runs import actions, rows
+from bullpen.runs.types import Run
+from bullpen.spaces import rows as space_rows
+from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
 from bullpen.tools import approvals, pending
 from bullpen.tools import rows as tool_rows
@@ -92,6 +95,12 @@ async def _tool(tx: Transaction, world: World, name: str, agent: Agent) -> Tool 
     return next((tool for tool in world.registry.listed(agent.tools, defined) if tool.name == name), None)
 
 
+async def _home(tx: Transaction, approval: Waiting, run: Run | None) -> Room | None:
+    """Where its run was woken, which may be forgotten by now; else where it asked."""
+    id = approval.space_id if run is None else run.space_id
+    return None if id is None else await space_rows.select_room(tx, id)
+
+
 async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent) -> RunView:
     run = await rows.select_run(tx, approval.run_id)
     settings = world.settings
@@ -100,6 +109,7 @@ async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent) 
         thread_id=approval.thread_id,
         agent=agent,
         grants=await inbox_rows.select_held(tx, approval.cause),
+        home=await _home(tx, approval, run),
         cause_kind=approval.cause.kind,
         cause_id=approval.cause.id,
         depth=approval.depth,

@@ -34,6 +34,7 @@ from bullpen.runs.steps import Asking
 from bullpen.runs.types import Entry, Run
 from bullpen.settings import Settings
 from bullpen.spaces import rows as space_rows
+from bullpen.spaces.types import Room
 from bullpen.storage import Store, Transaction
 from bullpen.threads import rows as thread_rows
 from bullpen.tools import rows as tool_rows
@@ -110,6 +111,8 @@ class Drive:
     tokens: int = 0  # how much the model is shown at once
     pictures: list[Attachment] = field(default_factory=list)
     said: str = ""  # the text of what woke the run
+    scope: str = "space"  # of its thread; a fresh one was made for this alone, and has no past
+    home: Room | None = None  # where it was woken
     cleaned: int = -1  # for which values of the redactor all of this is clean
     defined: dict[str, Tool] = field(default_factory=dict)  # tools of the agent that somebody has made
     missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
@@ -205,9 +208,10 @@ async def _load(drive: Drive) -> None:
         drive.agent = await agent_rows.select_definition(tx, run.agent_id)
         drive.lease.paused = _paused(drive.agent)
         if drive.agent is not None:
-            drive.model = await _chosen(tx, run, drive.agent)
+            drive.model = await _choose(tx, drive, drive.agent)
         thread = await thread_rows.select_thread(tx, run.thread_id)
         drive.space_id = None if thread is None else thread[3]
+        drive.scope = "space" if thread is None else thread[1]
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
         if drive.agent is not None and drive.agent.variables:
             await _fill_in(tx, drive, drive.agent)
@@ -224,7 +228,9 @@ async def _load(drive: Drive) -> None:
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
     """Whoever is shown outside text has read it, whether or not it was the one to fetch it."""
-    seen = await past.read(tx, drive.run, drive.agent, drive.tokens)
+    if drive.scope == "fresh":
+        return
+    seen = await past.read(tx, drive.run, drive.scope, drive.tokens)
     drive.before, drive.outside, drive.cleaned = seen.turns, seen.outside, -1
 
 
@@ -234,10 +240,13 @@ def _takes_pictures(drive: Drive) -> bool:
     return False
 
 
-async def _chosen(tx: Transaction, run: Run, agent: Agent) -> Any:
-    if run.space_id is None:
+async def _choose(tx: Transaction, drive: Drive, agent: Agent) -> Any:
+    space_id = drive.run.space_id
+    found = None if space_id is None else await space_rows.select_home(tx, space_id)
+    if found is None:
         return agent.model
-    return in_space(agent.model, *await space_rows.select_model(tx, run.space_id))
+    drive.home, provider, model = found
+    return in_space(agent.model, provider, model)
 
 
 async def _fill_in(tx: Transaction, drive: Drive, agent: Agent) -> None:
@@ -265,6 +274,9 @@ async def think(drive: Drive) -> None:
     assert agent is not None
     if (reached := rules.limit_reached(run, agent.limits)) is not None:
         await _stop(drive, reached)
+        return
+    if run.step == 0 and rules.is_not_needed(drive.entries):
+        await _stop(drive, "not_needed")
         return
     if used_up := await holds.check(drive.world.store, run):
         drive.run = await drive.world.store.transact(
@@ -392,6 +404,7 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
         thread_id=run.thread_id,
         agent=agent,
         grants=run.grants,
+        home=drive.home,
         cause_kind=run.cause_kind,
         cause_id=run.cause_id,
         depth=run.depth,

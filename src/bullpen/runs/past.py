@@ -19,7 +19,6 @@ from bullpen.runs.bounds import Bounds
 from bullpen.runs.types import Run
 from bullpen.storage import Row, Transaction
 from bullpen.tools.outside import FILE, together
-from bullpen.wire import Agent
 
 # Summaries are looked for among so many earlier runs; most of them may have been silent.
 LOOKED_THROUGH = 1000
@@ -33,10 +32,10 @@ class Past:
     outside: tuple[str, ...] = ()
 
 
-async def read(tx: Transaction, run: Run, agent: Agent | None, tokens: int) -> Past:
-    """`tokens` is the size of the whole context."""
+async def read(tx: Transaction, run: Run, scope: str, tokens: int) -> Past:
+    """`scope` is the thread's; `tokens` is the size of the whole context."""
     most = bounds.of(tokens)
-    if agent is not None and agent.scope == "agent":
+    if scope == "agent":
         return await _of_mind(tx, run, most)
     return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, get_args
 
+import orjson
+
 from bullpen.errors import Broken
-from bullpen.runs.types import Run
+from bullpen.runs.types import Entry, Run
+from bullpen.tasks import rules as task_rules
 from bullpen.wire import Limits
 from bullpen.wire.nouns import Outcome, RunStatus, StopReason
 
@@ -95,6 +98,14 @@ def is_unsent(run: Run, text: str) -> bool:
 
 def needs_correction(run: Run, text: str) -> bool:
     return run.addressed and not run.corrected and is_unsent(run, text)
+
+
+def is_not_needed(entries: Sequence[Entry]) -> bool:
+    """A task asked a tool before anything else, and it found nothing to do. One that failed wakes the model."""
+    results = [entry for entry in entries if entry.type == "tool_return_message" and entry.step == 0]
+    return bool(results) and not any(
+        entry.is_error or task_rules.wakes(orjson.loads(entry.result or "null")) for entry in results
+    )
 
 
 def agrees_with_the_wire() -> bool:

@@ -89,5 +89,5 @@ def subject_of(run: Run) -> Subject:
         run.agent_id,
         space_id=run.space_id or "",
         person_id=run.cause_id if run.cause_kind == "person" else "",
-        task_id=run.cause_id if run.cause_kind == "task" else "",
+        task_id=str(run.trigger.get("taskId") or ""),
     )

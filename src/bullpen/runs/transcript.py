@@ -177,7 +177,18 @@ def waking(payloads: Sequence[tuple[str, Mapping[str, Any]]], mark: str) -> str:
     return "\n".join(["New for you:", *(_item(kind, payload, mark) for kind, payload in payloads)])
 
 
+def _task(payload: Mapping[str, Any], mark: str) -> str:
+    text = str(payload.get("text"))
+    text = framed(text, payload["outside"], mark) if payload.get("outside") else text
+    missed = f" ({payload['missed']} earlier times were missed)" if payload.get("missed") else ""
+    who = f"{payload.get('authorName')} ({payload.get('authorKind')} {payload.get('authorId')})"
+    due = f"A task is due, {payload.get('localTime')}{missed}. It was scheduled by {who}"
+    return f"[{payload.get('taskId')} in {payload.get('spaceId')}] {due}: {_quoted(text)}"
+
+
 def _item(kind: str, payload: Mapping[str, Any], mark: str) -> str:
+    if kind == "task":
+        return _task(payload, mark)
     if kind != "message":
         told = {name: value for name, value in payload.items() if name != "outside"}
         text = orjson.dumps(told).decode()
@@ -269,6 +280,10 @@ def journal(entries: Sequence[Entry], most: Bounds | None = None) -> list[Turn]:
                 turns.append(UserTurn(told if most is None else bounds.cut(told, most.journal // 2, READ_ON)))
             case "assistant_message":
                 text, thoughts, pending = entry.content or "", entry.result, True
+            case "tool_call_message" if entry.step == 0:
+                pass  # a task asked before the model did: what came of it is told below
+            case "tool_return_message" if entry.step == 0:
+                turns.append(UserTurn(f"Before you were woken, {entry.tool_name} was asked: {_result(entry, room)}"))
             case "tool_call_message":
                 calls.append(CallWish(entry.call_id or "", entry.tool_name or "", entry.args or "{}"))
             case "tool_return_message":

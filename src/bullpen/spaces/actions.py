@@ -27,7 +27,7 @@ from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Cause, Recipient
 from bullpen.observe.redact import REDACTOR
 from bullpen.settings import FileSettings
-from bullpen.spaces import finding, rows, rules
+from bullpen.spaces import chats, finding, rows, rules
 from bullpen.spaces.types import Author, Draft, Room
 from bullpen.storage import Stage, Transaction
 from bullpen.storage.statements import insert_or_ignore
@@ -35,7 +35,7 @@ from bullpen.storage.tables import chain_stops
 from bullpen.webhooks import actions as webhooks
 from bullpen.wire import Message, Space, Wake
 from bullpen.wire.nouns import File, MessageStatus, WakePolicy
-from bullpen.wire.requests import CreateSpace, UpdateSpace
+from bullpen.wire.requests import CreateSpace, RegisterGroup, UpdateSpace
 
 _INSERT_CHAIN_STOP = insert_or_ignore(chain_stops)
 
@@ -91,7 +91,35 @@ async def readable(tx: Transaction, principal: Principal, among: list[str] | Non
 # ── spaces and members ──────────────────────────────────────────────────────────────────────────────────
 
 
+def check_group(principal: Principal, request: CreateSpace) -> None:
+    """Where the office is run from, and which chats elsewhere are whose, is not for every member to say."""
+    if request.main or request.bridge is not None:
+        access.authorize(principal, "register_group")
+
+
+async def register(tx: Transaction, wanted: RegisterGroup, creator: Principal, members: list[str]) -> Space:
+    """A chat becomes a group, named as its folder is. The caller has checked who may."""
+    await in_turn(tx, *_turns(wanted.folder), wanted.folder)
+    taken = not ids.choosable(wanted.folder) or await rows.select_room(tx, wanted.folder) is not None
+    said = wanted.model_dump(include={"name", "folder", "trigger", "provider", "model"})
+    request = CreateSpace(
+        id=None if taken else wanted.folder, kind="group", private=True, members=members, bridge=wanted.jid, **said
+    )
+    return await create(tx, request, creator)
+
+
+def _turns(folder: str | None) -> list[str]:
+    return [] if folder is None else [f"folder {folder}"]
+
+
+async def _refuse_taken_folder(tx: Transaction, folder: str | None, but_for: str) -> None:
+    room = None if folder is None else await rows.select_with_folder(tx, folder)
+    if room is not None and room.id != but_for:
+        raise AlreadyExists(f"Another group has the folder {folder!r}.", fields={"folder": "is taken"})
+
+
 async def create(tx: Transaction, request: CreateSpace, creator: Principal) -> Space:
+    await in_turn(tx, *_turns(request.folder))
     kinds = await agent_rows.select_kinds(tx, list(request.members))
     if unknown := [member for member in request.members if member not in kinds]:
         raise Invalid(f"Nobody has the id {unknown[0]!r}.", fields={"members": f"unknown: {', '.join(unknown)}"})
@@ -107,6 +135,10 @@ async def create(tx: Transaction, request: CreateSpace, creator: Principal) -> S
         created_at=tx.clock.now(),
         **{name: getattr(request, name) for name in _KEPT_AS_ASKED},
     )
+    if request.kind == "group":
+        await _refuse_taken_folder(tx, request.folder, but_for=id)
+    if request.bridge is not None:
+        await chats.bind(tx, id, request.bridge, space.name)
     await rows.insert_space(tx, space, created_by=creator.id)
     record(tx, "space_created", space_id=id, space=space)
     joining = list(dict.fromkeys(request.members))
@@ -150,7 +182,7 @@ async def get(tx: Transaction, principal: Principal, id: str) -> Space:
 
 
 async def update(tx: Transaction, principal: Principal, id: str, request: UpdateSpace) -> Space:
-    await in_turn(tx, ids.canonical_space(id))
+    await in_turn(tx, ids.canonical_space(id), *_turns(request.folder))
     room = await room_for(tx, principal, "manage_space", id)
     space = await _answer(tx, room.id, principal)
     said = {name: getattr(request, name) for name in request.model_fields_set if name != "wake"}
@@ -164,6 +196,11 @@ async def update(tx: Transaction, principal: Principal, id: str, request: Update
         if said.get(required, "") is None:
             del said[required]
     changed = space.model_copy(update=said)
+    if space.kind == "group":
+        await _refuse_taken_folder(tx, request.folder, but_for=space.id)
+    if changed.bridge != space.bridge:
+        access.authorize(principal, "register_group")
+        await chats.bind(tx, space.id, changed.bridge, changed.name)
     await rows.update_space(tx, changed)
     record(tx, "space_updated", space_id=space.id, space=_shared(changed))
     note(tx, principal, "space.changed", "space", space.id, fields=sorted(request.model_fields_set))
@@ -408,7 +445,7 @@ async def _addressed(
         _policy(room, author), draft.text, replied=to_agent, trigger=room.trigger
     ):
         return []
-    return _woken(room, draft, replied, await rows.select_recipients(tx, room.id))
+    return _woken(room, draft, replied, await rows.select_recipients(tx, room))
 
 
 async def preview(
@@ -496,24 +533,28 @@ async def _next_seq(tx: Transaction, draft: Draft) -> tuple[int, bool]:
 
 
 async def _stop_chain(tx: Transaction, draft: Draft) -> None:
-    """Agents have answered each other long enough: say so once per chain, and wake nobody."""
-    if not await tx.run(_INSERT_CHAIN_STOP, chain_id=draft.chain_id, at=tx.clock.now()):
-        return
     author = draft.author
-    record(
-        tx,
-        "chain_stopped",
-        space_id=draft.space_id,
-        agent_id=author.id,
-        run_id=author.run_id,
-        chain={"id": draft.chain_id, "depth": author.depth, "messageId": draft.id},
-    )
-    text = (
-        f"The agents have answered each other {author.depth + 1} times in a row and stop here. Say something to go on."
-    )
-    notice = Draft(id=ids.message(), space_id=draft.space_id, author=SYSTEM_AUTHOR, text=text, type="system")
-    notice.metadata = {"chainId": draft.chain_id}
-    notice.chain_id = draft.chain_id
+    await _end_chain(tx, draft.space_id, draft.chain_id, author.depth, author.id, author.run_id, messageId=draft.id)
+
+
+async def stop_chain(tx: Transaction, space_id: str, chain_id: str, *, depth: int, agent_id: str) -> None:
+    """The same, for what is not a message: a task that an agent gave itself."""
+    end = partial(_end_chain, space_id=space_id, chain_id=chain_id, depth=depth, agent_id=agent_id, run_id=None)
+    tx.defer(Stage.SPACES, space_id, end)
+
+
+async def _end_chain(
+    tx: Transaction, space_id: str, chain_id: str, depth: int, agent_id: str, run_id: str | None, **more: str
+) -> None:
+    """Agents have answered each other long enough: say so once per chain, and wake nobody."""
+    if not await tx.run(_INSERT_CHAIN_STOP, chain_id=chain_id, at=tx.clock.now()):
+        return
+    chain = {"id": chain_id, "depth": depth, **more}
+    record(tx, "chain_stopped", space_id=space_id, agent_id=agent_id, run_id=run_id, chain=chain)
+    text = f"The agents have answered each other {depth + 1} times in a row and stop here. Say something to go on."
+    notice = Draft(id=ids.message(), space_id=space_id, author=SYSTEM_AUTHOR, text=text, type="system")
+    notice.metadata = {"chainId": chain_id}
+    notice.chain_id = chain_id
     await _number(tx, notice)
 
 

@@ -102,6 +102,11 @@ _WITH_MINE = spaces.outerjoin(
     _mine, and_(_mine.c.space_id == spaces.c.id, _mine.c.member_id == bindparam("principal_id"))
 )
 _SELECT_SPACE = Statement(select(*_FULL).select_from(_WITH_MINE).where(spaces.c.id == bindparam("id")))
+_SELECT_GROUPS = Statement(select(spaces.c.id).where(spaces.c.kind == "group"))
+_SELECT_GROUP_OPTIONS = Statement(
+    select(*_ROOM, spaces.c.options).where(spaces.c.kind == "group").order_by(spaces.c.created_at.desc(), spaces.c.id)
+)
+_SELECT_HOME = Statement(select(*_ROOM, spaces.c.options).where(spaces.c.id == bindparam("id")))
 _SELECT_OPTIONS = Statement(select(spaces.c.options).where(spaces.c.id == bindparam("id")))
 # Who may read and who may see: the same conditions as access/rules.py, where they are explained.
 _READABLE = or_(
@@ -117,7 +122,11 @@ _VISIBLE = or_(
 _SELECT_SPACES = Statement(
     select(*_FULL)
     .select_from(_WITH_MINE)
-    .where(_VISIBLE, spaces.c.created_at < bindparam("before"))
+    .where(
+        _VISIBLE,
+        spaces.c.created_at < bindparam("before"),
+        or_(bindparam("kind") == "", spaces.c.kind == bindparam("kind")),
+    )
     .order_by(spaces.c.created_at.desc())
     .limit(bindparam("limit"))
 )
@@ -239,21 +248,46 @@ async def select_space(tx: Transaction, id: str, principal_id: str) -> Space | N
     return None if row is None else (await _spaces(tx, [row], principal_id))[0]
 
 
-async def select_model(tx: Transaction, id: str) -> tuple[str | None, Any]:
-    """The provider and the model that a space asks for, if it does."""
+async def select_timezone(tx: Transaction, id: str) -> str | None:
     row = await tx.one(_SELECT_OPTIONS, id=id)
-    options = {} if row is None else orjson.loads(row[0])
-    return options.get("provider"), options.get("model")
+    return None if row is None else orjson.loads(row[0]).get("timezone")
+
+
+async def select_groups(tx: Transaction) -> list[str]:
+    """All groups there are."""
+    return [str(row[0]) for row in await tx.all(_SELECT_GROUPS)]
+
+
+async def select_group_options(tx: Transaction) -> list[tuple[Room, dict[str, Any]]]:
+    """All groups there are, newest first, with what else is kept about each."""
+    return [(_room(row), orjson.loads(row[9])) for row in await tx.all(_SELECT_GROUP_OPTIONS)]
+
+
+async def select_with_folder(tx: Transaction, folder: str) -> Room | None:
+    """The group that has this folder."""
+    found = (room for room, options in await select_group_options(tx) if options.get("folder") == folder)
+    return next(found, None)
+
+
+async def select_home(tx: Transaction, id: str) -> tuple[Room, str | None, Any] | None:
+    """A space, and the provider and the model that it asks for, if it does."""
+    row = await tx.one(_SELECT_HOME, id=id)
+    if row is None:
+        return None
+    options = orjson.loads(row[9])
+    return _room(row), options.get("provider"), options.get("model")
 
 
 async def select_spaces(
-    tx: Transaction, principal_id: str, *, is_owner: bool, is_person: bool, before: str, limit: int
+    tx: Transaction, principal_id: str, *, is_owner: bool, is_person: bool, kind: str, before: str, limit: int
 ) -> list[Space]:
+    """`kind` '' is any."""
     found = await tx.all(
         _SELECT_SPACES,
         principal_id=principal_id,
         is_owner=int(is_owner),
         is_person=int(is_person),
+        kind=kind,
         before=before,
         limit=limit,
     )
@@ -387,29 +421,32 @@ _SELECT_MEMBERS = Statement(
     .where(any_of(members.c.space_id, "ids"))
     .order_by(members.c.space_id, members.c.position)
 )
-_SELECT_RECIPIENTS = Statement(
-    select(
-        agents.c.id,
-        agents.c.name,
-        agents.c.scope,
-        agents.c.max_chain_depth,
-        threads.c.id,
-        agents.c.paused_at.is_not(None),
-        agents.c.interrupts,
+
+
+def _recipients(scope: ColumnElement[str]) -> Statement:
+    own = and_(
+        threads.c.agent_id == agents.c.id,
+        threads.c.scope == scope,
+        threads.c.anchor == case((scope == "agent", ""), else_=members.c.space_id),
     )
-    .select_from(
-        members.join(agents, agents.c.id == members.c.member_id).outerjoin(
-            threads,
-            and_(
-                threads.c.agent_id == agents.c.id,
-                threads.c.scope == agents.c.scope,
-                threads.c.anchor == case((agents.c.scope == "agent", ""), else_=members.c.space_id),
-            ),
+    return Statement(
+        select(
+            agents.c.id,
+            agents.c.name,
+            scope,
+            agents.c.max_chain_depth,
+            threads.c.id,
+            agents.c.paused_at.is_not(None),
+            agents.c.interrupts,
         )
+        .select_from(members.join(agents, agents.c.id == members.c.member_id).outerjoin(threads, own))
+        .where(members.c.space_id == bindparam("space_id"), members.c.kind == "agent")
+        .order_by(members.c.position)
     )
-    .where(members.c.space_id == bindparam("space_id"), members.c.kind == "agent")
-    .order_by(members.c.position)
-)
+
+
+# Where what is said stays, nobody has a mind that spans other spaces too.
+_SELECT_RECIPIENTS = {False: _recipients(agents.c.scope), True: _recipients(literal_column("'space'"))}
 _SELECT_SPACES_OF = Statement(
     select(spaces.c.id, spaces.c.kind, spaces.c.name)
     .select_from(members.join(spaces, spaces.c.id == members.c.space_id))
@@ -460,8 +497,8 @@ async def select_members(tx: Transaction, space_ids: list[str]) -> dict[str, lis
     return found
 
 
-async def select_recipients(tx: Transaction, space_id: str) -> list[Recipient]:
-    return [Recipient(*row) for row in await tx.all(_SELECT_RECIPIENTS, space_id=space_id)]
+async def select_recipients(tx: Transaction, room: Room) -> list[Recipient]:
+    return [Recipient(*row) for row in await tx.all(_SELECT_RECIPIENTS[room.stays], space_id=room.id)]
 
 
 async def select_spaces_of(tx: Transaction, member_id: str, limit: int = 50) -> list[tuple[str, str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bullpen.access import rules as access
 from bullpen.inbox.types import Cause
 from bullpen.wire import Message
 from bullpen.wire.nouns import AuthorKind, File, MessageStatus, MessageType, WakePolicy
@@ -23,6 +24,11 @@ class Room:
     wake_agents: WakePolicy
     trigger: str | None
     last_seq: int
+
+    @property
+    def stays(self) -> bool:
+        """Does what is done in it stay in it? Then an agent has a line of thought for it alone."""
+        return access.preset(self.kind, self.main).stays
 
 
 @dataclass(frozen=True, slots=True)

@@ -395,7 +395,30 @@ passages = Table(
     _text("metadata"),
     _text("hash"),
     _text("created_at"),
+    _text("space_id", null=True),  # the group it was learned in, and is for; None: for wherever the agent is
     UniqueConstraint("agent_id", "hash", name="passages_hash"),
+)
+
+# What an agent has written into its blocks for one group, in place of those of the same label that it has elsewhere.
+group_blocks = Table(
+    "group_blocks",
+    metadata,
+    _text("agent_id", primary_key=True),
+    _text("space_id", primary_key=True),
+    _text("label", primary_key=True),
+    _text("content"),
+    _text("updated_at"),
+)
+
+# Chats that bridges have seen, and the space that each is, once somebody has registered it.
+chats = Table(
+    "chats",
+    metadata,
+    _text("jid", primary_key=True),
+    _text("name"),
+    _text("space_id", null=True),
+    _text("seen_at", null=True),  # None: registered before any bridge has seen it
+    Index("chats_space", "space_id"),
 )
 
 variables = Table(
@@ -709,4 +732,62 @@ holds = Table(
     _text("created_at"),
     Index("holds_agent", "agent_id"),
     Index("holds_budget", "budget_id"),
+)
+
+_scheduled = text("next_at IS NOT NULL")
+_unended = text("status = 'fired' AND ended_at IS NULL")
+
+# What a space has an agent do, and when.
+tasks = Table(
+    "tasks",
+    metadata,
+    _text("id", primary_key=True),
+    _text("space_id"),
+    _text("agent_id"),
+    _text("prompt"),
+    _text("schedule_type"),  # cron | interval | once
+    _text("schedule_value"),
+    _text("timezone"),
+    _text("context_mode"),  # group | isolated
+    _text("missed"),  # once | all | none: what becomes of times at which nobody was there
+    _text("precheck", null=True),  # JSON: the tool call that decides whether the model is woken at all
+    _text("status"),  # active | paused | completed
+    _text("reason", null=True),  # why it is paused, if nobody asked for that
+    _number("anchor_at"),  # milliseconds: where intervals are counted from
+    _number("next_at", null=True),  # milliseconds; None: it is paused or over
+    _text("last_run", null=True),
+    _number("failures", default=0),  # runs that failed, one after another
+    _text("cause_kind"),  # on whose behalf it runs, with no more than they still hold of these grants
+    _text("cause_id"),
+    _text("grants"),
+    _number("member", default=0),  # they were a member of the space: if they leave it, the task pauses
+    _text("created_by"),
+    _number("depth", default=0),  # of the run that made it
+    _text("chain_id", null=True),
+    _number("made_at"),  # milliseconds
+    _text("outside", null=True),  # JSON: what that run had read from outside the office
+    _text("created_at"),
+    _text("updated_at"),
+    Index("tasks_due", "next_at", "id", sqlite_where=_scheduled, postgresql_where=_scheduled),
+    Index("tasks_space", "space_id", "id"),
+    Index("tasks_agent", "agent_id"),
+    Index("tasks_cause", "cause_id"),
+)
+
+# Each time at which a task was due: once, whoever noticed.
+task_firings = Table(
+    "task_firings",
+    metadata,
+    _text("task_id", primary_key=True),
+    Column("nominal_at", BigInteger, primary_key=True, autoincrement=False),  # milliseconds: when it was due
+    _text("status"),  # fired | missed | refused | stopped | dropped
+    _text("reason", null=True),
+    _number("missed", default=0),  # earlier times that it stands for
+    _number("manual", default=0),  # somebody wanted it now
+    _text("item_id", null=True),
+    _text("run_id", null=True),
+    _text("fired_at"),
+    _text("ended_at", null=True),  # what came of its run has been counted
+    Index("task_firings_unended", "task_id", "nominal_at", sqlite_where=_unended, postgresql_where=_unended),
+    Index("task_firings_old", "fired_at"),
 )

@@ -42,8 +42,10 @@ def spending_faults(rows: Snapshot) -> Iterator[str]:
 def _counted(run: Row, entry: Row, usage: dict[str, Any], *, first: bool) -> dict[Any, int]:
     found: dict[Any, int] = {}
     whose = {"agent": run["agent_id"], "space": run["space_id"] or "", "person": ""}
-    if run["cause_kind"] in ("person", "task"):
-        whose[run["cause_kind"]] = run["cause_id"]
+    if run["cause_kind"] == "person":
+        whose["person"] = run["cause_id"]
+    if task_id := orjson.loads(run["trigger"]).get("taskId"):
+        whose["task"] = task_id
     counts = {name: usage[short] for name, short in _COUNTED.items()}
     counts |= {"steps": 1, "runs": int(first), "nanodollars": usage["nano"]}
     for kind, id in whose.items():

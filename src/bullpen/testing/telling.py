@@ -14,8 +14,9 @@ import orjson
 
 from bullpen.testing.snapshot import Row, Snapshot, grouped
 
-_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud)_[0-9a-v]{26}")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z")
+_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud|tsk)_[0-9a-v]{26}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d|\b)")
+_MOMENT = re.compile(r"(?<=:)1\d{12}\b")  # the milliseconds at which a task was due
 
 _MESSAGE = (
     "author_id",
@@ -75,6 +76,24 @@ _CALL = (
     "asks",
     "execution",
 )
+_TASK = (
+    "space_id",
+    "agent_id",
+    "prompt",
+    "schedule_type",
+    "context_mode",
+    "missed",
+    "precheck",
+    "status",
+    "reason",
+    "failures",
+    "cause_kind",
+    "cause_id",
+    "grants",
+    "member",
+    "created_by",
+    "depth",
+)
 _ENTRY = ("position", "step", "type", "call_id", "tool_name", "args", "result", "is_error", "content")
 
 
@@ -112,8 +131,19 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
             for s in snapshot["spending"]
         ),
         "holds": sorted(names.plain(f"{hold['thread_id']}: {hold['reason']}") for hold in snapshot["holds"]),
+        "tasks": [names.of(task, _TASK) for task in sorted(snapshot["tasks"], key=_by_id)],
+        "firings": sorted(
+            names.plain(f"{f['task_id']} {f['status']} {f['missed']} {f['manual']} → {f['run_id']}")
+            for f in snapshot["task_firings"]
+        ),
         "blocks": sorted(f"{b['agent_id']} {b['label']}: {b['content']}" for b in snapshot["blocks"]),
-        "passages": [names.of(p, ("agent_id", "content", "tags")) for p in sorted(snapshot["passages"], key=_by_id)],
+        "passages": [
+            names.of(p, ("agent_id", "content", "tags", "space_id")) for p in sorted(snapshot["passages"], key=_by_id)
+        ],
+        "group blocks": sorted(
+            f"{b['agent_id']} {b['space_id']} {b['label']}: {b['content']}" for b in snapshot["group_blocks"]
+        ),
+        "chats": sorted(f"{c['jid']} {c['name']} → {c['space_id']}" for c in snapshot["chats"]),
         "events": _events(snapshot, names),
     }
 
@@ -161,10 +191,14 @@ class _Names:
             self.ids[run["id"]] = f"{self.ids[run['thread_id']]}/{run['ordinal']}"
         self.runs = sorted(snapshot.runs, key=lambda run: self.ids[run["id"]])
         for run in self.runs:
+            if run["chain_id"].startswith("chn_"):  # it began with a task, or with something outside
+                self.ids.setdefault(run["chain_id"], f"chain of {self.ids[run['id']]}")
             self._name_calls(self.ids[run["id"]], snapshot.journals.get(run["id"], []))
         told = {event["body"]["budget"]["id"] for event in snapshot.events if event["type"].startswith("budget_")}
         for number, id in enumerate(sorted(told | {budget["id"] for budget in snapshot["budgets"]}), 1):
             self.ids[id] = f"budget{number}"
+        for number, task in enumerate(sorted(snapshot["tasks"], key=_by_id), 1):
+            self.ids[task["id"]] = f"task{number}"
         for number, passage in enumerate(sorted(snapshot["passages"], key=_by_id), 1):
             self.ids[passage["id"]] = f"passage{number}"
 
@@ -178,6 +212,7 @@ class _Names:
             self.ids.setdefault("msg_" + id.removeprefix("call_"), f"{run}.{number}-message")
 
     def plain(self, text: str) -> str:
+        text = _MOMENT.sub("T", text)
         return _TIME.sub("T", _ID.sub(lambda match: self.ids.get(match[0], f"unknown {match[0]}"), text))
 
     def value(self, value: Any) -> Any:

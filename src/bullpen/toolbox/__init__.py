@@ -6,8 +6,20 @@ are given.
 
 from collections.abc import Mapping, Sequence
 
-from bullpen.toolbox import files, memory, messaging
+from bullpen.toolbox import files, groups, memory, messaging, tasks
 from bullpen.tools import Tool
 
-FAMILIES: Mapping[str, Sequence[Tool]] = {"messaging": messaging.TOOLS, "memory": memory.TOOLS, "files": files.TOOLS}
-TEACHING: Mapping[str, str] = {"messaging": messaging.TEACHING, "memory": memory.TEACHING, "files": files.TEACHING}
+FAMILIES: Mapping[str, Sequence[Tool]] = {
+    "messaging": messaging.TOOLS,
+    "memory": memory.TOOLS,
+    "files": files.TOOLS,
+    "tasks": tasks.TOOLS,
+    "groups": groups.TOOLS,
+}
+TEACHING: Mapping[str, str] = {
+    "messaging": messaging.TEACHING,
+    "memory": memory.TEACHING,
+    "files": files.TEACHING,
+    "tasks": tasks.TEACHING,
+    "groups": groups.TEACHING,
+}

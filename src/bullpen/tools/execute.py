@@ -350,7 +350,8 @@ async def _decision(door: Door, tool: Tool, args: Mapping[str, Any]) -> Decision
         lambda tx: tool_rows.select_rules(tx, run.agent.id, door.space_id, tool.name, tool.hash)
     )
     of_agent = run.agent.policy.get(tool.name)
-    return policies.decide(found, _as_shown(tool, args), of_agent=of_agent, of_tool=tool.policy)
+    of_tool = "ask" if tool.wary and run.outside else tool.policy
+    return policies.decide(found, _as_shown(tool, args), of_agent=of_agent, of_tool=of_tool)
 
 
 def _as_shown(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:

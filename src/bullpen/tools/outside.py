@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bullpen.wire import Message
 
 FILE = "file"  # the source of all that files say and are called
+CHAT = "chat"  # and of what chats elsewhere are called
 MOST_SOURCES = 20
 MORE = "more"
 _ODD = re.compile(r"[^A-Za-z0-9.:_-]+")

@@ -34,6 +34,7 @@ def tool(
     grant: Grant | None = None,
     variables: Sequence[VariableDefinition] = (),
     prepare: Function | None = None,
+    wary: bool = False,
 ) -> Callable[[Function], Tool]:
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
@@ -54,6 +55,7 @@ def tool(
             grant=grant,
             variables=tuple(variables),
             prepare=prepare,
+            wary=wary,
         )
 
     return make

@@ -17,7 +17,9 @@ from bullpen.files.types import Blobs
 from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolSpec
 from bullpen.settings import FileSettings
+from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
+from bullpen.tasks.actions import Rules
 from bullpen.tools.outside import Outside
 from bullpen.variables.actions import Vault
 from bullpen.wire import Agent, Limits
@@ -35,6 +37,7 @@ Act = Literal["spoke", "reacted", "acted", "silence"]
 Execution = Literal["inline", "queued", "started"]
 
 DEFAULT_TIMEOUT_MS = 30_000
+GROUP_FOLDER = "group-"  # how the names of folders begin that belong to a group, and to no thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class Tool:
     is_async: bool = False
     use: str = ""  # how it is called where an owner lists hosts; empty: tool:NAME
     policy: Decision | None = None  # what its definition says about using it; others may be stricter
+    wary: bool = False  # what it does outlives the run: one that has read outside text asks first, if nobody says else
     hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
@@ -85,10 +89,22 @@ class RunView:
     limits: Limits
     chain_limit: int
     group_wait_ms: int
+    home: Room | None = None  # where it was woken
     agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
     outside: tuple[str, ...] = ()  # where outside text came from that it has read so far
     # How long an approval may take, if nobody is there who asked for anything.
     approval_ms: int | None = None
+
+    @property
+    def stays_in(self) -> str | None:
+        """The only space that it may read, speak in and remember for; None: wherever its agent is a member."""
+        return self.home.id if self.home is not None and self.home.stays else None
+
+    @property
+    def folder_id(self) -> str:
+        """Whose files it has: a group's are for all that is done in it, whichever thread does it."""
+        home = self.home
+        return f"{GROUP_FOLDER}{home.id}" if home is not None and home.kind == "group" else self.thread_id
 
 
 @dataclass(slots=True)
@@ -113,6 +129,8 @@ class Means:
     thumbnails: Thumbnails
     folders: Folders
     file_limits: FileSettings
+    tasks: Rules
+    check_model: Callable[[str | None, Any], None]  # raises Invalid, if no agent could think with it
 
 
 @dataclass(slots=True)

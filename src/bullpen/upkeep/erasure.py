@@ -33,6 +33,7 @@ from bullpen.runs import rows as run_rows
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
+from bullpen.tasks import actions as tasks
 from bullpen.tools import rows as tool_rows
 from bullpen.upkeep import rows, rules
 from bullpen.upkeep.export import LAST
@@ -64,6 +65,9 @@ async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Targ
     await tool_rows.delete_policies_of(tx, target.id)
     await budgets.forget(tx, kind, target.id)
     await hooks.delete_hooks_of(tx, target.id)
+    await tasks.forget(tx, target.id)
+    await rows.delete_group_blocks(tx, target.id)
+    await rows.forget_chat(tx, target.id)
     await webhooks.delete_webhooks_of(tx, target.id)
     await webhooks.delete_in_space(tx, target.id)
     return target
@@ -362,6 +366,7 @@ async def _delete_space_events(store: Store, target: Target) -> None:
 _STEPS: Mapping[Kind, Sequence[Step]] = {
     "space": (
         _delete_threads,
+        _forget_passages,
         _forget_items,
         _forget_calls,
         _delete_messages,

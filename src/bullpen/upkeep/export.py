@@ -9,7 +9,7 @@ Of files it says what they are; their bytes are fetched by their ids, one by one
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import orjson
 
@@ -25,14 +25,16 @@ from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
+from bullpen.tasks import rows as tasks
 from bullpen.upkeep import rows
 from bullpen.upkeep.rules import Kind
 from bullpen.webhooks import actions as webhook_actions
 from bullpen.webhooks import rows as webhooks
 from bullpen.wire import Message
-from bullpen.wire.nouns import File
+from bullpen.wire.nouns import File, TaskStatus
 
 FORMAT = 1
+STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
 PAGE = 200
 WINDOW = 1000
 # Sorts after every id.
@@ -83,8 +85,30 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
         after = page[-1].seq
     async for file in _files_in(store, id):
         yield "file", file
+    before = LAST
+    while found := await store.read(
+        lambda tx, b=before: tasks.select_tasks(tx, space_ids=[id], statuses=STATUSES, before=b, limit=PAGE)  # type: ignore[misc]
+    ):
+        for task in found:
+            yield "task", tasks.on_the_wire(task)
+        before = found[-1].id
+    async for said in _learned(store, id, None):
+        yield said
     async for said in _runs(store, journals, None, space_id=id):
         yield said
+
+
+async def _learned(store: Store, whose: str, readable: set[str] | None) -> AsyncIterator[Said]:
+    """What an agent remembers, or all that a group has told its agents."""
+    for block in await store.read(lambda tx: rows.select_group_blocks(tx, whose)):
+        if readable is None or block["spaceId"] in readable:
+            yield "block", block
+    after = ""
+    while page := await store.read(lambda tx, a=after: rows.select_passages(tx, whose, a, PAGE)):  # type: ignore[misc]
+        for passage in page:
+            if readable is None or passage.get("spaceId") is None or passage["spaceId"] in readable:
+                yield "passage", passage
+        after = page[-1]["id"]
 
 
 async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
@@ -102,6 +126,9 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
         yield "hook", hook
     for webhook in await store.read(lambda tx: webhooks.select_webhooks(tx, before=LAST, limit=PAGE, person_id=id)):
         yield "webhook", webhook if readable is None else webhook_actions.shown_to_others(webhook)
+    for task in await store.read(lambda tx: tasks.select_of_cause(tx, id)):
+        if readable is None or task.space_id in readable:
+            yield "task", tasks.on_the_wire(task)
     for session in await store.read(lambda tx: rows.select_sessions(tx, id)):
         yield "session", session
     async for message in _written(store, id, readable):
@@ -116,11 +143,8 @@ async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncItera
     yield "agent", await store.read(lambda tx: agents.get(tx, id))
     for label, content, at in await store.read(lambda tx: memory_rows.select_blocks(tx, id)):
         yield "block", {"label": label, "content": content, "updatedAt": at}
-    after = ""
-    while page := await store.read(lambda tx, a=after: rows.select_passages(tx, id, a, PAGE)):  # type: ignore[misc]
-        for passage in page:
-            yield "passage", passage
-        after = page[-1]["id"]
+    async for said in _learned(store, id, readable):
+        yield said
     async for message in _written(store, id, readable):
         yield "message", message
     async for file in _given(store, id, readable):

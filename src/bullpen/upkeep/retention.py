@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from bullpen import ids
 from bullpen.ending import end
@@ -18,6 +18,8 @@ from bullpen.engine.worker import survive
 from bullpen.hooks import rows as hooks
 from bullpen.settings import RetentionSettings
 from bullpen.storage import Store, Transaction
+from bullpen.tasks import actions as task_actions
+from bullpen.tasks import rows as tasks
 from bullpen.upkeep import rows
 from bullpen.webhooks import rows as webhooks
 
@@ -36,9 +38,11 @@ class Forgotten:
     prompts: int = 0
     sessions: int = 0
     deliveries: int = 0
+    firings: int = 0
+    tasks: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.events or self.journals or self.prompts or self.sessions or self.deliveries)
+        return any(getattr(self, each.name) for each in fields(self))
 
 
 async def forget(store: Store, settings: RetentionSettings) -> Forgotten:
@@ -50,6 +54,8 @@ async def forget(store: Store, settings: RetentionSettings) -> Forgotten:
         done.journals = await _until_none(store, lambda tx: _forget_journals(tx, settings.journals_days))
         if done.journals:
             done.prompts = await _forget_prompts(store)
+        done.firings = await _until_none(store, lambda tx: _forget_firings(tx, settings.journals_days))
+        done.tasks = await _forget_tasks(store, settings.journals_days)
         done.deliveries = await _until_none(store, lambda tx: _forget_deliveries(tx, settings.journals_days))
     if settings.sessions_days:
         done.sessions = await _until_none(store, lambda tx: _forget_sessions(tx, settings.sessions_days))
@@ -102,6 +108,25 @@ async def _forget_sessions(tx: Transaction, days: int) -> int:
     if not await rows.try_turn(tx):
         return 0
     return await rows.delete_ended(tx, tx.clock.millis() - days * DAY, EVENTS)
+
+
+async def _forget_firings(tx: Transaction, days: int) -> int:
+    """When tasks were due; the tasks themselves stay, unless they are over."""
+    if not await rows.try_turn(tx):
+        return 0
+    return await tasks.delete_old_firings(tx, tx.clock.at(tx.clock.millis() - days * DAY), EVENTS)
+
+
+async def _forget_tasks(store: Store, days: int) -> int:
+    """Those that are over, as those for a single time are."""
+    total = 0
+    while True:
+        before = store.clock.at(store.clock.millis() - days * DAY)
+        over = await store.read(lambda tx, b=before: tasks.select_over(tx, b, RUNS))  # type: ignore[misc]
+        if not over:
+            return total
+        total += await store.transact(lambda tx, o=over, b=before: task_actions.forget_over(tx, o, b))  # type: ignore[misc]
+        await asyncio.sleep(0)
 
 
 async def _forget_deliveries(tx: Transaction, days: int) -> int:

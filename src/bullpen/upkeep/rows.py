@@ -23,7 +23,9 @@ from bullpen.storage.tables import (
     agents,
     blocks,
     chain_stops,
+    chats,
     events,
+    group_blocks,
     inbox_items,
     invites,
     leases,
@@ -436,9 +438,17 @@ _ERASE_AGENT = Statement(
     )
 )
 _DELETE_BLOCKS = Statement(delete(blocks).where(blocks.c.agent_id == bindparam("agent_id")))
-_SELECT_PASSAGES = Statement(
-    select(passages.c.id).where(passages.c.agent_id == bindparam("agent_id")).limit(bindparam("limit"))
+_DELETE_GROUP_BLOCKS = Statement(
+    delete(group_blocks).where(
+        or_(group_blocks.c.agent_id == bindparam("whose"), group_blocks.c.space_id == bindparam("whose"))
+    )
 )
+_SELECT_PASSAGES = Statement(
+    select(passages.c.id)
+    .where(or_(passages.c.agent_id == bindparam("whose"), passages.c.space_id == bindparam("whose")))
+    .limit(bindparam("limit"))
+)
+_DELETE_CHATS = Statement(delete(chats).where(chats.c.space_id == bindparam("space_id")))
 _DELETE_PASSAGES = Statement(delete(passages).where(any_of(passages.c.id, "ids")))
 _SELECT_RUNS_OF = Statement(
     select(runs.c.id, runs.c.prompt_hash)
@@ -470,8 +480,19 @@ async def erase_agent(tx: Transaction, id: str) -> None:
     await tx.run(_DELETE_BLOCKS, agent_id=id)
 
 
-async def delete_passages(tx: Transaction, agent_id: str, limit: int) -> int:
-    found = [row[0] for row in await tx.all(_SELECT_PASSAGES, agent_id=agent_id, limit=limit)]
+async def delete_group_blocks(tx: Transaction, whose: str) -> None:
+    """Of an agent, or of a group."""
+    await tx.run(_DELETE_GROUP_BLOCKS, whose=whose)
+
+
+async def forget_chat(tx: Transaction, space_id: str) -> None:
+    """A bridge that sees it again tells of it again."""
+    await tx.run(_DELETE_CHATS, space_id=space_id)
+
+
+async def delete_passages(tx: Transaction, whose: str, limit: int) -> int:
+    """Of an agent, or of a group."""
+    found = [row[0] for row in await tx.all(_SELECT_PASSAGES, whose=whose, limit=limit)]
     if found:
         await tx.run(_DELETE_PASSAGES, ids=found)
     return len(found)
@@ -619,9 +640,25 @@ _SELECT_SESSIONS = Statement(
     .where(sessions.c.person_id == bindparam("person_id"))
     .order_by(sessions.c.id)
 )
+_SELECT_GROUP_BLOCKS = Statement(
+    select(group_blocks)
+    .where(or_(group_blocks.c.agent_id == bindparam("whose"), group_blocks.c.space_id == bindparam("whose")))
+    .order_by(group_blocks.c.agent_id, group_blocks.c.space_id, group_blocks.c.label)
+)
 _SELECT_PASSAGE_PAGE = Statement(
-    select(passages.c.id, passages.c.content, passages.c.tags, passages.c.metadata, passages.c.created_at)
-    .where(passages.c.agent_id == bindparam("agent_id"), passages.c.id > bindparam("after"))
+    select(
+        passages.c.id,
+        passages.c.content,
+        passages.c.tags,
+        passages.c.metadata,
+        passages.c.created_at,
+        passages.c.agent_id,
+        passages.c.space_id,
+    )
+    .where(
+        or_(passages.c.agent_id == bindparam("whose"), passages.c.space_id == bindparam("whose")),
+        passages.c.id > bindparam("after"),
+    )
     .order_by(passages.c.id)
     .limit(bindparam("limit"))
 )
@@ -637,8 +674,18 @@ async def select_sessions(tx: Transaction, person_id: str) -> list[dict[str, Any
     return [{"id": row[0], "createdAt": row[1], "endedAt": row[2]} for row in found]
 
 
-async def select_passages(tx: Transaction, agent_id: str, after: str, limit: int) -> list[dict[str, Any]]:
-    found = await tx.all(_SELECT_PASSAGE_PAGE, agent_id=agent_id, after=after, limit=limit)
+async def select_group_blocks(tx: Transaction, whose: str) -> list[dict[str, Any]]:
+    """Of an agent, or of a group."""
+    found = await tx.all(_SELECT_GROUP_BLOCKS, whose=whose)
+    return [
+        {"agentId": agent_id, "spaceId": space_id, "label": label, "content": content, "updatedAt": at}
+        for agent_id, space_id, label, content, at in found
+    ]
+
+
+async def select_passages(tx: Transaction, whose: str, after: str, limit: int) -> list[dict[str, Any]]:
+    """Of an agent, or of a group."""
+    found = await tx.all(_SELECT_PASSAGE_PAGE, whose=whose, after=after, limit=limit)
     return [
         {
             "id": id,
@@ -646,6 +693,8 @@ async def select_passages(tx: Transaction, agent_id: str, after: str, limit: int
             "tags": orjson.loads(tags),
             "metadata": orjson.loads(metadata),
             "createdAt": created_at,
+            "agentId": agent_id,
+            **({} if space_id is None else {"spaceId": space_id}),
         }
-        for id, content, tags, metadata, created_at in found
+        for id, content, tags, metadata, created_at, agent_id, space_id in found
     ]

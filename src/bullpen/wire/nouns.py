@@ -23,6 +23,7 @@ Outcome = Literal["spoke", "reacted", "acted", "silent", "unsent_text"]
 StopReason = Literal[
     "done",  # the model had nothing more to do
     "skipped",  # the agent called skip
+    "not_needed",  # the task's precheck found nothing to do
     "max_steps",
     "max_seconds",
     "max_cost",  # a budget is used up, and others wait for the thread
@@ -49,6 +50,17 @@ BudgetKind = Literal["agent", "space", "person", "task", "office"]
 BudgetPeriod = Literal["day", "month"]
 BudgetUnit = Literal["USD", "tokens"]
 PendingStatus = Literal["waiting", "pending", "resolved", "expired", "cancelled"]
+ScheduleType = Literal["cron", "interval", "once"]
+ContextMode = Literal["group", "isolated"]
+TaskStatus = Literal["active", "paused", "completed"]
+MissedPolicy = Literal["once", "all", "none"]
+FiringStatus = Literal[
+    "fired",  # its agent was woken, or will be as soon as it can
+    "missed",  # nobody was there, and the task's policy does not make up for it
+    "refused",  # whoever it works for may not do this any more; the task is paused
+    "stopped",  # agents have answered each other long enough
+    "dropped",  # the task was paused before its agent had begun
+]
 
 
 class Wire(BaseModel):
@@ -89,6 +101,15 @@ class Space(Wire):
     unread: int = 0
     mentions: int = 0
     created_at: str
+
+
+class Chat(Wire):
+    """A chat elsewhere that a bridge has seen, or that somebody has registered: then it is the space `spaceId`."""
+
+    jid: str
+    name: str
+    space_id: str | None = None
+    seen_at: str | None = None
 
 
 class Reaction(Wire):
@@ -261,6 +282,8 @@ class Trigger(Wire):
     message_id: str | None = None
     space_id: str | None = None
     author_id: str | None = None
+    task_id: str | None = None
+    nominal_at: str | None = None  # when the task was due
     items: int = 1
 
 
@@ -717,3 +740,53 @@ class WebhookTest(Wire):
     status: int | None = None
     error: str | None = None
     ms: int
+
+
+class Precheck(Wire):
+    """A tool call that decides whether a task wakes its agent's model at all."""
+
+    tool: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class Firing(Wire):
+    """One time at which a task was due, and what came of it."""
+
+    task_id: str
+    nominal_at: str
+    fired_at: str
+    status: FiringStatus
+    reason: str | None = None
+    missed: int = 0  # earlier times that it stands for
+    manual: bool = False  # somebody wanted it now
+    run_id: str | None = None
+    run_status: RunStatus | None = None
+    outcome: Outcome | None = None
+    error: str | None = None
+
+
+class Task(Wire):
+    """What a space has an agent do, and when. `nextRuns` are the next five times, if it is active."""
+
+    id: str
+    space_id: str
+    agent_id: str
+    prompt: str
+    schedule_type: ScheduleType
+    schedule_value: str
+    timezone: str
+    context_mode: ContextMode
+    missed: MissedPolicy = "once"
+    precheck: Precheck | None = None
+    may_schedule: bool = False
+    status: TaskStatus
+    reason: str | None = None  # why it is paused, if nobody asked for that
+    next_run: str | None = None
+    next_runs: list[str] = Field(default_factory=list)
+    last_run: str | None = None
+    failures: int = 0  # runs that failed, one after another
+    on_behalf_of: str  # whose rights it works with, as far as they still hold them
+    created_by: str
+    created_at: str
+    updated_at: str
+    firing: Firing | None = None  # in `task_fired`: which time it was

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, Literal, get_args
+from zoneinfo import ZoneInfo
 
 from pydantic import (
     AfterValidator,
@@ -21,10 +22,13 @@ from bullpen.wire.nouns import (
     BudgetKind,
     BudgetPeriod,
     BudgetUnit,
+    ContextMode,
     Decision,
     Limits,
+    MissedPolicy,
     OnNewMessage,
     Role,
+    ScheduleType,
     ScopeKind,
     SpaceKind,
     VariableDefinition,
@@ -98,6 +102,38 @@ class AddReaction(Request):
     emoji: Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_storable)]
 
 
+def _folder(value: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", value) or len(value) > 64:
+        raise ValueError("a folder has lowercase letters and digits, with single hyphens between them; at most 64")
+    return value
+
+
+def _jid(value: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9]{0,15}:[A-Za-z0-9!@._+=:~-]{1,128}", value):
+        raise ValueError("a chat is written bridge:id, as in tg:-1001234567890")
+    return value
+
+
+def _trigger(value: str) -> str:
+    if not value.strip() or not value.isprintable() or value != value.strip():
+        raise ValueError("a trigger is a word that people write, as in @Andy")
+    return value
+
+
+def _zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ValueError, KeyError, OSError):
+        raise ValueError("there is no such time zone; write one as in Europe/Berlin") from None
+    return value
+
+
+Folder = Annotated[str, AfterValidator(_folder)]
+Jid = Annotated[str, AfterValidator(_jid)]
+Trigger = Annotated[str, StringConstraints(min_length=1, max_length=64), AfterValidator(_trigger)]
+Zone = Annotated[ShortText, AfterValidator(_zone)]
+
+
 class WakeRequest(Request):
     people: WakePolicy | None = None
     agents: WakePolicy | None = None
@@ -110,25 +146,42 @@ class CreateSpace(Request):
     private: bool = False
     members: list[ShortText] = Field(default_factory=list, max_length=1000)
     wake: WakeRequest = Field(default_factory=WakeRequest)
-    trigger: ShortText | None = None
-    folder: ShortText | None = None
+    trigger: Trigger | None = None
+    folder: Folder | None = None
     main: bool = False
     provider: ShortText | None = None
     model: Any = None
-    timezone: ShortText | None = None
-    bridge: ShortText | None = None
+    timezone: Zone | None = None
+    bridge: Jid | None = Field(default=None, description="The chat elsewhere that it is, as in tg:-1001234567890.")
+
+
+class RegisterGroup(Request):
+    """What the tool register_group takes: a chat, and the group that it becomes."""
+
+    jid: Jid
+    name: ShortText
+    folder: Folder
+    trigger: Trigger
+    provider: ShortText | None = None
+    model: ShortText | None = None
+
+
+class ReportChat(Request):
+    """What a bridge says of a chat that it has seen."""
+
+    name: ShortText
 
 
 class UpdateSpace(Request):
     name: ShortText | None = None
     private: bool | None = None
     wake: WakeRequest | None = None
-    trigger: ShortText | None = None
-    folder: ShortText | None = None
+    trigger: Trigger | None = None
+    folder: Folder | None = None
     provider: ShortText | None = None
     model: Any = None
-    timezone: ShortText | None = None
-    bridge: ShortText | None = None
+    timezone: Zone | None = None
+    bridge: Jid | None = None
 
 
 class AddMember(Request):
@@ -416,3 +469,37 @@ class UpdateWebhook(Request):
     events: WebhookEvents | None = None
     members: WebhookMembers | None = None
     enabled: bool | None = None
+
+
+Prompt = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT), AfterValidator(_storable)]
+
+
+class PrecheckRequest(Request):
+    tool: ToolName
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class CreateTask(Request):
+    space_id: ShortText
+    agent_id: Annotated[ShortText | None, Field(description="Left out: the only agent of the space.")] = None
+    prompt: Prompt
+    schedule_type: ScheduleType
+    schedule_value: ShortText
+    context_mode: ContextMode = "group"
+    timezone: Annotated[ShortText | None, Field(description="Left out: the space's, else the office's.")] = None
+    missed: MissedPolicy = "once"
+    precheck: PrecheckRequest | None = None
+    may_schedule: Annotated[bool, Field(description="Its runs may schedule tasks themselves.")] = False
+
+
+class UpdateTask(Request):
+    """Whoever changes what a task does, it works on their behalf from then on."""
+
+    prompt: Prompt | None = None
+    schedule_type: ScheduleType | None = None
+    schedule_value: ShortText | None = None
+    context_mode: ContextMode | None = None
+    timezone: ShortText | None = None
+    missed: MissedPolicy | None = None
+    precheck: PrecheckRequest | None = None
+    may_schedule: bool | None = None

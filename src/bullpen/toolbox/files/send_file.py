@@ -39,7 +39,7 @@ async def copy_out(context: ToolContext, path: str, caption: str | None) -> Copi
         raise ToolFailed("You are in no space now, so nobody would get the file. Call enter_space first.")
     means, id = context.means, ids.file_for(context.call_id)
     most = means.file_limits.file_bytes or rules.FOREVER
-    kept = await copying.to_blob(means.folders, context.run.thread_id, path, means.blobs, id, most=most)
+    kept = await copying.to_blob(means.folders, context.run.folder_id, path, means.blobs, id, most=most)
     type = rules.type_of(kept.head, kept.size)
     return Copied(id, names_of(path)[-1], kept, await means.thumbnails.make(id, type, kept.size))
 

@@ -16,5 +16,6 @@ async def search_memory(
     query: Annotated[str, Field(max_length=1000, description="Words that the passage contains, in any case.")],
 ) -> dict[str, Any]:
     """Search what you have stored with store_memory. Finds passages that contain every word of the query."""
-    found = await memory.search(context.tx, context.agent.id, query.replace("\x00", ""))
+    group_id = context.run.stays_in
+    found = await memory.search(context.tx, context.agent.id, query.replace("\x00", ""), group_id=group_id)
     return {"passages": [{key: p[key] for key in ("id", "content", "tags", "createdAt")} for p in found]}

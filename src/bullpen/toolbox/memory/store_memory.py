@@ -17,5 +17,6 @@ async def store_memory(
     tags: Annotated[list[str] | None, Field(max_length=50, description="Words to find it by.")] = None,
 ) -> dict[str, Any]:
     """Store a passage in your long-term memory. What you store twice is kept once."""
-    passage, _ = await memory.store(context.tx, context.agent.id, content.replace("\x00", ""), tags or [])
+    said, group_id = content.replace("\x00", ""), context.run.stays_in
+    passage, _ = await memory.store(context.tx, context.agent.id, said, tags or [], group_id=group_id)
     return {"passageId": passage["id"]}

@@ -17,5 +17,9 @@ async def update_memory(
     content: Annotated[str, Field(max_length=20_000, description="What the block says from now on.")],
 ) -> dict[str, Any]:
     """Rewrite one of your own memory blocks: who you are, how you feel, what you think of others."""
-    await rows.upsert_block(context.tx, context.agent.id, label, content.replace("\x00", ""))
+    said, group_id = content.replace("\x00", ""), context.run.stays_in
+    if group_id is None:
+        await rows.upsert_block(context.tx, context.agent.id, label, said)
+    else:  # who it is elsewhere is not for this group to say
+        await rows.upsert_group_block(context.tx, context.agent.id, group_id, label, said)
     return {"success": True}

@@ -9,6 +9,7 @@ from pydantic import Field
 from bullpen.errors import BadArguments, ToolFailed
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
+from bullpen.toolbox.messaging.spaces import reaches
 from bullpen.tools import ToolContext, tool
 
 
@@ -22,7 +23,7 @@ async def react_to_message(
     if not 1 <= len(emoji) <= 64 or "\x00" in emoji:
         raise BadArguments("emoji must have 1 to 64 characters.")
     message = await rows.select_message(context.tx, message_id)
-    if message is None or not await rows.is_member(context.tx, message.space_id, context.agent.id):
+    if message is None or not await reaches(context, message.space_id):
         raise ToolFailed(f"There is no message {message_id!r} in your spaces.")
     await spaces.react(context.tx, message, context.agent.id, emoji, run_id=context.run.id)
     return {"success": True}

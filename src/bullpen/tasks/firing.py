@@ -1,0 +1,237 @@
+"""Tasks that are due wake their agents: once for each time, however many processes look and whenever they die.
+
+A round reads what is due by one index and fires it, some at a time. In one transaction: the firing's row, which is the
+only one of its task and time, the inbox item, the task's next time, the event and the nudge. Another round counts
+what became of the runs. Both are part of the engine's sweep; the moment of the next task is given back, so that
+somebody looks then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from bullpen import ids
+from bullpen.access.types import Principal
+from bullpen.agents import rows as agent_rows
+from bullpen.audit.actions import note
+from bullpen.errors import Forbidden
+from bullpen.events.actions import in_turn
+from bullpen.inbox import actions as inbox
+from bullpen.observe import counts
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
+from bullpen.storage import Store, Transaction
+from bullpen.tasks import actions, rows, rules, times
+from bullpen.tasks.types import Due, Ended, Firing, Task
+from bullpen.threads import actions as threads
+from bullpen.wire import Agent
+
+BATCH = 50  # tasks of one transaction
+BATCHES = 20  # transactions of one look
+CONNECTIONS = 3  # of those at the same time, where each takes a connection
+STILL_WAITING = "The firing before it had not begun yet."
+
+
+async def fire_due(store: Store, chain_limit: int) -> int | None:
+    """Fire whatever is due; when the next task is, in milliseconds."""
+    while due := await store.read(lambda tx: rows.select_due(tx, tx.clock.millis(), BATCH * BATCHES)):
+        # All of them stand in line before the first run begins: what is due at the same time is fired first.
+        line = asyncio.Semaphore(CONNECTIONS if store.shared else BATCHES)
+        batches = [due[begin : begin + BATCH] for begin in range(0, len(due), BATCH)]
+        await asyncio.gather(*(_fire_batch(store, ids, chain_limit, line) for ids in batches))
+    return await store.read(rows.select_next)
+
+
+async def _fire_batch(store: Store, ids: Sequence[str], chain_limit: int, line: asyncio.Semaphore) -> None:
+    async with line:
+        await store.transact(partial(fire_these, ids=ids, chain_limit=chain_limit))
+
+
+async def fire_these(tx: Transaction, ids: Sequence[str], chain_limit: int) -> None:
+    await in_turn(tx, *ids)
+    now = tx.clock.millis()
+    for task in await rows.select_these(tx, ids):
+        if task.next_at is not None and task.next_at <= now:  # else somebody else has fired it meanwhile
+            try:
+                due = times.due(task.schedule, task.next_at, now)
+                next_at = times.next_after(task.schedule, now) if task.schedule.type != "once" else None
+            except times.BROKEN as error:  # it must not keep the others from being fired
+                await actions.put_to_rest(tx, task, f"Its schedule cannot be read any more ({error}).")
+            else:
+                await _fire(tx, task, due, next_at, chain_limit)
+
+
+async def _fire(tx: Transaction, task: Task, due: Due, next_at: int | None, chain_limit: int) -> None:
+    agent = await agent_rows.select_definition(tx, task.agent_id)
+    if (reason := await actions.lost_right(tx, task, agent)) is not None or agent is None:
+        reason = reason or "Its agent is gone."
+        refused = Firing(task.id, due.times[-1], "refused", tx.clock.now(), reason=reason, missed=due.count - 1)
+        await rows.insert_firing(tx, refused)
+        _count_fired(tx, refused)
+        await actions.put_to_rest(tx, task, reason)
+        return
+    ahead = replace(task, next_at=next_at, status="completed" if next_at is None else "active")
+    fired: list[Firing] = []
+    for nominal_at, status, missed in rules.plan(task.missed, due, tx.clock.millis()):
+        firing = Firing(task.id, nominal_at, status, tx.clock.now(), missed=missed)
+        if (firing := await _deliver(tx, ahead, agent, firing, chain_limit)).status == "fired":
+            fired.append(firing)
+    last_run = fired[-1].fired_at if fired else task.last_run
+    ahead = replace(ahead, last_run=last_run, updated_at=tx.clock.now())
+    await rows.update_task(tx, ahead)
+    _tell(tx, ahead, fired)
+    await actions.remind(tx, ahead)
+
+
+def _tell(tx: Transaction, task: Task, fired: Sequence[Firing]) -> None:
+    if not fired:
+        actions.tell(tx, "task_updated", task)
+    for firing in fired:
+        actions.tell_fired(tx, task, firing)
+
+
+async def _deliver(tx: Transaction, task: Task, agent: Agent, firing: Firing, chain_limit: int) -> Firing:
+    """Keep the firing and, if it is the first of its time, wake the agent."""
+    depth, chain_id = 0, ids.chain()
+    if rules.inherits(task, firing.nominal_at) and task.chain_id is not None:
+        depth, chain_id = task.depth + 1, task.chain_id
+    own_limit = agent.limits.max_chain_depth
+    if firing.status == "fired" and depth > (chain_limit if own_limit is None else own_limit):
+        firing = replace(firing, status="stopped", reason="The agents have answered each other long enough.")
+        await spaces.stop_chain(tx, task.space_id, chain_id, depth=task.depth, agent_id=agent.id)
+    elif firing.status == "fired" and task.missed != "all" and not firing.manual and await rows.is_waiting(tx, task.id):
+        firing = replace(firing, status="missed", reason=STILL_WAITING)
+    if firing.status != "fired":
+        await rows.insert_firing(tx, firing)
+        _count_fired(tx, firing)
+        return firing
+    firing = replace(firing, item_id=ids.inbox_item())
+    if not await rows.insert_firing(tx, firing):
+        return replace(firing, status="missed")  # it has been fired before, and once is enough
+    _count_fired(tx, firing)
+    thread_id = await (
+        threads.create_fresh(
+            tx,
+            agent.id,
+            task.space_id,
+            cause_kind=task.cause.kind,
+            cause_id=task.cause.id,
+            grants=task.cause.grants,
+        )
+        if task.context_mode == "isolated"
+        else threads.ensure(tx, agent.id, await _scope(tx, agent, task.space_id), task.space_id)
+    )
+    await inbox.deliver_task(
+        tx,
+        thread_id,
+        id=firing.item_id or "",
+        key=rules.key(firing),
+        space_id=task.space_id,
+        payload=await _payload(tx, task, firing),
+        cause=task.cause,
+        depth=depth,
+        chain_id=chain_id,
+    )
+    return firing
+
+
+def _count_fired(tx: Transaction, firing: Firing) -> None:
+    tx.after_commit(partial(counts.FIRINGS.add, firing.status))
+    if firing.status == "fired" and not firing.manual and not firing.missed:
+        tx.after_commit(partial(counts.FIRING_LAG.observe, (tx.clock.millis() - firing.nominal_at) / 1000))
+
+
+async def _scope(tx: Transaction, agent: Agent, space_id: str) -> str:
+    """Where what is done stays, a mind that spans spaces has a line of thought of its own."""
+    room = None if agent.scope == "space" else await space_rows.select_room(tx, space_id)
+    return "space" if room is not None and room.stays else agent.scope
+
+
+async def _payload(tx: Transaction, task: Task, firing: Firing) -> dict[str, Any]:
+    """What the agent is told. Whose words it holds is said as in a message: an erasure finds them by that."""
+    by = task.created_by
+    names, kinds = await agent_rows.select_names(tx, [by]), await agent_rows.select_kinds(tx, [by])
+    told: dict[str, Any] = {
+        "taskId": task.id,
+        "nominalAt": tx.clock.at(firing.nominal_at),
+        "localTime": times.local(firing.nominal_at, task.schedule.timezone),
+        "spaceId": task.space_id,
+        "authorId": by,
+        "authorKind": kinds.get(by, "system"),
+        "authorName": names.get(by, by),
+        "text": task.prompt,
+    }
+    if firing.missed:
+        told["missed"] = firing.missed
+    if task.precheck is not None:
+        told["precheck"] = task.precheck
+    if task.outside:
+        told["outside"] = list(task.outside)
+    return told
+
+
+async def run_now(tx: Transaction, by: Principal, task: Task, chain_limit: int) -> Firing:
+    """Fire it now, because somebody wants that; its schedule stays as it is. The caller has its turn."""
+    agent = await agent_rows.select_definition(tx, task.agent_id)
+    if (reason := await actions.lost_right(tx, task, agent)) is not None or agent is None:
+        raise Forbidden(f"The task cannot run. {reason or ''}".strip())
+    nominal_at = times.by_hand(task.schedule, tx.clock.millis())
+    firing = Firing(task.id, nominal_at, "fired", tx.clock.now(), manual=True)
+    while (done := await _deliver(tx, task, agent, firing, chain_limit)).status == "missed":
+        firing = replace(firing, nominal_at=firing.nominal_at + 1)  # somebody else wanted it in the same moment
+    if done.status == "fired":
+        task = replace(task, last_run=done.fired_at, updated_at=tx.clock.now())
+        await rows.update_task(tx, task)
+    _tell(tx, task, [done] if done.status == "fired" else [])
+    note(tx, by, "task.run", "task", task.id)
+    return done
+
+
+# ── what became of it ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def count_ended(store: Store, most_failures: int) -> None:
+    """Runs of tasks that are over: one that fails is told of, and after some in a row its task is paused."""
+    while ended := await store.read(lambda tx: rows.select_ended(tx, BATCH)):
+        await store.transact(partial(_count_these, ended=ended, most=most_failures))
+        await asyncio.sleep(0)
+
+
+async def _count_these(tx: Transaction, ended: Sequence[Ended], most: int) -> None:
+    await in_turn(tx, *{each.task_id for each in ended})
+    still = {(each.task_id, each.nominal_at) for each in await rows.select_ended(tx, 10 * BATCH)}
+    for each in ended:
+        if (each.task_id, each.nominal_at) in still:
+            await rows.update_ended(tx, each.task_id, each.nominal_at)
+            task = await rows.select_task(tx, each.task_id)
+            if task is not None:
+                await _count(tx, task, each, most)
+
+
+async def _count(tx: Transaction, task: Task, ended: Ended, most: int) -> None:
+    if ended.stop_reason == "no_rights":
+        if task.status == "active":
+            await actions.put_to_rest(tx, task, ended.error or "Whoever it works for may not do this any more.")
+        return
+    if ended.run_status == "completed" and task.failures:
+        await _keep_failures(tx, task, 0)
+    if ended.run_status != "failed":
+        return
+    failures = task.failures + 1
+    task = await _keep_failures(tx, task, failures)
+    error = ended.error or ended.stop_reason or "no reason is known"
+    if most and failures >= most and task.status == "active":
+        await actions.put_to_rest(tx, task, f"It failed {failures} times in a row; the last time: {error}")
+    elif failures == 1:
+        await spaces.announce(tx, task.space_id, f"The task {task.id} ({actions.excerpt(task)}) failed: {error}")
+
+
+async def _keep_failures(tx: Transaction, task: Task, failures: int) -> Task:
+    task = replace(task, failures=failures, updated_at=tx.clock.now())
+    await rows.update_task(tx, task)
+    actions.tell(tx, "task_updated", task)
+    return task

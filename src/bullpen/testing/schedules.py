@@ -1,0 +1,64 @@
+"""What must be true of tasks and their firings, in every database: each time fired once, and none was lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+import orjson
+
+from bullpen.tasks import times
+from bullpen.tasks.types import Schedule
+from bullpen.testing.snapshot import Row, Snapshot, grouped
+
+PATIENCE_MS = 60_000
+
+
+def firing_faults(rows: Snapshot, *, at_rest: bool) -> Iterator[str]:
+    items = {item["id"]: item for item in rows["inbox_items"]}
+    wanted = Counter((firing["task_id"], firing["nominal_at"]) for firing in rows["task_firings"])
+    yield from (f"task {task} fired {count} times for {at}" for (task, at), count in wanted.items() if count > 1)
+    began = Counter(firing["run_id"] for firing in rows["task_firings"] if firing["run_id"] is not None)
+    yield from (f"run {run} is that of {count} firings" for run, count in began.items() if count > 1)
+    for firing in rows["task_firings"]:
+        where = f"firing {firing['task_id']} {firing['nominal_at']}"
+        item, run = items.get(firing["item_id"]), rows.run.get(firing["run_id"] or "")
+        if run is not None and orjson.loads(run["trigger"]).get("taskId") != firing["task_id"]:
+            yield f"{where} names the run {run['id']}, which is of something else"
+        if firing["status"] == "fired" and firing["run_id"] is None and item is None:
+            yield f"{where} has woken nobody"
+        if item is not None and item["claimed_by"] != firing["run_id"]:
+            yield f"{where} was taken by {item['claimed_by']}, and says {firing['run_id']}"
+    for item in rows["inbox_items"]:
+        if item["kind"] == "task" and item["id"] not in {firing["item_id"] for firing in rows["task_firings"]}:
+            task_id = item["key"].split(":")[1]
+            if any(task["id"] == task_id for task in rows["tasks"]):
+                yield f"item {item['id']} is of no firing"
+    for task in rows["tasks"]:
+        yield from _schedule_faults(rows, task, at_rest=at_rest)
+
+
+def _schedule_faults(rows: Snapshot, task: Row, *, at_rest: bool) -> Iterator[str]:
+    if (task["status"] == "active") != (task["next_at"] is not None):
+        yield f"task {task['id']} is {task['status']} and due at {task['next_at']}"
+    if at_rest and task["next_at"] is not None and task["next_at"] < rows.now - PATIENCE_MS:
+        yield f"task {task['id']} was due at {task['next_at']} and nobody has fired it"
+    touched = {row["object_id"] for row in rows["audit"] if row["action"] in ("task.paused", "task.changed")}
+    if task["id"] in touched or task["schedule_type"] == "once":
+        return
+    schedule = Schedule(task["schedule_type"], task["schedule_value"], task["timezone"], task["anchor_at"])
+    fired = grouped(rows["task_firings"], "task_id").get(task["id"], [])
+    kept = sorted((f for f in fired if not f["manual"]), key=lambda firing: firing["nominal_at"])
+    for earlier, later in pairwise(kept):
+        between = _between(schedule, earlier["nominal_at"], later["nominal_at"])
+        if between != later["missed"]:
+            yield f"task {task['id']}: {between} times before {later['nominal_at']}, and {later['missed']} are told of"
+
+
+def _between(schedule: Schedule, after: int, before: int) -> int:
+    """How many times lie between two, and neither of them."""
+    count, at = 0, times.next_after(schedule, after)
+    while at is not None and at < before:
+        count, at = count + 1, times.next_after(schedule, at)
+    return count

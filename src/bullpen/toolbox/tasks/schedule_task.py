@@ -1,0 +1,87 @@
+"""schedule_task: do something later, once or again and again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from bullpen import ids
+from bullpen.access import rules as access
+from bullpen.audit.actions import note
+from bullpen.errors import BadArguments
+from bullpen.inbox.types import Cause
+from bullpen.tasks import actions as tasks
+from bullpen.tasks.actions import Maker, Wish
+from bullpen.toolbox.tasks import own
+from bullpen.tools import ToolContext, tool
+from bullpen.wire.nouns import ContextMode, ScheduleType
+from bullpen.wire.requests import MAX_TEXT
+
+IGNORED = "targetGroup was ignored: only the main group schedules for others. The task is for this space."
+
+
+class Asked(BaseModel):
+    """A call of one of your own tools, made before you are woken."""
+
+    tool: Annotated[str, Field(min_length=1, max_length=200, description="The name of the tool.")]
+    args: Annotated[dict[str, Any], Field(description="Its arguments.")] = {}
+
+
+@tool(effect="tx", grant="schedule", wary=True)
+async def schedule_task(
+    context: ToolContext,
+    prompt: Annotated[
+        str, Field(description="What to do then, in your own words to yourself. If isolated, all you have to know.")
+    ],
+    schedule_type: Annotated[
+        ScheduleType, Field(description="cron: at certain times; interval: every so often; once: one time.")
+    ],
+    schedule_value: Annotated[
+        str,
+        Field(
+            max_length=200,
+            description=(
+                "cron: five fields, as in 0 9 * * *. interval: milliseconds, as in 300000, or 10m, 1h. "
+                "once: local time without Z, as in 2026-02-01T15:30:00."
+            ),
+        ),
+    ],
+    context_mode: Annotated[
+        ContextMode,
+        Field(description="group: with the history of this space and your memory. isolated: with neither."),
+    ] = "group",
+    target_group: Annotated[
+        str | None, Field(max_length=200, description="Folder of another group. Only the main group may name one.")
+    ] = None,
+    precheck: Annotated[
+        Asked | None,
+        Field(description="A call that is made first: if it gives nothing, or {wake: false}, you are not woken."),
+    ] = None,
+) -> dict[str, Any]:
+    """Schedule a task: at its times you are woken in this space with the prompt, and may use all your tools.
+
+    Times are local to the space's time zone. The result says when the task will be due next.
+    """
+    if not prompt.strip() or len(prompt) > MAX_TEXT or "\x00" in prompt:
+        raise BadArguments(f"prompt must have 1 to {MAX_TEXT} characters and say something.")
+    room = await own.own_room(context)
+    ignored = target_group is not None and not own.manages_groups(context)
+    if target_group is not None and not ignored:
+        room = await own.other_group(context, target_group)
+    run = context.run
+    held = access.parsed(run.grants)
+    cause = Cause(run.cause_kind, run.cause_id, tasks.grants(held, may_schedule=False))
+    wish = Wish(
+        prompt=prompt,
+        schedule_type=schedule_type,
+        schedule_value=schedule_value,
+        context_mode=context_mode,
+        precheck=None if precheck is None else precheck.model_dump(),
+    )
+    maker = Maker(context.agent.id, cause, run.depth, run.chain_id, run.outside)
+    task = await tasks.make(
+        context.tx, room, context.agent.id, wish, maker, context.means.tasks, id=ids.task_for(context.call_id)
+    )
+    note(context.tx, own.actor(context), "task.created", "task", task.id, spaceId=room.id, agentId=context.agent.id)
+    return {**own.shown(task), **({"note": IGNORED} if ignored else {})}

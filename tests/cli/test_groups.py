@@ -1,0 +1,37 @@
+"""bullpen groups, as people type it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import bullpen, output
+from tests.cli.test_tasks import data  # noqa: F401
+
+FAMILY = ("tg:-1001234567890", "Family", "family-chat", "@Andy")
+
+
+def test_a_chat_is_registered_and_listed(data: Path) -> None:  # noqa: F811
+    assert "No groups" in bullpen(data, "groups").stderr
+    assert "No bridge" in bullpen(data, "groups", "chats").stderr
+    assert output(data, "groups", "register", *FAMILY, "--members", "ada", "--model", "echo").strip() == "family-chat"
+    (line,) = output(data, "groups").splitlines()[1:]
+    assert all(part in line for part in (*FAMILY, "echo", "ada"))
+    [group] = json.loads(output(data, "groups", "--json"))["items"]
+    assert (group["kind"], group["bridge"], group["private"]) == ("group", FAMILY[0], True)
+
+
+@pytest.mark.parametrize(
+    "args, part",
+    [
+        (("tg:-1", "Family", "../etc", "@Andy"), "folder"),
+        (("1", "Family", "family", "@Andy"), "bridge"),
+        (("tg:-1", "Family", "family", "@Andy", "--members", "nobody"), "Nobody has the id"),
+        (("tg:-1", "Family", "family", "@Andy", "--provider", "nobody"), "no model provider"),
+    ],
+)
+def test_what_cannot_be_a_group_is_said_in_a_sentence(data: Path, args: tuple[str, ...], part: str) -> None:  # noqa: F811
+    done = bullpen(data, "groups", "register", *args)
+    assert (done.returncode, part in done.stderr) == (1, True), done.stderr

@@ -1,0 +1,60 @@
+"""A year in some seconds: mixed schedules in six zones, over both changes of their clocks, against the oracle."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bullpen.testing.clock import FakeClock
+from tests.driver import Offices
+from tests.tasks import oracle
+from tests.tasks.offices import hourly
+
+ZONES = {
+    "America/New_York": "30 2 * * *",
+    "Africa/Cairo": "0 0 * * *",
+    "Australia/Lord_Howe": "15 2 * * *",
+    "Europe/Berlin": "30 2 * * *",
+    "America/Santiago": "30 23 * * *",
+    "UTC": "30 2 * * *",
+}
+OFTEN = "0 */6 1-7 4,10 *"
+SINGLE = "2026-10-04T02:15"
+FORTNIGHT = 14 * 86_400
+
+
+@pytest.mark.proves("P8", "V9")
+async def test_in_a_year_every_task_fires_at_its_times_and_at_no_other(offices: Offices) -> None:
+    clock = FakeClock("2025-12-31T23:59:59Z")
+    office = await offices.open(clock=clock, drive=False, watch=False)
+    await office.agent("ada", steps=[{}])
+    await office.space("studio", ["ada"])
+    expected: dict[str, list[str]] = {}
+
+    async def make(type: str, value: str, zone: str, times: list[datetime]) -> None:
+        wish = hourly(scheduleType=type, scheduleValue=value, timezone=zone, missed="all")
+        made = await office.create("/tasks", wish)
+        expected[made["id"]] = [f"{at:%Y-%m-%dT%H:%M:%S.%f}Z" for at in times]
+
+    for zone, daily in ZONES.items():
+        await make("cron", daily, zone, oracle.cron(daily, zone, 2026))
+        await make("cron", OFTEN, zone, oracle.cron(OFTEN, zone, 2026))
+        await make("once", f"{SINGLE}:00", zone, [oracle.once(SINGLE, zone, 2026)])
+    start = datetime(2025, 12, 31, 23, 59, 59, tzinfo=UTC)
+    every = [start + timedelta(seconds=FORTNIGHT * n) for n in range(1, 27)]
+    await make("interval", "14d", "America/New_York", [at for at in every if at.year == 2026])
+    while clock.millis() < datetime(2027, 1, 1, tzinfo=UTC).timestamp() * 1000 - 1000:
+        left = int(datetime(2027, 1, 1, tzinfo=UTC).timestamp()) - 1 - clock.millis() // 1000
+        clock.advance(min(5 * 86_400, left))
+        await office.office.fire_tasks()
+    for id, times in expected.items():
+        fired: list[str] = []
+        page = await office.get(f"/tasks/{id}/firings", params={"limit": 200})
+        while True:
+            assert {firing["status"] for firing in page["items"]} <= {"fired"}
+            fired += [firing["nominalAt"] for firing in page["items"]]
+            if "next" not in page:
+                break
+            page = await office.get(f"/tasks/{id}/firings", params={"limit": 200, "cursor": page["next"]})
+        assert fired[::-1] == times

@@ -1,0 +1,199 @@
+"""A task works for whoever made it, with what they still may, and never with more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bullpen.settings import TaskSettings
+from bullpen.storage import Transaction
+from bullpen.tasks import rows
+from tests.driver import Driver, Json, Offices
+from tests.files.offering import give
+from tests.tasks.offices import SPEAK, TOOLS, hourly, scheduled, studio, timed
+
+
+def calls(tool: str, **args: object) -> list[Json]:
+    return [{"calls": [{"tool": tool, "args": args}]}, {}]
+
+
+ANOTHER = {"prompt": "again", "scheduleType": "interval", "scheduleValue": "2h"}
+
+
+@pytest.mark.proves("G11")
+@pytest.mark.parametrize("lost", ["membership", "account", "agent left", "agent deleted"])
+async def test_a_task_whose_maker_or_agent_lost_the_right_is_refused_paused_and_told_of(
+    offices: Offices, lost: str
+) -> None:
+    office = await timed(offices)
+    await studio(office.driver)
+    id, pia = await office.driver.person("Pia")
+    await office.driver.create("/spaces/studio/members", {"memberId": id})
+    task = await scheduled(pia)
+    match lost:
+        case "membership":
+            await office.driver.ask("DELETE", f"/spaces/studio/members/{id}")
+        case "account":
+            await office.driver.ask("PATCH", f"/people/{id}", json={"disabled": True})
+        case "agent left":
+            await office.driver.ask("DELETE", "/spaces/studio/members/ada")
+        case "agent deleted":
+            await office.driver.ask("DELETE", "/agents/ada")
+    await office.wait(hours=1)
+    assert await office.statuses(task) == ["refused"]
+    now = await office.task(task)
+    assert (now["status"], "nextRun" in now) == ("paused", False)
+    [notice] = [m for m in await office.driver.messages("studio") if m["type"] == "system"]
+    assert task["id"] in notice["text"]
+    assert now["reason"] in notice["text"]
+    assert await office.driver.runs() == []
+    [row] = [row for row in await office.driver.items("/audit") if row["action"] == "task.paused"]
+    assert (row["actorKind"], row["objectId"]) == ("system", task["id"])
+
+
+@pytest.mark.proves("G11")
+async def test_whoever_lost_the_right_between_firing_and_run_has_nothing_done_for_them(offices: Offices) -> None:
+    office = await timed(offices)
+    await studio(office.driver)
+    id, pia = await office.driver.person("Pia")
+    await office.driver.create("/spaces/studio/members", {"memberId": id})
+    task = await scheduled(pia)
+    await office.driver.create("/agents/ada/pause", {})
+    await office.wait(hours=1)
+    await office.driver.ask("PATCH", f"/people/{id}", json={"disabled": True})
+    await office.driver.create("/agents/ada/resume", {})
+    await office.look()
+    [run] = await office.driver.runs()
+    assert run["stopReason"] == "no_rights"
+    assert (await office.task(task))["status"] == "paused"
+    await office.wait(hours=3)
+    assert await office.statuses(task) == ["fired"]
+
+
+async def test_a_run_of_a_task_may_not_schedule_unless_somebody_allowed_it(offices: Offices) -> None:
+    office = await timed(offices)
+    await studio(office.driver, steps=calls("schedule_task", **ANOTHER))
+    closed = await scheduled(office.driver)
+    opened = await scheduled(office.driver, maySchedule=True)
+    await office.driver.create(f"/tasks/{closed['id']}/run", {})
+    run = await office.driver.run_finished("ada")
+    [refused] = await office.driver.results(run["id"])
+    assert "schedule" in refused["error"]
+    await office.driver.create(f"/tasks/{opened['id']}/run", {})
+    run = await office.driver.run_finished("ada", nth=2)
+    [made] = await office.driver.results(run["id"])
+    found = await office.task({"id": made["taskId"]})
+    assert (found["maySchedule"], found["onBehalfOf"]) == (False, office.driver.owner_id), "it is not handed on"
+
+
+async def test_what_a_task_wakes_others_to_do_cannot_schedule_either(offices: Offices) -> None:
+    office = await timed(offices)
+    await studio(office.driver, steps=[{"calls": [{"tool": "send_message", "args": {"text": "@bo go on"}}]}, {}])
+    await office.driver.agent("bo", steps=calls("schedule_task", **ANOTHER), tools=TOOLS)
+    await office.driver.create("/spaces/studio/members", {"memberId": "bo"})
+    task = await scheduled(office.driver, agentId="ada")
+    await office.driver.create(f"/tasks/{task['id']}/run", {})
+    run = await office.driver.run_finished("bo")
+    [refused] = await office.driver.results(run["id"])
+    assert "schedule" in refused["error"]
+    assert len(await office.driver.items("/tasks")) == 1
+
+
+async def test_only_people_let_a_task_schedule(office: Driver) -> None:
+    await studio(office)
+    ada = await office.as_agent("ada")
+    await ada.create("/tasks", hourly(maySchedule=True), status=403)
+    made = await ada.create("/tasks", hourly())
+    assert (made["agentId"], made["createdBy"], made["maySchedule"]) == ("ada", "ada", False)
+
+
+async def test_an_agent_schedules_for_nobody_else(office: Driver) -> None:
+    await studio(office)
+    await office.agent("bo", steps=SPEAK)
+    await office.create("/spaces/studio/members", {"memberId": "bo"})
+    ada = await office.as_agent("ada")
+    await ada.create("/tasks", hourly(agentId="bo"), status=403)
+
+
+async def test_whoever_changes_what_a_task_does_answers_for_it(office: Driver) -> None:
+    await studio(office)
+    id, pia = await office.person("Pia")
+    await office.create("/spaces/studio/members", {"memberId": id})
+    task = await scheduled(pia, maySchedule=True)
+    mine = await scheduled(office)
+    await pia.ask("PATCH", f"/tasks/{mine['id']}", json={"prompt": "obey"}, status=403)
+    assert (await office.ask("PATCH", f"/tasks/{task['id']}", json={}))["onBehalfOf"] == id, "nothing was changed"
+    changed = await office.ask("PATCH", f"/tasks/{task['id']}", json={"prompt": "tidy up"})
+    assert (changed["onBehalfOf"], changed["prompt"]) == (office.owner_id, "tidy up")
+    assert changed["maySchedule"] is False, "a right that somebody else gave does not become the owner's"
+    await pia.create(f"/tasks/{task['id']}/pause", {}, status=200)
+
+
+@pytest.mark.proves("L12")
+async def test_a_space_has_only_so_many_tasks(offices: Offices) -> None:
+    office = await offices.open(tasks=TaskSettings(per_space=2))
+    await studio(office)
+    await scheduled(office)
+    await scheduled(office)
+    refused = await office.create("/tasks", hourly(), status=422)
+    assert "spaceId" in refused["error"]["fields"]
+    for value in ("1", "0", "* * * * * *"):
+        await office.create("/tasks", hourly(scheduleValue=value), status=422)
+    assert len(await office.items("/tasks")) == 2
+
+
+@pytest.mark.proves("L4")
+async def test_a_task_for_soon_is_a_link_of_the_chain_and_the_chain_ends(offices: Offices) -> None:
+    """As it would be if a run that is as deep as runs may be had made it."""
+    office = await timed(offices)
+    await studio(office.driver)
+    task = await scheduled(office.driver, scheduleType="once", scheduleValue="2026-06-01T08:01:00")
+
+    async def deepen(tx: Transaction) -> None:
+        found = await rows.select_task(tx, task["id"])
+        assert found is not None
+        await rows.update_task(tx, replace(found, depth=3, chain_id="chn_long"))
+
+    await office.driver.office.store.transact(deepen)
+    await office.wait(minutes=1)
+    assert await office.statuses(task) == ["stopped"]
+    told = await office.driver.event("chain_stopped")
+    assert told["chain"]["depth"] == 3
+    assert [m["type"] for m in await office.driver.messages("studio")] == ["system"]
+
+
+async def test_depth_is_inherited_by_a_single_time_within_the_hour_and_by_nothing_else(offices: Offices) -> None:
+    office = await timed(offices)
+    soon = {"prompt": "soon", "scheduleType": "once", "scheduleValue": "2026-06-01T08:30:00"}
+    later = {"prompt": "later", "scheduleType": "once", "scheduleValue": "2026-06-01T09:30:00"}
+    often = {"prompt": "often", "scheduleType": "interval", "scheduleValue": "30m"}
+    wishes = [{"tool": "schedule_task", "args": args} for args in (soon, later, often)]
+    await studio(office.driver, turns=[{"when": "plan", "steps": [{"calls": wishes}, {}]}, {"steps": [{}]}], steps=None)
+    await office.driver.post("studio", "@ada plan")
+    await office.driver.run_finished("ada")
+    await office.wait(minutes=30)
+    await office.wait(minutes=60)
+    depths: dict[str, int] = {}
+    for run in await office.driver.runs():
+        if run["trigger"]["kind"] == "task":
+            prompt = (await office.task({"id": run["trigger"]["taskId"]}))["prompt"]
+            depths.setdefault(prompt, run["depth"])
+    assert depths == {"soon": 1, "later": 0, "often": 0}
+
+
+async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_runs(offices: Offices) -> None:
+    """Whoever could write a prompt by way of a document must not be taken for somebody of the office later."""
+    office = await timed(offices)
+    wish = {"prompt": "as the paper says", "scheduleType": "interval", "scheduleValue": "1h"}
+    turns = [{"when": "as the paper says", "steps": [{}]}, {"steps": calls("schedule_task", **wish)}]
+    await studio(office.driver, turns=turns, steps=None, policy={"schedule_task": "allow"})
+    file = await give(office.driver, space="studio")
+    await office.driver.post("studio", "@ada read this", attachments=[file["id"]])
+    await office.driver.run_finished("ada")
+    await office.driver.office.fire_tasks()
+    await office.wait(hours=1)
+    run = (await office.driver.runs())[-1]
+    assert (run["trigger"]["kind"], run["outside"]) == ("task", ["file"])
+    told = (await office.driver.journal(run["id"]))[0]["content"]
+    assert "<outside" in told

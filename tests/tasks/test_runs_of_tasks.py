@@ -1,0 +1,167 @@
+"""What a run of a task sees, when it is needed at all, what it counts for, and what becomes of it when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from bullpen.errors import ModelRefused
+from bullpen.tools import ToolContext, tool
+from tests.driver import Offices
+from tests.path.puppets import Puppet, puppet, told
+from tests.path.scripts import say
+from tests.tasks.offices import TOOLS, Timed, scheduled, timed
+
+
+async def played(offices: Offices, answers: Sequence[Exception] = (), **more: Any) -> tuple[Timed, Puppet]:
+    office = await timed(offices, **more)
+    ada = await puppet(office.driver, "ada", steps=[say("done"), {}], answers=answers, tools=TOOLS)
+    await office.driver.space("studio", ["ada"])
+    return office, ada
+
+
+@pytest.mark.proves("S2-33")
+async def test_a_task_of_the_group_sees_its_history_and_an_isolated_one_does_not(offices: Offices) -> None:
+    office, ada = await played(offices)
+    await office.driver.post("studio", "the cake is a secret")
+    await scheduled(office.driver, prompt="with you")
+    await office.wait(hours=1)
+    first = "\n".join(told(ada.shown[0]))
+    assert "the cake is a secret" in first
+    assert "with you" in first
+    assert "2026-06-01T09:00:00+00:00" in first, "it is told when it was due"
+    [task] = await office.driver.items("/tasks")
+    await office.driver.ask("PATCH", f"/tasks/{task['id']}", json={"contextMode": "isolated", "prompt": "alone"})
+    asked = len(ada.shown)
+    await office.wait(hours=1)
+    alone = told(ada.shown[asked])
+    assert len(alone) == 1, "nothing but what it is to do"
+    assert "alone" in alone[0]
+    assert await office.driver.texts("studio") == ["the cake is a secret", "done", "done"], (
+        "it speaks there all the same"
+    )
+    one, two = await office.driver.runs()
+    assert one["threadId"] != two["threadId"]
+
+
+async def test_messages_and_a_task_that_wait_together_get_runs_of_their_own(offices: Offices) -> None:
+    office, _ = await played(offices)
+    task = await scheduled(office.driver, maySchedule=True)  # with all that the owner holds
+    await office.driver.create("/agents/ada/pause", {})
+    await office.driver.post("studio", "@ada one")
+    await office.wait(hours=1)
+    await office.driver.post("studio", "@ada two")
+    await office.driver.create("/agents/ada/resume", {})
+    await office.look()
+    triggers = [(run["trigger"]["kind"], run["trigger"]["items"]) for run in await office.driver.runs()]
+    assert triggers == [("message", 1), ("task", 1), ("message", 1)]
+    assert (await office.firings(task))[0]["outcome"] == "spoke"
+
+
+@pytest.mark.parametrize("failing", [4, 5])
+async def test_a_task_that_fails_is_told_of_and_paused_after_five_in_a_row(offices: Offices, failing: int) -> None:
+    office, _ = await played(offices, [ModelRefused("The provider says no.")] * failing)
+    task = await scheduled(office.driver)
+    for _ in range(failing):
+        await office.wait(hours=1)
+    system = [m["text"] for m in await office.driver.messages("studio") if m["type"] == "system"]
+    now = await office.task(task)
+    assert "failed: The provider says no." in system[0]
+    assert now["failures"] == failing
+    if failing == 5:
+        assert (now["status"], len(system)) == ("paused", 2)
+        assert "5 times in a row" in now["reason"]
+        assert now["reason"] in system[1]
+        resumed = await office.driver.create(f"/tasks/{task['id']}/resume", {})
+        assert (resumed["failures"], resumed.get("reason")) == (0, None)
+    await office.wait(hours=1)
+    now = await office.task(task)
+    assert (now["status"], now["failures"]) == ("active", 0), "it succeeded, and what was before is forgotten"
+
+
+async def test_a_run_that_somebody_stops_is_no_failure(offices: Offices) -> None:
+    office, ada = await played(offices)
+    ada.hold()
+    task = await scheduled(office.driver)
+    office.clock.advance(3600)
+    await office.driver.office.fire_tasks()
+    await ada.asked(1)
+    [run] = await office.driver.runs()
+    await office.driver.create(f"/runs/{run['id']}/cancel", {})
+    ada.release()
+    await office.look()
+    assert (await office.task(task))["failures"] == 0
+
+
+# ── prechecks ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool(effect="pure")
+async def new_mail(context: ToolContext, folder: str) -> Any:
+    """Mail that came since yesterday."""
+    return {"empty": [], "busy": ["from Bo"], "told": {"wake": False, "why": "night"}}[folder]
+
+
+@pytest.mark.parametrize("folder, woken", [("empty", False), ("busy", True), ("told", False), ("broken", True)])
+async def test_a_precheck_decides_whether_the_model_is_woken(offices: Offices, folder: str, woken: bool) -> None:
+    office = await timed(offices, families={"mail": [new_mail]})
+    ada = await puppet(office.driver, "ada", steps=[say("mail!"), {}], tools=["messaging", "mail"])
+    await office.driver.space("studio", ["ada"])
+    precheck = {"tool": "new_mail", "args": {"folder": folder}}
+    task = await scheduled(office.driver, precheck=precheck)
+    assert task["precheck"] == precheck
+    await office.wait(hours=1)
+    [run] = await office.driver.runs()
+    assert (len(ada.shown) > 0) is woken
+    journal = [entry["type"] for entry in await office.driver.journal(run["id"])]
+    assert journal[:3] == ["user_message", "tool_call_message", "tool_return_message"]
+    if woken:
+        assert run["outcome"] == "spoke"
+        assert any("Before you were woken, new_mail was asked" in text for text in told(ada.shown[0]))
+    else:
+        assert (run["stopReason"], run["outcome"], run["silenceReason"]) == ("not_needed", "silent", "precheck")
+        assert run["usage"]["cost"] == 0
+        assert await office.driver.texts("studio") == []
+    assert await office.statuses(task) == ["fired"]
+
+
+async def test_a_precheck_names_a_tool_that_the_agent_has(offices: Offices) -> None:
+    office, _ = await played(offices)
+    refused = await office.driver.create(
+        "/tasks",
+        {
+            "spaceId": "studio",
+            "prompt": "p",
+            "scheduleType": "interval",
+            "scheduleValue": "1h",
+            "precheck": {"tool": "fly", "args": {}},
+        },
+        status=422,
+    )
+    assert "fly" in refused["error"]["fields"]["precheck"]
+    assert await office.driver.items("/tasks") == []
+
+
+# ── money ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_a_task_spends_counts_for_the_task_and_for_whoever_made_it(offices: Offices) -> None:
+    office = await timed(offices)
+    paid = [{**say("done"), "usage": {"cost": 0.4}}, {"usage": {"cost": 0.4}}]
+    await office.driver.agent("ada", steps=paid)
+    await office.driver.space("studio", ["ada"])
+    task = await scheduled(office.driver)
+    await office.driver.ask("PUT", "/budgets", json={"kind": "task", "subjectId": task["id"], "amount": 1})
+    await office.wait(hours=1)
+    [budget] = await office.driver.items("/budgets", kind="task")
+    assert budget["spent"] == pytest.approx(0.8)
+    [person] = [row for row in await office.driver.items("/usage", by="person") if row["id"] == office.driver.owner_id]
+    assert person["cost"] == pytest.approx(0.8)
+    await office.wait(hours=1)
+    [budget] = await office.driver.items("/budgets", kind="task")
+    assert (budget["reached"], budget["spent"] <= 1.21) == (True, True)
+    await office.driver.post("studio", "@ada are you there?")
+    await office.driver.event("run_finished", lambda e: e["run"]["trigger"]["kind"] == "message")
+    assert (await office.driver.texts("studio"))[-1] == "done", "the budget of a task holds nobody else back"

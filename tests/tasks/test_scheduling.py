@@ -1,0 +1,64 @@
+"""Tasks are made by a tool and at the door, wake their agent at their time, and everybody can see what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bullpen.testing.clock import FakeClock
+from tests.driver import Driver, Json, Offices
+
+SPEAK = [{"calls": [{"tool": "send_message", "args": {"text": "It is time: {{trigger.text}}"}}]}, {}]
+
+
+def schedule(**args: str) -> list[Json]:
+    return [{"calls": [{"tool": "schedule_task", "args": args}]}, {}]
+
+
+@pytest.mark.proves("S2-30", "S2-31")
+async def test_a_scheduled_task_wakes_its_agent_once_at_its_time(offices: Offices) -> None:
+    clock = FakeClock("2026-06-01T08:00:00Z")
+    office = await offices.open(clock=clock)
+    await office.agent("ada", steps=SPEAK, tools=["messaging", "tasks"])
+    await office.space("studio", ["ada"], timezone="Europe/Berlin")
+    body = {"spaceId": "studio", "prompt": "water the plants", "scheduleType": "once"}
+    task = await office.create("/tasks", {**body, "scheduleValue": "2026-06-01T10:30:00"})
+    assert task["nextRun"] == "2026-06-01T08:30:00.000000Z"
+    assert (task["timezone"], task["status"], task["agentId"]) == ("Europe/Berlin", "active", "ada")
+    await office.office.fire_tasks()
+    assert await office.texts("studio") == []
+    clock.advance(30 * 60)
+    await asyncio.gather(office.office.fire_tasks(), office.office.fire_tasks())
+    run = await office.run_finished("ada")
+    assert run["trigger"]["taskId"] == task["id"]
+    assert await office.texts("studio") == ["It is time: water the plants"]
+    [firing] = await office.items(f"/tasks/{task['id']}/firings")
+    assert (firing["status"], firing["runId"], firing["outcome"]) == ("fired", run["id"], "spoke")
+    told = await office.event("task_fired")
+    assert (told["task"]["id"], told["task"]["firing"]["nominalAt"]) == (task["id"], "2026-06-01T08:30:00.000000Z")
+    assert (await office.get(f"/tasks/{task['id']}"))["status"] == "completed"
+
+
+async def test_an_agent_schedules_for_itself_by_a_tool(office: Driver) -> None:
+    asked = schedule(prompt="stand-up", scheduleType="cron", scheduleValue="0 9 * * 1-5")
+    await office.agent("ada", turns=[{"when": "plan", "steps": asked}, {"steps": SPEAK}], tools=["messaging", "tasks"])
+    await office.space("studio", ["ada"], timezone="America/New_York")
+    await office.post("studio", "@ada plan")
+    run = await office.run_finished("ada")
+    [made] = await office.results(run["id"])
+    assert (made["timezone"], len(made["nextRuns"])) == ("America/New_York", 5)
+    assert all(at[11:16] == "09:00" for at in made["nextRuns"])
+    [task] = await office.items("/tasks", spaceId="studio")
+    assert (task["id"], task["createdBy"], task["onBehalfOf"]) == (made["taskId"], "ada", office.owner_id)
+    await office.create(f"/tasks/{task['id']}/run", {}, status=202)
+    run = await office.run_finished("ada", nth=2)
+    assert await office.texts("studio") == ["@ada plan", "It is time: stand-up"]
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "../../etc/passwd", "/etc/localtime", "", "europe", "nul\x00"])
+async def test_a_zone_that_there_is_not_is_refused_when_a_space_is_made_or_changed(office: Driver, zone: str) -> None:
+    await office.create("/spaces", {"id": "mars", "timezone": zone}, status=422)
+    await office.space("studio")
+    await office.ask("PATCH", "/spaces/studio", json={"timezone": zone}, status=422)
+    await office.ask("PATCH", "/spaces/studio", json={"timezone": "Asia/Tokyo"})
