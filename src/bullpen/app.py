@@ -242,6 +242,7 @@ class Office:
             folders=self.folders,
             file_limits=self.settings.files,
             tasks=self.task_rules,
+            skills_per_space=self.settings.skills.per_space,
         )
 
     def _teaching(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ are given.
 
 from collections.abc import Mapping, Sequence
 
-from bullpen.toolbox import files, memory, messaging, tasks
+from bullpen.toolbox import files, memory, messaging, skills, tasks
 from bullpen.tools import Tool
 
 FAMILIES: Mapping[str, Sequence[Tool]] = {
@@ -14,10 +14,12 @@ FAMILIES: Mapping[str, Sequence[Tool]] = {
     "memory": memory.TOOLS,
     "files": files.TOOLS,
     "tasks": tasks.TOOLS,
+    "skills": skills.TOOLS,
 }
 TEACHING: Mapping[str, str] = {
     "messaging": messaging.TEACHING,
     "memory": memory.TEACHING,
     "files": files.TEACHING,
     "tasks": tasks.TEACHING,
+    "skills": skills.TEACHING,
 }

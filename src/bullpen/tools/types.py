@@ -63,6 +63,7 @@ class Tool:
     is_async: bool = False
     use: str = ""  # how it is called where an owner lists hosts; empty: tool:NAME
     policy: Decision | None = None  # what its definition says about using it; others may be stricter
+    proposes: bool = False  # when somebody has to be asked first, it keeps what it would do as a proposal, by itself
     hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
@@ -116,6 +117,7 @@ class Means:
     folders: Folders
     file_limits: FileSettings
     tasks: Rules
+    skills_per_space: int
 
 
 @dataclass(slots=True)
@@ -129,6 +131,7 @@ class ToolContext:
     means: Means
     outside: Outside
     prepared: Any = None  # what the tool's `prepare` came to
+    asks: bool = False  # somebody has to be asked first: for a tool that `proposes`
     effects: Effects = field(default_factory=Effects)
 
     def variable(self, name: str) -> str | None:
