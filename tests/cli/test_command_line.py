@@ -28,6 +28,7 @@ COMMANDS = (
     "send",
     "follow",
     "tasks",
+    "skills",
     "runs",
     "run",
     "search",

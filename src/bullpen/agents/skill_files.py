@@ -86,8 +86,9 @@ def _split(text: str, where: str) -> tuple[str, str]:
 def _fields(head: str, where: str) -> Mapping[str, Any]:
     if len(head) > MAX_HEAD:
         raise _refused(where, "text", f"has more than {MAX_HEAD} characters above the second ---")
+    loader = _Plain(head)
     try:
-        found = yaml.load(head, _Plain)  # noqa: S506  a safe loader, with less in it
+        found = loader.get_single_data()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = "" if mark is None else f", line {mark.line + 2}"
@@ -96,6 +97,8 @@ def _fields(head: str, where: str) -> Mapping[str, Any]:
         raise _refused(where, "text", "nests YAML too deeply") from None
     except ValueError as error:
         raise _refused(where, "text", str(error)) from None
+    finally:
+        loader.dispose()
     if not isinstance(found, dict):
         raise _refused(where, "text", "should have fields and values between the lines of ---")
     return found

@@ -100,7 +100,9 @@ async def get_skill(id: str, name: str, caller: Caller, office: Office) -> Respo
     return answer(rows.on_the_wire(await office.store.read(lambda tx: actions.get(tx, caller, id, name))))
 
 
-@router.get("/spaces/{id}/skills/{name}/export", response_class=Response)
+@router.get(
+    "/spaces/{id}/skills/{name}/export", response_class=Response, responses={200: {"content": {"text/markdown": {}}}}
+)
 async def export_skill(id: str, name: str, caller: Caller, office: Office) -> Response:
     """As a SKILL.md; of one that nobody has approved of yet, what it would say."""
     skill: Skill = await office.store.read(lambda tx: actions.get(tx, caller, id, name))

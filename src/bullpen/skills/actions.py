@@ -47,9 +47,13 @@ class Wish:
 # ── who may ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def turn_of(space_id: str) -> str:
+    return f"skills:{ids.canonical_space(space_id)}"
+
+
 async def turn(tx: Transaction, space_id: str) -> None:
     """Skills of one space change one after the other."""
-    await in_turn(tx, f"skills:{ids.canonical_space(space_id)}")
+    await in_turn(tx, turn_of(space_id))
 
 
 async def get(tx: Transaction, caller: Principal, space_id: str, name: str, action: Action = "see_skill") -> Skill:
@@ -127,8 +131,8 @@ async def _version(tx: Transaction, room: Room, name: str, wish: Wish, writer: W
 
 
 def _words(writer: Writer, text: str) -> str:
-    """As they are kept: a person's as they wrote them, anybody else's without secrets."""
-    return text if writer.kind == "person" else REDACTOR.clean(text)
+    """As they are kept: an agent's without secrets, anybody else's as they wrote them."""
+    return text if writer.kind != "agent" else REDACTOR.clean(text)
 
 
 async def _is_agent_of(tx: Transaction, room: Room, agent_id: str) -> bool:
