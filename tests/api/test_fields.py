@@ -74,8 +74,7 @@ REFUSED = {
     "POST /api/people": {201, 409},
     "PATCH /api/webhooks/{id}": {404},
     "PATCH /api/tasks/{id}": {404},
-    "POST /api/spaces/{id}/skills/{name}/approve": {404},
-    "POST /api/spaces/{id}/skills/{name}/invoke": {404},
+    "POST /api/spaces/{id}/skills/{name}/approve": {409},
     "POST /api/tools": {201, 409},
     "POST /api/runs/{run_id}/tool-results": {404},
     "POST /api/pending/{call_id}/resolve": {404},
@@ -85,6 +84,7 @@ REFUSED = {
 LENIENT = {"POST /api/session"}
 PLACES = {
     "{label}": "mood",
+    "skills/{name}": "skills/standup",
     "{name}": "CITY",
     "{space_id}": "team",
     "{member_id}": "psn_otto",

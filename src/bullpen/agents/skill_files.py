@@ -21,7 +21,8 @@ from bullpen.errors import Invalid, NotFound
 
 FILE: Final = "SKILL.md"
 MAX_BYTES: Final = 131_072
-MAX_HEAD: Final = 8192
+MAX_HEAD: Final = 4096
+MAX_NESTED: Final = 64  # reading what is nested deeply takes long, and no skill needs it
 MAX_FOLDERS: Final = 1000
 # A folder may have more in it, which the founding of the format allows; we follow words alone.
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -86,6 +87,8 @@ def _split(text: str, where: str) -> tuple[str, str]:
 def _fields(head: str, where: str) -> Mapping[str, Any]:
     if len(head) > MAX_HEAD:
         raise _refused(where, "text", f"has more than {MAX_HEAD} characters above the second ---")
+    if sum(head.count(mark) for mark in ("[", "{", "- -", "? ?")) > MAX_NESTED:
+        raise _refused(where, "text", "nests YAML too deeply")
     loader = _Plain(head)
     try:
         found = loader.get_single_data()
@@ -173,9 +176,10 @@ def _text(file: Path) -> str:
     except OSError as error:
         problem = "is a link, and links are not followed" if file.is_symlink() else f"cannot be read: {error.strerror}"
         raise Invalid(f"{file} {problem}.") from None
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise Invalid(f"{file} is not a file.")
     with os.fdopen(opened, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise Invalid(f"{file} is not a file.")
         content = stream.read(MAX_BYTES + 1)
     try:
         return content.decode("utf-8-sig")

@@ -18,7 +18,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
 NAME_IS: Final = "1–32 of a–z, 0–9 and _, beginning with a letter"
 # What the office answers itself, and words that people would take for such.
 RESERVED: Final = COMMANDS | {"approve", "config", "deny", "settings", "skills", "start"}
-MOST_LINES: Final = 2000  # comparing more takes too long; then all of both is shown
+MOST_LINES: Final = 1000  # comparing more takes too long; then all of both is shown
 
 
 def check_name(name: str) -> None:
