@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.durability import spending_story, story, task_story, waiting_story
+from tests.durability import skill_story, spending_story, story, task_story, waiting_story
 
 CHAPTERS: dict[str, list[story.Deed]] = {
     **story.CHAPTERS,
     **waiting_story.CHAPTERS,
     **spending_story.CHAPTERS,
     **task_story.CHAPTERS,
+    **skill_story.CHAPTERS,
 }

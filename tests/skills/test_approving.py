@@ -117,7 +117,6 @@ async def test_a_policy_says_whether_an_agent_has_to_ask(office: Driver, decisio
     assert len(await office.items("/skills")) == (0 if status is None else 1)
 
 
-@pytest.mark.proves("H4")
 async def test_what_text_from_outside_led_to_waits_whatever_the_policy_says(office: Driver) -> None:
     tool: Json = {"name": "mail", "description": "Read", "inputSchema": {}, "executionType": "external"}
     await office.create("/tools", {**tool, "visible": False})
