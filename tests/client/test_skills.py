@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -9,7 +11,7 @@ from bullpen.client import Bullpen, Conflict, Invalid, NotFound
 from tests.driver import Driver
 from tests.skills.offices import studio
 
-SAID = {"description": "Who did what", "instructions": "Ask everybody."}
+SAID: dict[str, Any] = {"description": "Who did what", "instructions": "Ask everybody."}
 
 
 def sdk(office: Driver) -> Bullpen:

@@ -80,6 +80,13 @@ async def test_it_starts_whatever_the_space_wakes_agents_by_and_wakes_nobody_els
     assert {run["agentId"] for run in await office.runs()} == {"ada"}
 
 
+async def started_by(office: Driver, message_id: str) -> Json:
+    run: Json = (
+        await office.event("run_started", lambda event: event["run"]["trigger"].get("messageId") == message_id)
+    )["run"]
+    return run
+
+
 async def test_its_own_agent_follows_it_or_the_one_who_is_mentioned_or_the_first(office: Driver) -> None:
     for id in ("ada", "bo", "cy"):
         await office.agent(id, [DONE], tools=TOOLS)
@@ -91,9 +98,7 @@ async def test_its_own_agent_follows_it_or_the_one_who_is_mentioned_or_the_first
         preview = await office.create("/spaces/studio/preview", {"text": text}, status=200)
         assert preview["wakes"] == [agent], text
         said = await office.post("studio", text)
-        run = (await office.event("run_started", lambda e, id=said["id"]: e["run"]["trigger"].get("messageId") == id))[
-            "run"
-        ]
+        run = await started_by(office, said["id"])
         assert (run["agentId"], run["trigger"]["kind"]) == (agent, "skill"), text
     await office.idle()
     await office.ask("DELETE", "/spaces/studio/members/cy")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import orjson
 import pytest
 from sqlalchemy import text
 
-from bullpen.storage import Statement
+from bullpen.storage import Row, Statement, Transaction
 from tests.driver import Api, Driver
 from tests.skills.offices import STANDUP, stored, studio
 
@@ -36,13 +39,17 @@ async def test_an_export_holds_the_skills_of_a_space_and_those_that_somebody_wro
     assert await told_of(office, "/agents/ada") == ["adas"]
 
 
+async def _all(tx: Transaction, statement: Statement) -> Sequence[Row]:
+    return await tx.all(statement)
+
+
 async def _everything(office: Driver) -> str:
     """All that the database holds, as text."""
     tables = ("skills", "messages", "inbox_items", "runs", "run_messages", "events", "prompts")
     found = []
     for table in tables:
-        rows = await office.office.store.read(lambda tx, t=table: tx.all(Statement(text(f"SELECT * FROM {t}"))))
-        found += [str(tuple(row)) for row in rows]
+        whole = Statement(text(f"SELECT * FROM {table}"))
+        found += [str(tuple(row)) for row in await office.office.store.read(partial(_all, statement=whole))]
     return "\n".join(found)
 
 
