@@ -249,6 +249,7 @@ class Office:
             file_limits=self.settings.files,
             tasks=self.task_rules,
             check_model=self.models.check_choice,
+            skills_per_space=self.settings.skills.per_space,
         )
 
     def _teaching(self) -> dict[str, str]:
@@ -358,7 +359,12 @@ class Office:
     async def load_demo(self, name: str) -> None:
         project = read_project(demo_path(name), model=self.settings.model or None)
         request = ApplyProject(
-            agents=project.agents, spaces=project.spaces, tools=project.tools, variables=project.variables
+            agents=project.agents,
+            spaces=project.spaces,
+            tools=project.tools,
+            variables=project.variables,
+            # We ship them: nobody has to look at them first.
+            skills=[skill.model_copy(update={"status": "active"}) for skill in project.skills],
         )
         for agent in request.agents:
             await self.check_agent(

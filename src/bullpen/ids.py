@@ -136,6 +136,10 @@ def task_for(call_id: str) -> str:
     return "tsk_" + call_id.removeprefix("call_")
 
 
+def skill() -> str:
+    return "skl_" + _stem()
+
+
 def chain() -> str:
     return "chn_" + _stem()
 

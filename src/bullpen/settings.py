@@ -113,6 +113,11 @@ class TaskSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillSettings:
+    per_space: int = 100  # skills in one space; 0 limits nothing
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
@@ -144,6 +149,7 @@ class Settings:
     folders: FolderSettings = field(default_factory=FolderSettings)
     s3: S3Settings = field(default_factory=S3Settings)
     tasks: TaskSettings = field(default_factory=TaskSettings)
+    skills: SkillSettings = field(default_factory=SkillSettings)
 
     @property
     def socket_path(self) -> Path:
@@ -187,6 +193,7 @@ Group: TypeAlias = (
     | FolderSettings
     | S3Settings
     | TaskSettings
+    | SkillSettings
 )
 _GROUPS: Mapping[str, type[Group]] = {
     "engine": EngineSettings,
@@ -197,6 +204,7 @@ _GROUPS: Mapping[str, type[Group]] = {
     "folders": FolderSettings,
     "s3": S3Settings,
     "tasks": TaskSettings,
+    "skills": SkillSettings,
 }
 # The same thing under the name people already have in their environment.
 _PLAIN_NAMES = {

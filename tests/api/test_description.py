@@ -19,6 +19,7 @@ WITHOUT_SCHEMA = {
     "GET /api/spaces/{id}/export": "lines of JSON, each with its type",
     "GET /api/people/{id}/export": "lines of JSON, each with its type",
     "GET /api/agents/{id}/export": "lines of JSON, each with its type",
+    "GET /api/spaces/{id}/skills/{name}/export": "a SKILL.md",
     "GET /api/files/{id}/content": "the bytes of a file",
     "GET /api/files/{id}/thumbnail": "the bytes of a small picture",
 }

@@ -483,6 +483,7 @@ async def test_no_get_changes_anything(copied: Original) -> None:
         webhook = (await world.office.create("/webhooks", {"url": "http://127.0.0.1:9/"}))["id"]
         hourly = {"spaceId": "team", "agentId": "ada", "prompt": "p", "scheduleType": "interval", "scheduleValue": "1h"}
         task = (await world.office.create("/tasks", hourly))["id"]
+        await world.office.ask("PUT", "/spaces/team/skills/mood", json={"description": "d", "instructions": "i"})
         before = await rows(database)
         statuses: dict[str, set[int]] = {}
         for path in [*looking(), *PAGES]:

@@ -265,6 +265,26 @@ def pias_task(deed: str = "", body: Json | None = None) -> Prepare:
 HOURLY = {"spaceId": "team", "agentId": "ada", "prompt": "look", "scheduleType": "interval", "scheduleValue": "1h"}
 
 
+STANDUP = {"description": "Who did what", "instructions": "Ask everybody."}
+
+
+def pias_skill(deed: str = "", body: Json | None = None) -> Prepare:
+    """Something to do with a skill that Pia has stored, and that Ada would change."""
+
+    async def prepare(world: World, caller: str) -> tuple[str, Json | None]:
+        path = f"/spaces/team/skills/{fresh('skill')}"
+        await world["pia"].ask("PUT", path, json=STANDUP)
+        proposed = await world["ada"].ask("PUT", path, json={**STANDUP, "instructions": fresh("Ask nobody ")})
+        given = {"hash": proposed["proposal"]["hash"]} if deed == "/approve" else body
+        return f"{path}{deed}", given
+
+    return prepare
+
+
+async def skill_file(world: World, caller: str) -> tuple[str, Json | None]:
+    return "/spaces/team/skills/import", {"text": f"---\nname: {fresh('skill')}\ndescription: d\n---\nDo it."}
+
+
 async def old_hook(world: World, caller: str) -> tuple[str, Json | None]:
     made = await world.office.create("/hooks", {"agentId": "ada", "name": "bell"})
     return f"/hooks/{made['id']}", None
@@ -408,6 +428,16 @@ TABLE: dict[str, Row] = {
     "GET /api/tasks/{id}/firings": Row(INSIDE, pias_task("/firings")),
     "GET /api/chats": Row(MANAGERS, on("/chats")),
     "PUT /api/chats/{jid}": Row(MANAGERS, on("/chats/tg:-1", {"name": "Family"})),
+    "GET /api/skills": Row(EVERYBODY, on("/skills")),
+    "GET /api/spaces/{id}/commands": Row(INSIDE, on("/spaces/team/commands")),
+    "POST /api/spaces/{id}/skills/import": Row(answers(SPEAK, 201), skill_file),
+    "PUT /api/spaces/{id}/skills/{name}": Row(SPEAK, pias_skill(body=STANDUP)),
+    "GET /api/spaces/{id}/skills/{name}": Row(INSIDE, pias_skill()),
+    "GET /api/spaces/{id}/skills/{name}/export": Row(INSIDE, pias_skill("/export")),
+    "DELETE /api/spaces/{id}/skills/{name}": Row(answers(SPEAK, 204), pias_skill()),
+    "POST /api/spaces/{id}/skills/{name}/approve": Row(MANAGE, pias_skill("/approve")),
+    "POST /api/spaces/{id}/skills/{name}/reject": Row(answers(MANAGE, 204), pias_skill("/reject")),
+    "POST /api/spaces/{id}/skills/{name}/invoke": Row(answers(MANAGE, 202), pias_skill("/invoke", {"parameters": ""})),
     "GET /api/hooks": Row(MANAGERS, on("/hooks")),
     "POST /api/hooks": Row(answers(MANAGERS, 201), on("/hooks", {"agentId": "ada", "name": "bell"})),
     "DELETE /api/hooks/{id}": Row(answers(MANAGERS, 204), old_hook),
@@ -444,6 +474,10 @@ MORE: list[tuple[str, Statuses, Prepare]] = [
     ("GET", statuses("   401 401 404 404 404 404 200 200 200 200"), on("/tasks?spaceId=team")),
     ("GET", statuses("   401 401 404 404 404 404 200 200 404 404"), on("/tasks?spaceId=den")),
     ("GET", statuses("   401 401 404 404 404 404 404 404 404 404"), on("/tasks/tsk_none")),
+    ("GET", statuses("   401 401 404 404 404 404 200 200 200 200"), on("/skills?spaceId=team")),
+    ("GET", statuses("   401 401 404 404 404 404 200 200 404 404"), on("/skills?spaceId=den")),
+    ("GET", statuses("   401 401 404 404 404 404 200 200 404 404"), on("/spaces/den/commands")),
+    ("GET", statuses("   401 401 404 404 404 404 404 404 404 404"), on("/spaces/team/skills/none")),
     ("GET", statuses("   401 401 404 404 404 404 200 200 404 404"), on("/spaces/den")),
     ("GET", statuses("   401 401 404 404 404 404 200 200 404 404"), on("/runs/{den_run}")),
     ("GET", statuses("   401 401 404 404 404 404 403 200 404 404"), on("/runs/{den_run}/messages")),

@@ -12,7 +12,7 @@ TABLE = """
     cli
     app
     api · web · bridges
-    upkeep · doctor
+    upkeep · doctor · commands
     runs · toolbox
     tools
     tasks · skills

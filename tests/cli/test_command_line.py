@@ -29,6 +29,7 @@ COMMANDS = (
     "follow",
     "tasks",
     "groups",
+    "skills",
     "runs",
     "run",
     "search",

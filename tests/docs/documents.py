@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "bullpen"
 
 # Files that appear when Bullpen is used, or that a reader would make.
-NOT_OURS = re.compile(r"(bullpen-data|\.uv|\.venv|dist)/|bullpen\.toml$|\.env$|uv\.lock$|CHANGELOG\.md$")
+NOT_OURS = re.compile(r"(bullpen-data|\.uv|\.venv|dist)/|bullpen\.toml$|\.env$|uv\.lock$|SKILL\.md$|CHANGELOG\.md$")
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*/?)(?::(\w+))?`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.durability import group_story, spending_story, story, task_story, waiting_story
+from tests.durability import group_story, skill_story, spending_story, story, task_story, waiting_story
 
 CHAPTERS: dict[str, list[story.Deed]] = {
     **story.CHAPTERS,
@@ -10,4 +10,5 @@ CHAPTERS: dict[str, list[story.Deed]] = {
     **spending_story.CHAPTERS,
     **task_story.CHAPTERS,
     **group_story.CHAPTERS,
+    **skill_story.CHAPTERS,
 }

@@ -112,6 +112,15 @@ CASES = {
         "V8",
         ["UPDATE runs SET trigger = json_set(trigger, '$.items', 2) WHERE agent_id = 'tess'"],
     ),
+    "a message that started a skill and says it did not": (
+        "V8",
+        ["UPDATE messages SET wake = 'all' WHERE wake LIKE 'skill:%'"],
+    ),
+    "a skill in a thread that has a past": ("V8", ["UPDATE threads SET scope = 'space' WHERE scope = 'fresh'"]),
+    "a skill that says nothing": (
+        "V8",
+        ["INSERT INTO skills (id, space_id, name, created_at, updated_at) VALUES ('skl_x', 'x', 'x', '', '')"],
+    ),
     "a firing that woke nobody": (
         "V9",
         [f"INSERT INTO task_firings ({FIRING}) SELECT id, 1, 'fired', 0, 0, '' FROM tasks WHERE prompt = 'soon'"],

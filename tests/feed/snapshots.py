@@ -33,6 +33,7 @@ class Known:
     runs: dict[str, Json] = field(default_factory=dict)
     calls: dict[str, Json] = field(default_factory=dict)  # those that wait for somebody
     tasks: dict[str, Json] = field(default_factory=dict)
+    skills: dict[str, Json] = field(default_factory=dict)
     paused_at: str | None = None  # since when all agents are paused
     to_load: set[str] = field(default_factory=set)
 
@@ -64,6 +65,7 @@ async def fetch(caller: Api) -> Known:
     known.runs = {run["id"]: run for run in await _all(caller, "/runs")}
     await _fetch_calls(caller, known)
     known.tasks = {task["id"]: task for task in await _all(caller, "/tasks", status="all")}
+    known.skills = {skill["id"]: skill for skill in await _all(caller, "/skills")}
     return known
 
 
@@ -75,6 +77,7 @@ async def load(caller: Api, known: Known) -> None:
         known.runs |= {run["id"]: run for run in await _all(caller, "/runs", spaceId=space_id)}
         await _fetch_calls(caller, known)
         known.tasks |= {task["id"]: task for task in await _all(caller, "/tasks", status="all", spaceId=space_id)}
+        known.skills |= {skill["id"]: skill for skill in await _all(caller, "/skills", spaceId=space_id)}
     known.to_load.clear()
 
 
@@ -146,6 +149,10 @@ def _apply_one(known: Known, event: Json) -> None:
             known.tasks[event["task"]["id"]] = {name: v for name, v in event["task"].items() if name != "firing"}
         case "task_deleted":
             known.tasks.pop(event["task"]["id"], None)
+        case "skill_created" | "skill_updated":
+            known.skills[event["skill"]["id"]] = event["skill"]
+        case "skill_deleted":
+            known.skills.pop(event["skill"]["id"], None)
         case "tool.requires_action":
             known.calls[event["call"]["callId"]] = event["call"]
         case "pending_resolved":
@@ -175,6 +182,7 @@ def _look(known: Known, space_id: str, event: Json) -> None:
         known.runs = {id: r for id, r in known.runs.items() if r.get("spaceId") != space_id or r["agentId"] == mine}
         known.calls = {id: c for id, c in known.calls.items() if c.get("spaceId") != space_id or c["agentId"] == mine}
         known.tasks = {id: task for id, task in known.tasks.items() if task["spaceId"] != space_id}
+        known.skills = {id: skill for id, skill in known.skills.items() if skill["spaceId"] != space_id}
     if left:
         known.to_load.discard(space_id)
 
@@ -247,6 +255,7 @@ def seen(known: Known) -> Json:
             "runs": known.runs,
             "calls": known.calls,
             "tasks": known.tasks,
+            "skills": known.skills,
         }
     )
     view["switches"] = {"all agents": {"pausedAt": known.paused_at}}

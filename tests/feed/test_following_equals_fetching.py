@@ -398,6 +398,47 @@ async def cancel_a_task(world: World) -> None:
     await world["ada"].ask("DELETE", f"/tasks/{task['id']}")
 
 
+STANDUP = {"description": "Who did what", "instructions": "Ask everybody."}
+SKILL = "/spaces/team/skills/standup"
+
+
+@action("skill_created", "skill_updated", routes="PUT /api/spaces/{id}/skills/{name}")
+async def store_a_skill_and_change_it(world: World) -> None:
+    await world["pia"].ask("PUT", SKILL, json=STANDUP)
+    await world["pia"].ask("PUT", SKILL, json={**STANDUP, "instructions": "Ask Ada."})
+
+
+@action("skill_created", "skill_updated", routes="POST /api/spaces/{id}/skills/{name}/approve")
+async def propose_a_skill_and_approve_of_it(world: World) -> None:
+    proposed = await world["ada"].ask("PUT", SKILL, json=STANDUP)
+    await world["pia"].create(f"{SKILL}/approve", {"hash": proposed["hash"]})
+
+
+@action("skill_created", "skill_deleted", routes="POST /api/spaces/{id}/skills/{name}/reject")
+async def propose_a_skill_in_vain(world: World) -> None:
+    await world["ada"].ask("PUT", SKILL, json=STANDUP)
+    await world["pia"].create(f"{SKILL}/reject", {})
+
+
+@action("skill_created", "skill_deleted", routes="DELETE /api/spaces/{id}/skills/{name}")
+async def delete_a_skill(world: World) -> None:
+    await world["pia"].ask("PUT", SKILL, json=STANDUP)
+    await world["ada"].ask("DELETE", SKILL)
+
+
+@action("skill_created", "run_finished", routes="POST /api/spaces/{id}/skills/{name}/invoke")
+async def start_a_skill(world: World) -> None:
+    await world["pia"].ask("PUT", SKILL, json=STANDUP)
+    begun = await world["pia"].create(f"{SKILL}/invoke", {"parameters": "speak"})
+    await world.office.event("run_finished", lambda e: e["run"]["threadId"] == begun["threadId"])
+
+
+@action("skill_created", routes="POST /api/spaces/{id}/skills/import")
+async def import_a_skill(world: World) -> None:
+    text = "---\nname: stand-up\ndescription: Who did what\n---\nAsk everybody."
+    await world["pia"].create("/spaces/team/skills/import", {"text": text})
+
+
 async def _say_something(world: World, id: str, caller: Api) -> None:
     await world.office.create("/spaces/lobby/members", {"memberId": id})
     await caller.create("/spaces/lobby/messages", {"text": "I was here"})

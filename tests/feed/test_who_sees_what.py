@@ -48,6 +48,9 @@ NOUN = {
     "task_updated": "task",
     "task_deleted": "task",
     "task_fired": "task",
+    "skill_created": "skill",
+    "skill_updated": "skill",
+    "skill_deleted": "skill",
     "chain_stopped": "chain",
     "budget_warned": "budget",
     "budget_reached": "budget",
@@ -81,8 +84,13 @@ TASK = (
     "id spaceId agentId prompt scheduleType scheduleValue timezone contextMode missed precheck maySchedule status "
     "reason nextRun nextRuns lastRun failures onBehalfOf createdBy createdAt updatedAt firing"
 )
+SKILL = (
+    "id spaceId name description instructions parameters agentId status writtenBy approvedBy hash outside proposal "
+    "createdAt updatedAt"
+)
 FIELDS = {
     "task": set(TASK.split()),
+    "skill": set(SKILL.split()),
     "message": set(MESSAGE.split()),
     "reaction": {"messageId", "memberId", "emoji"},
     "member": {"id", "kind", "name", "joinedAt"},
@@ -119,6 +127,10 @@ async def live_a_day(world: World) -> None:
     await office.create(f"{task}/run", {})
     await office.create(f"{task}/pause", {})
     await office.ask("DELETE", task)
+    skill = {"description": SECRET, "instructions": SECRET, "parameters": SECRET}
+    await office.ask("PUT", "/spaces/team/skills/standup", json=skill)
+    await world["ada"].ask("PUT", "/spaces/team/skills/standup", json={**skill, "instructions": f"{SECRET} more"})
+    await office.ask("DELETE", "/spaces/team/skills/standup")
     await office.agent("newt", steps=[], instructions=f"{SECRET} instructions")
     await office.ask("PATCH", "/agents/newt", json={"instructions": f"{SECRET} indeed"})
     paid = [{"calls": [{"tool": "read_messages", "args": {}}], "usage": {"cost": 0.9}}] * 3

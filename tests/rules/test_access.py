@@ -96,7 +96,16 @@ def test_only_its_author_changes_a_message_and_only_where_they_can_read() -> Non
 @pytest.mark.parametrize("action", sorted(get_args(Action)))
 def test_a_principal_that_may_only_read_may_change_nothing(action: Action) -> None:
     reads = {"see_space", "read_space", "read_message", "see_inside_agent", "see_run", "see_inside_run", "read_file"}
-    reads |= {"list_people", "see_token", "see_call", "see_approval", "list_webhooks", "see_webhook", "see_task"}
+    reads |= {
+        "list_people",
+        "see_token",
+        "see_call",
+        "see_approval",
+        "list_webhooks",
+        "see_webhook",
+        "see_task",
+        "see_skill",
+    }
     mine = Thing("thing", "x", holder=READER.id, member=True, public=True, people=1)
     if action in reads:
         assert ACTIONS[action].grant == "read_space"

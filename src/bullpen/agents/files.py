@@ -1,9 +1,10 @@
-"""Agents, spaces, tools and variables from files: what `bullpen apply` and `serve --demo` read.
+"""Agents, spaces, tools, variables and skills from files: what `bullpen apply` and `serve --demo` read.
 
 A project is one YAML or JSON file (`agents:`, `spaces:`, `tools:`, `variables:`, or a single agent or tool), or a
-folder with `agents/*.yaml|yml|json|md`, `tools/*.yaml|yml|json`, `spaces.yaml` and `variables.yaml`. Markdown is front
-matter, then the instructions. Everything is checked here against the shapes of `bullpen.wire`, and every complaint
-names the file and the field. Knows nothing of the database: what becomes of a project is decided by whoever asked.
+folder with `agents/*.yaml|yml|json|md`, `tools/*.yaml|yml|json`, `spaces.yaml`, `variables.yaml` and
+`skills/*/SKILL.md` (skill_files.py). Markdown is front matter, then the instructions. Everything is checked here
+against the shapes of `bullpen.wire`, and every complaint names the file and the field. Knows nothing of the database:
+what becomes of a project is decided by whoever asked.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import yaml
 from pydantic import ValidationError
 
 from bullpen import ids
+from bullpen.agents import skill_files
+from bullpen.agents.skill_files import SkillFile
 from bullpen.errors import Invalid, NotFound
-from bullpen.wire.requests import ApplyVariable, CreateAgent, CreateSpace, CreateTool, Request
+from bullpen.wire.requests import ApplySkill, ApplyVariable, CreateAgent, CreateSpace, CreateTool, Request
 
 T = TypeVar("T", bound=Request)
 
@@ -42,6 +45,7 @@ class Project:
     spaces: list[CreateSpace]
     tools: list[CreateTool] = field(default_factory=list)
     variables: list[ApplyVariable] = field(default_factory=list)
+    skills: list[ApplySkill] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +63,16 @@ def read_project(path: Path, *, model: str | None = None, environ: Mapping[str, 
     """
     if not path.exists():
         raise NotFound(f"There is no file or folder {str(path)!r}.")
-    written = _read_folder(path) if path.is_dir() else _read_single(path)
+    found = skill_files.read_folders(path / "skills") if path.is_dir() else []
+    written = _read_folder(path, skills=bool(found)) if path.is_dir() else _read_single(path)
     agents, spaces, tools, variables = (written.get(kind, []) for kind in KINDS)
+    places = [_space(entry) for entry in spaces]
     project = Project(
         [_agent(entry, model) for entry in agents],
-        [_space(entry) for entry in spaces],
+        places,
         [_check(CreateTool, entry.where, entry.written) for entry in tools],
         [_variable(entry, environ or {}) for entry in variables],
+        [skill for file in found for skill in _skills(file, places)],
     )
     _refuse_twins([(entry.where, agent.id) for entry, agent in zip(agents, project.agents, strict=True)])
     _refuse_twins([(entry.where, space.id) for entry, space in zip(spaces, project.spaces, strict=True)])
@@ -76,7 +83,7 @@ def read_project(path: Path, *, model: str | None = None, environ: Mapping[str, 
 # ── finding entries ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_folder(folder: Path) -> Entries:
+def _read_folder(folder: Path, *, skills: bool) -> Entries:
     found = {
         "agents": [_named_by_file(file, _read_one(file, folder), "id") for file in _files(folder, "agents", _PARSERS)],
         "spaces": list(_listed(folder, "spaces")),
@@ -85,7 +92,7 @@ def _read_folder(folder: Path) -> Entries:
         ],
         "variables": list(_listed(folder, "variables")),
     }
-    if not any(found.values()):
+    if not any(found.values()) and not skills:
         raise Invalid(f"{folder} holds no project: put agents into {folder / 'agents'} and spaces into spaces.yaml.")
     return found
 
@@ -191,6 +198,17 @@ def _variable(entry: Entry, environ: Mapping[str, str]) -> ApplyVariable:
                 raise _complaint(entry.where, {"env": f"{source} is not set. Set it, and apply again"})
             written["value"] = environ[source]
     return _check(ApplyVariable, entry.where, written)
+
+
+def _skills(file: SkillFile, spaces: Collection[CreateSpace]) -> Iterator[ApplySkill]:
+    """A skill for each space that it names; if it names none, for each of the project's."""
+    named = file.spaces or tuple(space.id for space in spaces if space.id is not None)
+    if not named:
+        raise _complaint(file.where, {"spaces": "say in which spaces it is: the project has none"})
+    for space_id in named:
+        said = {"name": file.name, "description": file.description, "instructions": file.instructions}
+        more = {} if file.parameters is None else {"parameters": file.parameters}
+        yield _check(ApplySkill, file.where, {"spaceId": space_id, **said, **more})
 
 
 def _check(kind: type[T], where: str, written: Any) -> T:

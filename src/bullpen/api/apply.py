@@ -1,7 +1,8 @@
-"""Apply a project: agents, spaces, tools and variables as files describe them.
+"""Apply a project: agents, spaces, tools, variables and skills as files describe them.
 
 Idempotent: what is there and the same is left alone, what differs is changed, what is not named is not touched. Memory
-is the agent's own once it has it: a block is only made when it is missing.
+is the agent's own once it has it: a block is only made when it is missing. A skill waits for approval, unless it is
+said to be active.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ from bullpen.api.pages import answer
 from bullpen.api.variables import put_one
 from bullpen.audit.actions import note
 from bullpen.budgets import rows as budget_rows
+from bullpen.errors import Invalid
 from bullpen.events.actions import in_turn
 from bullpen.memory import rows as memory_rows
 from bullpen.runs import holds
+from bullpen.skills import actions as skills
+from bullpen.skills import rows as skill_rows
+from bullpen.skills.actions import Wish
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces import rules as space_rules
@@ -34,6 +39,7 @@ from bullpen.wire import Agent, Space
 from bullpen.wire.nouns import Applied
 from bullpen.wire.requests import (
     ApplyProject,
+    ApplySkill,
     ApplyVariable,
     CreateAgent,
     CreateSpace,
@@ -58,21 +64,30 @@ async def apply(request: ApplyProject, caller: Owner, office: Office) -> Respons
     if any(variable.type == "secret" for variable in request.variables):
         await office.vault.prepare(office.store)
 
+    most = office.settings.skills.per_space
+
     async def body(tx: Transaction) -> dict[str, list[Change]]:
-        return await apply_project(tx, request, caller, office.vault, office.registry)
+        return await apply_project(tx, request, caller, office.vault, office.registry, skills_per_space=most)
 
     return answer(await office.store.transact(body))
 
 
 async def apply_project(
-    tx: Transaction, request: ApplyProject, caller: Principal, vault: Vault, registry: Registry
+    tx: Transaction,
+    request: ApplyProject,
+    caller: Principal,
+    vault: Vault,
+    registry: Registry,
+    *,
+    skills_per_space: int = 0,
 ) -> dict[str, list[Change]]:
     """All or nothing: one transaction."""
     spaces_named = [id for space in request.spaces if (id := _id_of(space)) is not None]
     members = [member for space in request.spaces for member in space.members]
     agents_named = [agent.id for agent in request.agents if agent.id is not None]
     tools_named = [tools.turn_of(tool.name) for tool in request.tools]
-    await in_turn(tx, *agents_named, *spaces_named, *members, *tools_named)
+    skills_of = [skills.turn_of(skill.space_id) for skill in request.skills]
+    await in_turn(tx, *agents_named, *spaces_named, *members, *tools_named, *skills_of)
     return {
         # First: agents may list them.
         "tools": [await _apply_tool(tx, tool, caller, registry) for tool in request.tools],
@@ -80,6 +95,7 @@ async def apply_project(
         "spaces": [await _apply_space(tx, space, caller) for space in request.spaces],
         # Last: they may be at home in an agent or a space that has just been made.
         "variables": [await _apply_variable(tx, variable, caller, vault) for variable in request.variables],
+        "skills": [await _apply_skill(tx, skill, caller, skills_per_space) for skill in request.skills],
     }
 
 
@@ -90,6 +106,21 @@ async def _apply_tool(tx: Transaction, request: CreateTool, caller: Principal, r
 async def _apply_variable(tx: Transaction, request: ApplyVariable, caller: Principal, vault: Vault) -> Change:
     variable, change = await put_one(tx, vault, caller, request)
     return {"id": variable.name, "change": change}
+
+
+async def _apply_skill(tx: Transaction, request: ApplySkill, caller: Principal, most: int) -> Change:
+    """Applying is an owner's, wherever they are a member."""
+    space_id = ids.canonical_space(request.space_id)
+    room = await space_rows.select_room(tx, space_id)
+    if room is None:
+        message = f"The skill {request.name!r} is for {request.space_id!r}, and there is no such space."
+        raise Invalid(message, fields={"skills": message})
+    before = await skill_rows.select_skill(tx, room.id, request.name)
+    wish = Wish(request.description, request.instructions, request.parameters)
+    after = await skills.store(tx, room, request.name, wish, skills.writer_of(caller), request.status, most=most)
+    change = "created" if before is None else "unchanged" if after == before else "updated"
+    status = "proposed" if after.proposed is not None else "active"
+    return {"id": request.name, "spaceId": room.id, "change": change, "status": status}
 
 
 async def create_agent(tx: Transaction, request: CreateAgent, caller: Principal) -> Agent:

@@ -12,13 +12,13 @@ from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import Limit, Page, answer
+from bullpen.commands import actions as commands
+from bullpen.commands.types import Said
 from bullpen.events.actions import in_turn
 from bullpen.inbox.types import Cause
-from bullpen.runs import commands
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
-from bullpen.spaces.rules import COMMAND
-from bullpen.spaces.types import Author, Draft
+from bullpen.spaces.types import Author
 from bullpen.storage import Transaction
 from bullpen.wire import Message
 from bullpen.wire.requests import AddReaction, CreateMessage, EditMessage
@@ -43,12 +43,10 @@ async def post_message(
     author = author_of(caller)
     settings = office.settings
 
-    stopped: list[str] = []
-
-    async def body(tx: Transaction) -> Draft:
+    async def body(tx: Transaction) -> Said:
         await in_turn(tx, ids.canonical_space(space_id))  # so that events have the order of the messages' numbers
         room = await spaces.writable_room(tx, caller, space_id)
-        draft = await spaces.post(
+        return await commands.say(
             tx,
             room,
             author,
@@ -61,15 +59,11 @@ async def post_message(
             group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
             agents_per_minute=settings.limits.agent_messages_per_minute,
         )
-        if draft.created and draft.wake == COMMAND:
-            stopped[:], said = await commands.carry_out(tx, room, author, request.text)
-            await spaces.announce(tx, room.id, said)
-        return draft
 
-    draft = await office.store.transact(body)
-    for run_id in stopped:
+    said = await office.store.transact(body)
+    for run_id in said.stopped:
         office.signals.cancel(run_id)
-    return answer(draft.done(), 201)
+    return answer(said.draft.done(), 201)
 
 
 @router.get("/spaces/{space_id}/messages", response_model=Page[Message])

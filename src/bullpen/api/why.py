@@ -13,12 +13,13 @@ from bullpen.api.door import Caller, Office
 from bullpen.api.messages import author_of
 from bullpen.api.pages import answer
 from bullpen.api.runs import thing
+from bullpen.commands import actions as commands
 from bullpen.errors import NotFound
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
 from bullpen.spaces import actions as spaces
-from bullpen.spaces import reasons, rows, rules
-from bullpen.spaces.reasons import Candidate, Delivery
+from bullpen.spaces import reasons, rows
+from bullpen.spaces.reasons import Candidate, Delivery, Verdict
 from bullpen.storage import Transaction
 from bullpen.wire import Message
 from bullpen.wire.nouns import Cause, Preview, Why, WhyAgent, WhyRun
@@ -41,21 +42,14 @@ async def why(
 
 async def _why(tx: Transaction, caller: Principal, id: str, agent_id: str | None, chain_limit: int) -> Why:
     message = await spaces.get_message(tx, caller, id)
-    candidates = await reasons.select_candidates(tx, message, agent_id)
-    if agent_id is not None and not candidates:
+    policy, judged = await reasons.judge(tx, message, agent_id, chain_limit)
+    if agent_id is not None and not judged:
         raise NotFound(f"There is no agent {agent_id!r}.")
-    deliveries = await reasons.select_deliveries(tx, message, [candidate.id for candidate in candidates])
-    policy = await _policy(tx, message)
-    replied_to = await _replied_to(tx, message)
     agents = []
-    for candidate in candidates:
-        delivery = deliveries.get(candidate.id)
+    for candidate, delivery, verdict in judged:
         if delivery is not None:
-            agents.append(await _delivered(tx, caller, message, candidate, delivery))
+            agents.append(await _delivered(tx, caller, message, candidate, delivery, verdict))
             continue
-        verdict = reasons.not_delivered(
-            message, candidate, policy=policy, replied_to=replied_to, chain_limit=chain_limit
-        )
         agents.append(
             WhyAgent(agent_id=candidate.id, name=candidate.name, woken=False, code=verdict.code, reason=verdict.reason)
         )
@@ -64,25 +58,9 @@ async def _why(tx: Transaction, caller: Principal, id: str, agent_id: str | None
     )
 
 
-async def _policy(tx: Transaction, message: Message) -> str:
-    """The one it met; for a message from before that was kept, the one that holds now."""
-    met = await rows.select_wake(tx, message.id)
-    room = await rows.select_room(tx, message.space_id)
-    if met is not None or room is None:
-        return met or "none"
-    now = room.wake_agents if message.author_kind == "agent" else room.wake_people
-    return rules.written(now, room.trigger)
-
-
-async def _replied_to(tx: Transaction, message: Message) -> str | None:
-    replied = None if message.reply_to is None else await rows.select_message(tx, message.reply_to)
-    return None if replied is None else replied.author_id
-
-
 async def _delivered(
-    tx: Transaction, caller: Principal, message: Message, agent: Candidate, delivery: Delivery
+    tx: Transaction, caller: Principal, message: Message, agent: Candidate, delivery: Delivery, verdict: Verdict
 ) -> WhyAgent:
-    verdict = reasons.delivered(agent, delivery)
     run = None if delivery.run_id is None else await run_rows.select_run(tx, delivery.run_id)
     return WhyAgent(
         agent_id=agent.id,
@@ -133,6 +111,6 @@ async def preview(id: str, request: PreviewMessage, caller: Caller, office: Offi
             return []
         limit = office.settings.limits.chain_depth
         author = author_of(caller)
-        return await spaces.preview(tx, room, author, request.text, reply_to=request.reply_to, chain_limit=limit)
+        return await commands.preview(tx, room, author, request.text, reply_to=request.reply_to, chain_limit=limit)
 
     return answer(Preview(wakes=await office.store.read(body)))

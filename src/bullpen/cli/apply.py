@@ -16,18 +16,19 @@ from bullpen.settings import Settings, environment, load_settings
 def run(args: Namespace) -> int:
     settings = load_settings(data=args.data, model=args.model)
     project = read_project(args.path, model=settings.model or None, environ=environment(os.environ))
-    applied = asyncio.run(_apply(settings, project))
+    applied = asyncio.run(_apply(settings, project, "active" if args.approve_skills else "proposed"))
     print(show.as_json(applied) if args.json else _readable(applied))
     return 0
 
 
-async def _apply(settings: Settings, project: Project) -> Applied:
+async def _apply(settings: Settings, project: Project, status: str) -> Applied:
     async with door.to_server_or_folder(settings) as bp:
         return await bp.apply(
             agents=_written(project.agents),
             spaces=_written(project.spaces),
             tools=_written(project.tools),
             variables=_written(project.variables),
+            skills=[{**skill, "status": status} for skill in _written(project.skills)],
         )
 
 
@@ -44,4 +45,8 @@ def _readable(applied: Applied) -> str:
         "variable": applied.variables,
     }
     changes = [(kind, change) for kind, found in kinds.items() for change in found]
-    return "\n".join(f"{change.change:<9}  {kind}  {show.one_line(change.id)}" for kind, change in changes)
+    lines = [f"{change.change:<9}  {kind}  {show.one_line(change.id)}" for kind, change in changes]
+    for skill in applied.skills:
+        waits = "" if skill.status == "active" else "  waits for approval: bullpen skills show"
+        lines.append(f"{skill.change:<9}  skill  {skill.space_id}/{skill.id}{waits}")
+    return "\n".join(lines)

@@ -57,6 +57,7 @@ def parser() -> ArgumentParser:
     _add_models(add)
     _add_tasks(add)
     _add_groups(add)
+    _add_skills(add)
     _add_hooks(add)
     _add_webhooks(add)
     _add_brakes(add)
@@ -108,10 +109,11 @@ def _add_operator(add: Add) -> None:
 
     _add_upkeep(add)
     apply = add(
-        "apply", "apply", "Load agents, spaces and tools from a file or folder. Doing it again changes nothing."
+        "apply", "apply", "Load agents, spaces, tools and skills from a file or folder. Doing it again changes nothing."
     )
     apply.add_argument("path", type=Path, metavar="PATH", help="YAML or JSON file, or a project folder")
     apply.add_argument("--model", help="run every agent on this model, e.g. openai:NAME (BULLPEN_MODEL)")
+    apply.add_argument("--approve-skills", action="store_true", help="you have read its skills: make them active")
     _add_json(apply)
 
 
@@ -274,6 +276,40 @@ def _add_groups(add: Add) -> None:
     chats.add_argument("--cursor", help="go on where an earlier listing ended", default=SUPPRESS)
     for action in actions.choices.values():
         action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+
+
+def _add_skills(add: Add) -> None:
+    skills = add("skills", "skills", "List the skills of spaces; the actions store, approve, start, import and export.")
+    actions = skills.add_subparsers(title="actions", metavar="ACTION")
+    skills.add_argument("--space", metavar="ID", help="only those of this space", default=None)
+    _add_page(skills)
+    skills.set_defaults(action="list")
+    said = {
+        "show": "Show what a skill says, and what is proposed for it.",
+        "store": "Store a skill, over one that has this name.",
+        "approve": "Approve of what is proposed: people can start it then. Prints what changes.",
+        "reject": "Forget what is proposed. What is active stays.",
+        "delete": "Delete a skill.",
+        "invoke": "Start a skill, as if you had written /NAME in the space.",
+        "import": "Take skills from SKILL.md folders. They wait for approval.",
+        "export": "Write the active skills of a space as SKILL.md folders.",
+    }
+    made = {name: _add_action(actions, name, help) for name, help in said.items()}
+    for name, action in made.items():
+        action.add_argument("space", metavar="SPACE", help="id of the space", default=SUPPRESS)
+        if name not in ("import", "export"):
+            action.add_argument("name", metavar="NAME", help="the name behind the slash")
+        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+    made["store"].add_argument("instructions", metavar="FILE", help="what to do, step by step; - reads it from stdin")
+    made["store"].add_argument("--description", metavar="TEXT", required=True, help="a line for lists")
+    made["store"].add_argument("--parameters", metavar="TEXT", help="what may be written behind the name")
+    made["store"].add_argument("--agent", metavar="ID", help="who follows it; otherwise the first agent of the space")
+    made["approve"].add_argument("--hash", help="approve only this proposal, as `skills show` names it")
+    made["invoke"].add_argument("parameters", metavar="TEXT", nargs="*", help="what to write behind the name")
+    made["import"].add_argument("path", metavar="PATH", type=Path, help="a SKILL.md, its folder, or a folder of such")
+    made["import"].add_argument("--approve", action="store_true", help="you have looked at them: make them active")
+    made["export"].add_argument("folder", metavar="FOLDER", type=Path, help="where to write NAME/SKILL.md")
+    made["export"].add_argument("names", metavar="NAME", nargs="*", help="only these")
 
 
 def _add_hooks(add: Add) -> None:

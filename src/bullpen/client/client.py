@@ -26,6 +26,7 @@ from bullpen.client.hooks import Hooks, Webhooks
 from bullpen.client.models import Models
 from bullpen.client.policies import Policies
 from bullpen.client.serving import HEARTBEAT_SECONDS, Serving
+from bullpen.client.skills import Skills
 from bullpen.client.tasks import Tasks
 from bullpen.client.tools import AnyTool, Pending, Tools, definition_of, name_of
 from bullpen.wire import Agent, Message, Run, RunMessage, Space, Token, Wire
@@ -34,6 +35,7 @@ from bullpen.wire.nouns import (
     Acceptance,
     AuditCheck,
     AuditRow,
+    Command,
     Erased,
     File,
     FoundMessage,
@@ -45,6 +47,7 @@ from bullpen.wire.nouns import (
     Preview,
     Rotation,
     ScopeKind,
+    SkillStatus,
     Trace,
     Variable,
     Why,
@@ -71,11 +74,19 @@ class Change(Wire):
     change: Literal["created", "updated", "unchanged"]
 
 
+class AppliedSkill(Change):
+    """What became of a skill in one space. What is `proposed` waits for somebody's approval."""
+
+    space_id: str
+    status: SkillStatus
+
+
 class Applied(Wire):
     agents: list[Change]
     spaces: list[Change]
     tools: list[Change] = Field(default_factory=list)
     variables: list[Change] = Field(default_factory=list)
+    skills: list[AppliedSkill] = Field(default_factory=list)
 
 
 class Bullpen:
@@ -111,6 +122,7 @@ class Bullpen:
         self.models = Models(self._connection)
         self.tasks = Tasks(self._connection)
         self.groups = Groups(self._connection)
+        self.skills = Skills(self._connection)
         self.hooks = Hooks(self._connection)
         self.webhooks = Webhooks(self._connection)
         self.keys = Keys(self._connection)
@@ -175,14 +187,17 @@ class Bullpen:
         spaces: Iterable[Mapping[str, Any]] = (),
         tools: Iterable[AnyTool | Mapping[str, Any]] = (),
         variables: Iterable[Mapping[str, Any]] = (),
+        skills: Iterable[Mapping[str, Any]] = (),
     ) -> Applied:
-        """Make the server hold these agents, spaces, tools and variables. Doing it again changes nothing."""
+        """Make the server hold these agents, spaces, tools, variables and skills. Doing it again changes nothing."""
         body = {
             "agents": [_with_tool_names(agent) for agent in agents],
             "spaces": list(spaces),
             "tools": [definition_of(tool) for tool in tools],
             "variables": list(variables),
         }
+        if listed := list(skills):  # a server from before there were any would refuse the field
+            body["skills"] = listed
         return Applied.model_validate(await self._connection.request("POST", path("apply"), body=body, repeatable=True))
 
     async def serve_tools(
@@ -324,6 +339,11 @@ class SpaceHandle:
         body = {"text": text} if reply_to is None else {"text": text, "replyTo": reply_to}
         found = await self._connection.request("POST", path("spaces", self.id, "preview"), body=body, repeatable=True)
         return Preview.model_validate(found).wakes
+
+    async def commands(self) -> list[Command]:
+        """What people can write here with a slash."""
+        found = await self._connection.request("GET", path("spaces", self.id, "commands"))
+        return [Command.model_validate(item) for item in found["items"]]
 
     async def add_member(self, member_id: str) -> None:
         body = {"memberId": member_id}

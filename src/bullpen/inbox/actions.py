@@ -118,6 +118,33 @@ async def deliver_task(
         threads.wake(tx, thread_id)
 
 
+async def deliver_skill(
+    tx: Transaction,
+    thread_id: str,
+    *,
+    key: str,
+    space_id: str,
+    payload: dict[str, Any],
+    cause: Cause,
+    chain_id: str,
+) -> None:
+    """A person wants a skill to be followed, in a thread that was made for it. Its words are meant for the agent."""
+    item = Item(
+        id=ids.inbox_item(),
+        thread_id=thread_id,
+        kind="skill",
+        space_id=space_id,
+        payload=payload,
+        cause=cause,
+        depth=0,
+        chain_id=chain_id,
+        addressed=True,
+        batch=None,
+    )
+    if await rows.insert_item(tx, item, key=key, rank=0, due_at=tx.clock.millis()):
+        threads.wake(tx, thread_id)
+
+
 async def deliver_result(
     tx: Transaction,
     thread_id: str,

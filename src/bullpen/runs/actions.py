@@ -233,6 +233,8 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
     for name in ("messageId", "authorId", "taskId", "nominalAt"):
         if name in item.payload:
             found[name] = item.payload[name]
+    if item.kind == "skill":
+        found["skill"] = item.payload["skill"]["name"]
     return found
 
 

@@ -22,6 +22,7 @@ from bullpen.tools.outside import FILE, together
 
 # Summaries are looked for among so many earlier runs; most of them may have been silent.
 LOOKED_THROUGH = 1000
+LATEST = 1 << 62
 HERE, ANYWHERE = "What you did here before:", "What you did before:"
 EARLIER = "What you did here longer ago, of which the messages are not shown any more (read_messages reaches them):"
 
@@ -41,7 +42,9 @@ async def read(tx: Transaction, run: Run, scope: str, tokens: int) -> Past:
 
 
 async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> Past:
-    start = transcript.window_start(run.window_seq)
+    # Somebody may have wanted the agents to begin anew; what was said until then is not shown.
+    anew = await rows.select_anew(tx, space_id, upto=run.window_seq)
+    start = max(transcript.window_start(run.window_seq), anew)
     window = await rows.select_window(tx, space_id, after=start, upto=run.window_seq)
     names = await agent_rows.select_names(tx, sorted({row[2] for row in window}))
     with_files = [row[1] for row in window if row[7]]
@@ -51,8 +54,9 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> P
     numbers = {"after": transcript.window_start(run.ordinal - 1, LOOKED_THROUGH), "before": run.ordinal}
     limit = transcript.SUMMARIES
     # Those of the runs that saw nothing of the window stay the same as long as its beginning does.
-    earlier = await rows.select_summaries(tx, run.thread_id, **numbers, upto=cut, limit=limit) if cut else []
-    lately = await rows.select_summaries(tx, run.thread_id, **numbers, since=cut, limit=limit)
+    told = {**numbers, "since": anew - 1, "upto": cut, "limit": limit}
+    earlier = await rows.select_summaries(tx, run.thread_id, **told) if cut > anew else []
+    lately = await rows.select_summaries(tx, run.thread_id, **{**told, "since": cut, "upto": LATEST})
     turns: list[Turn] = []
     if lines := transcript.told([line for line, _ in earlier], most.told):
         turns.append(UserTurn("\n".join([EARLIER, *lines]), stable=True))

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, Text, and_, bindparam, case, insert, literal_column, or_, select, update
+from sqlalchemy import BigInteger, Text, and_, bindparam, case, func, insert, literal_column, or_, select, update
 
 from bullpen.clock import Clock
 from bullpen.runs.types import Entry, Run
@@ -109,6 +109,14 @@ _SELECT_SUMMARIES = Statement(
     )
     .order_by(runs.c.ordinal.desc())
     .limit(bindparam("limit"))
+)
+# Written out, not bound: only then is it seen to be the condition of the index on where agents were to begin anew.
+_SELECT_ANEW = Statement(
+    select(func.max(messages.c.seq)).where(
+        messages.c.space_id == bindparam("space_id"),
+        messages.c.seq <= bindparam("upto"),
+        messages.c.wake == literal_column("'command:new'"),
+    )
 )
 _SELECT_EARLIER = Statement(
     select(runs.c.id, runs.c.ordinal, runs.c.outside)
@@ -281,6 +289,12 @@ async def select_summaries(
         _SELECT_SUMMARIES, thread_id=thread_id, after=after, before=before, since=since, upto=upto, limit=limit
     )
     return [(row[0], _sources(row[1])) for row in reversed(found)]
+
+
+async def select_anew(tx: Transaction, space_id: str, *, upto: int) -> int:
+    """The last message up to this one with which somebody wanted the agents to begin anew; 0: nobody did."""
+    row = await tx.one(_SELECT_ANEW, space_id=space_id, upto=upto)
+    return 0 if row is None or row[0] is None else int(row[0])
 
 
 async def select_earlier(

@@ -186,17 +186,27 @@ def _task(payload: Mapping[str, Any], mark: str) -> str:
     return f"[{payload.get('taskId')} in {payload.get('spaceId')}] {due}: {_quoted(text)}"
 
 
+def _skill(payload: Mapping[str, Any], said: str) -> str:
+    """Two lines, since the words may be of two people: what somebody wrote, and what the skill says."""
+    skill = payload["skill"]
+    who = f"{skill['authorName']} ({skill['authorKind']} {skill['authorId']})"
+    what = "This skill was started just now. Follow its instructions, which were written by"
+    return f"{said}\n[/{skill['name']} in {skill['spaceId']}] {what} {who}: {_quoted(skill['text'])}"
+
+
 def _item(kind: str, payload: Mapping[str, Any], mark: str) -> str:
     if kind == "task":
         return _task(payload, mark)
-    if kind != "message":
+    if kind not in ("message", "skill"):
         told = {name: value for name, value in payload.items() if name != "outside"}
         text = orjson.dumps(told).decode()
         return f"[{kind}] {framed(text, payload['outside'], mark) if payload.get('outside') else text}"
     shown = [file_line(f["name"], f["type"], f["size"], f["id"]) for f in payload.get("attachments", ())]
     text = str(payload.get("text"))
-    said = "\n".join([text, *shown] if text else shown)
-    return f"{_address(payload)}: {_quoted(said)}"
+    if kind == "skill":
+        text = f"/{payload['skill']['name']} {text}".rstrip()
+    said = f"{_address(payload)}: {_quoted(chr(10).join([text, *shown] if text else shown))}"
+    return _skill(payload, said) if kind == "skill" else said
 
 
 def _address(payload: Mapping[str, Any]) -> str:

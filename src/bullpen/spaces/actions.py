@@ -318,8 +318,11 @@ async def post(
     chain_limit: int = 3,
     group_wait_ms: int = 30_000,
     agents_per_minute: int = 0,
+    command: str | None = None,
 ) -> Draft:
     """Keep a message, hand it to the threads it wakes, and tell followers. The caller has checked membership.
+
+    With `command` (what is kept instead of the policy it met) it wakes nobody by itself: see runs/commands.py.
 
     The same clientMessageId again is the same message, and wakes nobody; with another text, other attachments or in
     another space it is a conflict. Attachments are files of the author's own, or of the space.
@@ -349,8 +352,8 @@ async def post(
     replied = await _replied(tx, room, reply_to)
     draft.answers = None if replied is None else replied.author_id
     tx.defer(Stage.SPACES, room.id, partial(_number, draft=draft))
-    if author.kind == "person" and rules.command(text) is not None:
-        draft.wake = rules.COMMAND  # carried out by whoever took the message: see runs/commands.py
+    if command is not None:
+        draft.wake = command
     else:
         await _hand_out(tx, room, draft, replied, chain_limit=chain_limit, group_wait_ms=group_wait_ms)
     return draft
@@ -402,9 +405,25 @@ async def _hand_out(
     going_on = [(r, a) for r, a in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, chain_limit)]
     if len(going_on) < len(woken):
         tx.defer(Stage.SPACES, room.id, partial(_stop_chain, draft=draft))
+    await inbox.deliver(
+        tx,
+        going_on,
+        space_id=room.id,
+        message_id=draft.id,
+        payload=told(draft),
+        cause=author.cause,
+        depth=inbox_rules.depth_of_run(author.kind, author.depth),
+        chain_id=draft.chain_id,
+        group_wait_ms=group_wait_ms,
+    )
+
+
+def told(draft: Draft) -> dict[str, Any]:
+    """What an agent that a message wakes is told of it."""
+    author = draft.author
     payload: dict[str, Any] = {
         "messageId": draft.id,
-        "spaceId": room.id,
+        "spaceId": draft.space_id,
         "authorId": author.id,
         "authorKind": author.kind,
         "authorName": author.name,
@@ -413,17 +432,7 @@ async def _hand_out(
     payload |= _provenance(author)
     if draft.attachments:
         payload["attachments"] = [_told(file) for file in draft.attachments]
-    await inbox.deliver(
-        tx,
-        going_on,
-        space_id=room.id,
-        message_id=draft.id,
-        payload=payload,
-        cause=author.cause,
-        depth=inbox_rules.depth_of_run(author.kind, author.depth),
-        chain_id=draft.chain_id,
-        group_wait_ms=group_wait_ms,
-    )
+    return payload
 
 
 def _told(file: File) -> dict[str, Any]:
@@ -558,9 +567,10 @@ async def _end_chain(
     await _number(tx, notice)
 
 
-async def announce(tx: Transaction, space_id: str, text: str) -> None:
+async def announce(tx: Transaction, space_id: str, text: str, *, reply_to: str | None = None) -> None:
     """Say something in a space as the office itself. It wakes nobody."""
     notice = Draft(id=ids.message(), space_id=space_id, author=SYSTEM_AUTHOR, text=text, type="system")
+    notice.reply_to = reply_to
     notice.chain_id = notice.id
     tx.defer(Stage.SPACES, space_id, partial(_number, draft=notice))
 

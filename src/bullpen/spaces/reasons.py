@@ -12,7 +12,7 @@ from sqlalchemy import and_, bindparam, or_, select
 
 from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Recipient
-from bullpen.spaces import rules
+from bullpen.spaces import rows, rules
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.paused import all_paused
 from bullpen.storage.tables import agents, inbox_items, members, threads
@@ -65,6 +65,12 @@ _SELECT_DELIVERED = Statement(
         inbox_items.c.key == bindparam("key"),
     )
 )
+# The thread of a skill was made for it.
+_SELECT_STARTED = Statement(
+    select(*_DELIVERY)
+    .select_from(_DELIVERED)
+    .where(any_of(threads.c.agent_id, "ids"), threads.c.scope == "fresh", inbox_items.c.key == bindparam("key"))
+)
 # Several who were woken together; some may have left the space since.
 _SELECT_BATCH = Statement(
     select(*_DELIVERY)
@@ -91,8 +97,41 @@ def _candidate(row: Row) -> Candidate:
 
 
 async def select_deliveries(tx: Transaction, message: Message, agent_ids: list[str]) -> dict[str, Delivery]:
-    rows = await tx.all(_SELECT_DELIVERED, space_id=message.space_id, ids=agent_ids, key=f"message:{message.id}")
-    return {agent_id: Delivery(rank, run_id) for agent_id, rank, run_id in rows}
+    found = await tx.all(_SELECT_DELIVERED, space_id=message.space_id, ids=agent_ids, key=f"message:{message.id}")
+    if not found and message.author_kind == "person":
+        found = await tx.all(_SELECT_STARTED, ids=agent_ids, key=f"skill:{message.id}")
+    return {agent_id: Delivery(rank, run_id) for agent_id, rank, run_id in found}
+
+
+async def judge(
+    tx: Transaction, message: Message, agent_id: str | None, chain_limit: int
+) -> tuple[str, list[tuple[Candidate, Delivery | None, Verdict]]]:
+    """The policy that the message met; and for each agent of the space, or for one, whether it was woken, and why."""
+    candidates = await select_candidates(tx, message, agent_id)
+    deliveries = await select_deliveries(tx, message, [candidate.id for candidate in candidates])
+    policy = await _policy(tx, message)
+    replied = None if message.reply_to is None else await rows.select_message(tx, message.reply_to)
+    replied_to = None if replied is None else replied.author_id
+    found = []
+    for candidate in candidates:
+        delivery = deliveries.get(candidate.id)
+        verdict = (
+            delivered(candidate, delivery)
+            if delivery is not None
+            else not_delivered(message, candidate, policy=policy, replied_to=replied_to, chain_limit=chain_limit)
+        )
+        found.append((candidate, delivery, verdict))
+    return policy, found
+
+
+async def _policy(tx: Transaction, message: Message) -> str:
+    """The one it met; for a message from before that was kept, the one that holds now."""
+    met = await rows.select_wake(tx, message.id)
+    room = await rows.select_room(tx, message.space_id)
+    if met is not None or room is None:
+        return met or "none"
+    now = room.wake_agents if message.author_kind == "agent" else room.wake_people
+    return rules.written(now, room.trigger)
 
 
 # ── the judgement ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,8 +160,11 @@ def not_delivered(
         return Verdict("author", f"{agent.name} wrote it, and nobody wakes themselves.")
     if agent.joined_at is None or agent.joined_at > message.created_at:
         return Verdict("not_a_member", f"{agent.name} was not in the space when this was posted.")
-    if policy == rules.COMMAND:
+    kind, _, name = policy.partition(":")
+    if kind == rules.COMMAND:
         return Verdict("command", "It is a word to the office itself, which wakes nobody.")
+    if kind == rules.SKILL:
+        return Verdict("skill", f"It started the skill /{name}, and wakes nobody but the agent that follows it.")
     if policy == "none":
         return Verdict("policy", f"The space's wake policy for {message.author_kind}s is none: nobody is woken.")
     missing = _missing(message, agent, policy, replied_to)

@@ -580,6 +580,12 @@ _DELETE_MESSAGE = Statement(
     .returning(messages.c.files)
 )
 _SELECT_MESSAGES = Statement(select(*_MESSAGE).where(any_of(messages.c.id, "ids")))
+_SELECT_LAST_SAID = Statement(
+    select(messages.c.id)
+    .where(messages.c.space_id == bindparam("space_id"), messages.c.author_kind != "system")
+    .order_by(messages.c.seq.desc())
+    .limit(1)
+)
 _SELECT_WAKE = Statement(select(messages.c.wake).where(messages.c.id == bindparam("id")))
 _SELECT_DELETED = Statement(select(messages.c.deleted_at).where(messages.c.id == bindparam("id")))
 # The newest possible number, for "no bound above".
@@ -669,6 +675,12 @@ async def select_wake(tx: Transaction, id: str) -> str | None:
     """The policy that the message met when it was posted. None: nobody could be woken, or nobody kept it yet."""
     row = await tx.one(_SELECT_WAKE, id=id)
     return None if row is None else row[0]
+
+
+async def select_last_said(tx: Transaction, space_id: str) -> str | None:
+    """The id of the last message of a person or an agent."""
+    row = await tx.one(_SELECT_LAST_SAID, space_id=space_id)
+    return None if row is None else str(row[0])
 
 
 async def select_messages(

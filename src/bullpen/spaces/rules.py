@@ -53,15 +53,20 @@ def mentions(text: str, *, id: str, name: str) -> bool:
 
 
 # Words to the office itself. They are kept like any other message, and wake nobody.
-COMMANDS: Final = frozenset({"stop"})
+COMMANDS: Final = frozenset({"help", "new", "status", "stop", "tasks", "why"})
+# What is kept of such a message instead of the policy it met, with a name behind the colon.
 COMMAND: Final = "command"
-_COMMAND: Final = re.compile(r"/([a-z][a-z0-9_]*)(?:\s+(.*))?", re.DOTALL)
+SKILL: Final = "skill"
+_SLASH: Final = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?", re.DOTALL)
 
 
-def command(text: str) -> tuple[str, str] | None:
-    """The name of the command that a message is, and what stands behind it."""
-    found = _COMMAND.fullmatch(text.strip())
-    return (found[1], (found[2] or "").strip()) if found is not None and found[1] in COMMANDS else None
+def slash(text: str) -> tuple[str, str] | None:
+    """`/word`, and what stands behind it. What the word means, if anything, is said in runs/commands.py.
+
+    Nothing else takes such messages apart: the page, programs and bridges all say what people wrote.
+    """
+    found = _SLASH.fullmatch(text.strip())
+    return None if found is None else (found[1], found[2] or "")
 
 
 def written(policy: WakePolicy, trigger: str | None) -> str:

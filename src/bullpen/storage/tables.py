@@ -143,6 +143,7 @@ members = Table(
     Index("members_member", "member_id"),
 )
 
+_anew = text("wake = 'command:new'")
 _uncounted = text("type = 'system' OR deleted_at IS NOT NULL")
 
 messages = Table(
@@ -166,7 +167,8 @@ messages = Table(
     _text("created_at"),
     _text("edited_at", null=True),
     _text("deleted_at", null=True),
-    _text("wake", null=True),  # the policy it met, for those who ask why: all | mention | none | trigger:WORD
+    # The policy it met, for those who ask why: all | mention | none | trigger:WORD; or command:NAME, skill:NAME.
+    _text("wake", null=True),
     _number("files", default=0),  # how many it shows: most show none, and then nobody looks for them
     UniqueConstraint("space_id", "seq", name="messages_seq"),
     UniqueConstraint("author_id", "client_message_id", name="messages_client_message_id"),
@@ -179,6 +181,8 @@ messages = Table(
         sqlite_where=text("instr(text, '@') > 0 OR reply_to IS NOT NULL"),
         postgresql_where=text("strpos(text, '@') > 0 OR reply_to IS NOT NULL"),
     ),
+    # Where somebody wanted the agents of a space to begin anew.
+    Index("messages_new", "space_id", "seq", sqlite_where=_anew, postgresql_where=_anew),
 )
 
 # What a message is looked up by: see storage/words.py. The indexes over `words` (FTS5, GIN), and the triggers that
@@ -790,4 +794,19 @@ task_firings = Table(
     _text("ended_at", null=True),  # what came of its run has been counted
     Index("task_firings_unended", "task_id", "nominal_at", sqlite_where=_unended, postgresql_where=_unended),
     Index("task_firings_old", "fired_at"),
+)
+
+# Instructions that a space keeps under a name: what people start by writing `/name`, and what waits for approval.
+skills = Table(
+    "skills",
+    metadata,
+    _text("id", primary_key=True),
+    _text("space_id"),
+    _text("name"),
+    _text("active", null=True),  # JSON: what is followed; None: nobody has approved of it yet
+    _text("proposed", null=True),  # JSON: what somebody would have instead
+    _text("created_at"),
+    _text("updated_at"),
+    UniqueConstraint("space_id", "name", name="skills_name"),
+    Index("skills_space", "space_id", "id"),
 )

@@ -208,6 +208,23 @@ def items_are_taken_once(seen: Seen) -> Iterator[str]:
             yield f"run {run['id']} answers {answers} items and took {claimed[run['id']]}"
 
 
+def skills_are_started_once(seen: Seen) -> Iterator[str]:
+    """By the message that wrote its name, in a thread that was made for it, with no more than its cause holds."""
+    rows = seen.rows
+    started = [item for item in rows["inbox_items"] if item["kind"] == "skill"]
+    yield from (f"{key} was started several times" for key in repeated([item["key"] for item in started]))
+    said = {message["id"]: message["wake"] or "" for message in rows.messages}
+    for item in started:
+        message_id, thread = item["key"].removeprefix("skill:"), rows.thread.get(item["thread_id"])
+        if message_id in said and not said[message_id].startswith("skill:"):
+            yield f"item {item['id']} is of a message that started nothing"
+        if thread is not None and thread["scope"] != "fresh":
+            yield f"item {item['id']} of a skill is in a thread that has a past"
+    for skill in rows["skills"]:
+        if skill["active"] is None and skill["proposed"] is None:
+            yield f"skill {skill['id']} says nothing"
+
+
 def _overdue(item: Row, now: int) -> bool:
     return item["rank"] == 0 or bool(item["due_at"] + PATIENCE_MS < now)
 
@@ -559,7 +576,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "V5": [one_run_at_a_time],
     "V6": [journals_are_whole, a_call_ends_before_the_next_begins, nothing_hangs],
     "V7": [results_are_delivered_once, what_is_carried_out_was_approved, cards_show_how_calls_stand],
-    "V8": [items_are_taken_once],
+    "V8": [items_are_taken_once, skills_are_started_once],
     "V9": [schedules_fire_once],
     "V10": [effects_fit_their_class],
     "V11": [limits_hold, spending_is_the_sum_of_the_steps, what_is_held_says_why],

@@ -14,7 +14,7 @@ import orjson
 
 from bullpen.testing.snapshot import Row, Snapshot, grouped
 
-_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud|tsk)_[0-9a-v]{26}")
+_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud|tsk|skl)_[0-9a-v]{26}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d|\b)")
 _MOMENT = re.compile(r"(?<=:)1\d{12}\b")  # the milliseconds at which a task was due
 
@@ -136,6 +136,9 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
             names.plain(f"{f['task_id']} {f['status']} {f['missed']} {f['manual']} → {f['run_id']}")
             for f in snapshot["task_firings"]
         ),
+        "skills": sorted(
+            names.plain(f"{s['space_id']} /{s['name']}: {s['active']}, {s['proposed']}") for s in snapshot["skills"]
+        ),
         "blocks": sorted(f"{b['agent_id']} {b['label']}: {b['content']}" for b in snapshot["blocks"]),
         "passages": [
             names.of(p, ("agent_id", "content", "tags", "space_id")) for p in sorted(snapshot["passages"], key=_by_id)
@@ -183,8 +186,12 @@ class _Names:
         self.ids: dict[str, str] = {}
         for number, person in enumerate(sorted(snapshot["people"], key=_by_id), 1):
             self.ids[person["id"]] = f"person{number}"
-        for thread in snapshot["threads"]:
+        fresh = 0
+        for thread in sorted(snapshot["threads"], key=_by_id):
             self.ids[thread["id"]] = f"{thread['agent_id']}@{self.plain(thread['space_id'] or thread['scope'])}"
+            if thread["scope"] == "fresh":  # there may be many in one place
+                fresh += 1
+                self.ids[thread["id"]] += f"~{fresh}"
         for message in snapshot.messages:
             self.ids[message["id"]] = f"{self.plain(message['space_id'])}#{message['seq']}"
         for run in snapshot.runs:
@@ -199,6 +206,8 @@ class _Names:
             self.ids[id] = f"budget{number}"
         for number, task in enumerate(sorted(snapshot["tasks"], key=_by_id), 1):
             self.ids[task["id"]] = f"task{number}"
+        for number, skill in enumerate(sorted(snapshot["skills"], key=_by_id), 1):
+            self.ids[skill["id"]] = f"skill{number}"
         for number, passage in enumerate(sorted(snapshot["passages"], key=_by_id), 1):
             self.ids[passage["id"]] = f"passage{number}"
 

@@ -6,7 +6,7 @@ are given.
 
 from collections.abc import Mapping, Sequence
 
-from bullpen.toolbox import files, groups, memory, messaging, tasks
+from bullpen.toolbox import files, groups, memory, messaging, skills, tasks
 from bullpen.tools import Tool
 
 FAMILIES: Mapping[str, Sequence[Tool]] = {
@@ -15,6 +15,7 @@ FAMILIES: Mapping[str, Sequence[Tool]] = {
     "files": files.TOOLS,
     "tasks": tasks.TOOLS,
     "groups": groups.TOOLS,
+    "skills": skills.TOOLS,
 }
 TEACHING: Mapping[str, str] = {
     "messaging": messaging.TEACHING,
@@ -22,4 +23,5 @@ TEACHING: Mapping[str, str] = {
     "files": files.TEACHING,
     "tasks": tasks.TEACHING,
     "groups": groups.TEACHING,
+    "skills": skills.TEACHING,
 }

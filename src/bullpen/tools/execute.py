@@ -93,12 +93,13 @@ class Door:
     values: Mapping[str, Value] = field(default_factory=dict)  # of the variables that the tool declares
     approval: Waiting | None = None  # somebody had to approve the call, and did
     late: bool = False  # after its run had gone on: what comes of it goes by inbox
+    asks: bool = False  # the tool keeps what it would do as a proposal
     reached: list[str] = field(default_factory=list)  # who outside has answered the call
 
     def context(self, tool: Tool, call: ToolCall, tx: Transaction | None, prepared: Any = None) -> ToolContext:
         use = tool.use or f"tool:{tool.name}"
         outside = Outside(use, self.means.egress, self.means.vault, self.values, self.reached)
-        return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared)
+        return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.asks)
 
 
 async def execute(
@@ -159,7 +160,9 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
     decision = await _decision(door, tool, args)
     if decision == "deny":
         return await _settle(door, tool, call, Denied(rules.denied(tool)))
-    if decision == "ask" and door.approval is None:
+    if decision == "ask" and tool.proposes:
+        door = replace(door, asks=True)
+    elif decision == "ask" and door.approval is None:
         return await _ask(door, tool, call)
     try:
         return await _begin(door, tool, call, args)

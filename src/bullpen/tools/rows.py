@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, and_, bindparam, delete, insert, literal_column, or_, select, update
+from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, literal_column, or_, select, update
 
 from bullpen.inbox.types import Cause
 from bullpen.storage import Row, Statement, Transaction, any_of
@@ -177,6 +177,13 @@ _SELECT_EXPIRED = Statement(
     .where(pending_calls.c.resolved_at.is_(None), pending_calls.c.expires_at <= bindparam("now"))
     .limit(bindparam("limit"))
 )
+_COUNT_OPEN_IN = Statement(
+    select(func.count()).where(
+        pending_calls.c.space_id == bindparam("space_id"),
+        pending_calls.c.visible == 1,
+        pending_calls.c.resolved_at.is_(None),
+    )
+)
 _SELECT_WAITED_FOR = Statement(
     select(pending_calls.c.agent_id, pending_calls.c.call_id)
     .where(any_of(pending_calls.c.agent_id, "agent_ids"), pending_calls.c.resolved_at.is_(None))
@@ -331,6 +338,12 @@ async def select_pending_page(
         limit=limit,
     )
     return [_waiting(row) for row in found]
+
+
+async def count_open_in(tx: Transaction, space_id: str) -> int:
+    """How many calls wait for somebody, of those that show in a space."""
+    row = await tx.one(_COUNT_OPEN_IN, space_id=space_id)
+    return 0 if row is None else int(row[0])
 
 
 async def select_expired(tx: Transaction, now: int, limit: int) -> list[str]:

@@ -18,7 +18,7 @@ from bullpen.access.types import Grant
 from bullpen.define import Misfit, arranged, input_schema, parameters_of, spellings, validated
 from bullpen.errors import BadArguments
 from bullpen.tools.types import DEFAULT_TIMEOUT_MS, Act, Effect, Tool
-from bullpen.wire.nouns import VariableDefinition
+from bullpen.wire.nouns import Decision, VariableDefinition
 
 Function = Callable[..., Awaitable[Any]]
 
@@ -35,6 +35,8 @@ def tool(
     variables: Sequence[VariableDefinition] = (),
     prepare: Function | None = None,
     wary: bool = False,
+    policy: Decision | None = None,
+    proposes: bool = False,
 ) -> Callable[[Function], Tool]:
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
@@ -56,6 +58,8 @@ def tool(
             variables=tuple(variables),
             prepare=prepare,
             wary=wary,
+            policy=policy,
+            proposes=proposes,
         )
 
     return make

@@ -66,6 +66,7 @@ class Tool:
     use: str = ""  # how it is called where an owner lists hosts; empty: tool:NAME
     policy: Decision | None = None  # what its definition says about using it; others may be stricter
     wary: bool = False  # what it does outlives the run: one that has read outside text asks first, if nobody says else
+    proposes: bool = False  # when somebody has to be asked first, it keeps what it would do as a proposal, by itself
     hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
@@ -131,6 +132,7 @@ class Means:
     file_limits: FileSettings
     tasks: Rules
     check_model: Callable[[str | None, Any], None]  # raises Invalid, if no agent could think with it
+    skills_per_space: int
 
 
 @dataclass(slots=True)
@@ -144,6 +146,7 @@ class ToolContext:
     means: Means
     outside: Outside
     prepared: Any = None  # what the tool's `prepare` came to
+    asks: bool = False  # somebody has to be asked first: for a tool that `proposes`
     effects: Effects = field(default_factory=Effects)
 
     def variable(self, name: str) -> str | None:

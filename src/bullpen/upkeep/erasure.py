@@ -30,6 +30,7 @@ from bullpen.hooks import rows as hooks
 from bullpen.inbox import rows as inbox_rows
 from bullpen.runs import actions as runs
 from bullpen.runs import rows as run_rows
+from bullpen.skills import actions as skills
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
@@ -68,6 +69,7 @@ async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Targ
     await tasks.forget(tx, target.id)
     await rows.delete_group_blocks(tx, target.id)
     await rows.forget_chat(tx, target.id)
+    await skills.forget(tx, target.id)
     await webhooks.delete_webhooks_of(tx, target.id)
     await webhooks.delete_in_space(tx, target.id)
     return target
@@ -90,6 +92,7 @@ async def _close_space(tx: Transaction, id: str) -> None:
     for member_id in await rows.select_members(tx, id):
         await spaces.put_out(tx, id, member_id)
     await rows.hide_space(tx, id)
+    await skills.forget(tx, id)
     await budgets.forget(tx, "space", id)
     await budget_rows.forget_space(tx, id)
 

@@ -23,6 +23,7 @@ from bullpen.hooks import rows as hooks
 from bullpen.memory import rows as memory_rows
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
+from bullpen.skills import rows as skills
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
 from bullpen.tasks import rows as tasks
@@ -94,6 +95,13 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
         before = found[-1].id
     async for said in _learned(store, id, None):
         yield said
+    before = LAST
+    while kept := await store.read(
+        lambda tx, b=before: skills.select_skills(tx, space_ids=[id], before=b, limit=PAGE)  # type: ignore[misc]
+    ):
+        for skill in kept:
+            yield "skill", skills.on_the_wire(skill)
+        before = kept[-1].id
     async for said in _runs(store, journals, None, space_id=id):
         yield said
 
@@ -109,6 +117,14 @@ async def _learned(store: Store, whose: str, readable: set[str] | None) -> Async
             if readable is None or passage.get("spaceId") is None or passage["spaceId"] in readable:
                 yield "passage", passage
         after = page[-1]["id"]
+
+
+async def _skills_by(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
+    """What somebody wrote, or proposed to others, wherever it is."""
+    for skill in await store.read(lambda tx: skills.select_whose(tx, id)):
+        wrote = id in (version.written_by for version in (skill.active, skill.proposed) if version is not None)
+        if wrote and (readable is None or skill.space_id in readable):
+            yield "skill", skills.on_the_wire(skill)
 
 
 async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
@@ -129,6 +145,8 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
     for task in await store.read(lambda tx: tasks.select_of_cause(tx, id)):
         if readable is None or task.space_id in readable:
             yield "task", tasks.on_the_wire(task)
+    async for skill in _skills_by(store, id, readable):
+        yield skill
     for session in await store.read(lambda tx: rows.select_sessions(tx, id)):
         yield "session", session
     async for message in _written(store, id, readable):
@@ -141,6 +159,8 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
 
 async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
     yield "agent", await store.read(lambda tx: agents.get(tx, id))
+    async for skill in _skills_by(store, id, readable):
+        yield skill
     for label, content, at in await store.read(lambda tx: memory_rows.select_blocks(tx, id)):
         yield "block", {"label": label, "content": content, "updatedAt": at}
     async for said in _learned(store, id, readable):

@@ -54,6 +54,7 @@ ScheduleType = Literal["cron", "interval", "once"]
 ContextMode = Literal["group", "isolated"]
 TaskStatus = Literal["active", "paused", "completed"]
 MissedPolicy = Literal["once", "all", "none"]
+SkillStatus = Literal["active", "proposed"]
 FiringStatus = Literal[
     "fired",  # its agent was woken, or will be as soon as it can
     "missed",  # nobody was there, and the task's policy does not make up for it
@@ -284,6 +285,7 @@ class Trigger(Wire):
     author_id: str | None = None
     task_id: str | None = None
     nominal_at: str | None = None  # when the task was due
+    skill: str | None = None  # the name of the skill that somebody started
     items: int = 1
 
 
@@ -316,6 +318,7 @@ WhyCode = Literal[
     "system_message",
     "tool_card",
     "command",  # it was for the office itself, like /stop
+    "skill",  # it started a skill, which another agent follows
     "not_a_member",  # of the space, when it was posted
     "policy",  # the space's wake policy: nobody is woken by such an author there
     "not_mentioned",
@@ -482,11 +485,19 @@ class Change(Wire):
     change: Literal["created", "updated", "unchanged"]
 
 
+class AppliedSkill(Change):
+    """What became of a skill in one space. What is `proposed` waits for somebody's approval."""
+
+    space_id: str
+    status: SkillStatus
+
+
 class Applied(Wire):
     agents: list[Change]
     spaces: list[Change]
     tools: list[Change]
     variables: list[Change]
+    skills: list[AppliedSkill]
 
 
 class Problem(Wire):
@@ -790,3 +801,56 @@ class Task(Wire):
     created_at: str
     updated_at: str
     firing: Firing | None = None  # in `task_fired`: which time it was
+
+
+class SkillProposal(Wire):
+    """What somebody would have a skill say. It is followed once a person has approved of it, under its `hash`."""
+
+    description: str
+    instructions: str
+    parameters: str | None = None
+    agent_id: str | None = None
+    written_by: str
+    hash: str
+    diff: str  # against what is active, as SKILL.md shows both
+    outside: list[str] = Field(default_factory=list)  # where its writer had read text from, if from outside the office
+    at: str
+
+
+class Skill(Wire):
+    """A stored workflow of a space, which people start by writing `/name`. A `proposed` one has never been approved."""
+
+    id: str
+    space_id: str
+    name: str
+    description: str
+    instructions: str
+    parameters: str | None = None
+    agent_id: str | None = None  # who follows it; left out: the first agent of the space
+    status: SkillStatus
+    written_by: str
+    approved_by: str | None = None
+    hash: str
+    outside: list[str] = Field(default_factory=list)
+    proposal: SkillProposal | None = None
+    created_at: str
+    updated_at: str
+
+
+class Invoked(Wire):
+    """A skill was started: by this message, in a thread of its own."""
+
+    message_id: str
+    space_id: str
+    name: str
+    agent_id: str
+    thread_id: str
+
+
+class Command(Wire):
+    """Something that people can write in a space, with a `/` before it."""
+
+    name: str
+    description: str
+    parameters: str | None = None
+    kind: Literal["office", "skill"]

@@ -30,6 +30,7 @@ from bullpen.wire.nouns import (
     Role,
     ScheduleType,
     ScopeKind,
+    SkillStatus,
     SpaceKind,
     VariableDefinition,
     VariableType,
@@ -389,13 +390,78 @@ class UpdateTool(Request):
     policy: Decision | None = None
 
 
+# A line that is shown in lists: nothing in it can pretend to be another line, or turn the reading around.
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def one_line(value: Any) -> Any:
+    if isinstance(value, str):
+        value = " ".join(value.split())
+        if _UNSHOWN.search(value):
+            raise ValueError("must not contain characters that control how text is shown")
+    return value
+
+
+def _says_something(value: str) -> str:
+    value = value.strip()
+    if not value:
+        raise ValueError("must say something")
+    return value
+
+
+SkillDescription = Annotated[str, BeforeValidator(one_line), StringConstraints(min_length=1, max_length=256)]
+SkillParameters = Annotated[str, BeforeValidator(one_line), StringConstraints(max_length=500)]
+SkillInstructions = Annotated[
+    str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_storable), AfterValidator(_says_something)
+]
+
+
+class StoreSkill(Request):
+    description: SkillDescription
+    instructions: SkillInstructions
+    parameters: Annotated[SkillParameters | None, Field(description="What may be written behind `/name`.")] = None
+    agent_id: Annotated[ShortText | None, Field(description="Left out: the first agent of the space.")] = None
+    status: Annotated[
+        SkillStatus, Field(description="`proposed`: it waits for approval. What an agent writes always does.")
+    ] = "active"
+    # Allowed and not read: whoever fetched a skill may send it back.
+    name: ShortText | None = None
+    space_id: ShortText | None = None
+
+
+class ImportSkill(Request):
+    """A SKILL.md. What it says waits for approval, unless `status` is `active`."""
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=131_072), AfterValidator(_storable)]
+    folder: Annotated[ShortText | None, Field(description="The name of its folder, if it names no skill.")] = None
+    status: SkillStatus = "proposed"
+
+
+class ApproveSkill(Request):
+    hash: Annotated[ShortText, Field(description="Of the proposal that was looked at; another one is a conflict.")]
+
+
+class InvokeSkill(Request):
+    parameters: Annotated[str, StringConstraints(max_length=MAX_TEXT - 64), AfterValidator(_storable)] = ""
+
+
+class ApplySkill(Request):
+    space_id: ShortText
+    name: ShortText
+    description: SkillDescription
+    instructions: SkillInstructions
+    parameters: SkillParameters | None = None
+    status: SkillStatus = "proposed"
+
+
 class ApplyProject(Request):
-    """Agents, spaces, tools and variables as files describe them; applying the same again changes nothing."""
+    """Agents, spaces, tools, variables and skills as files describe them; applying the same again changes nothing."""
 
     agents: list[CreateAgent] = Field(default_factory=list, max_length=1000)
     spaces: list[CreateSpace] = Field(default_factory=list, max_length=1000)
     tools: list[CreateTool] = Field(default_factory=list, max_length=1000)
     variables: list[ApplyVariable] = Field(default_factory=list, max_length=1000)
+    skills: list[ApplySkill] = Field(default_factory=list, max_length=1000)
 
 
 class SubmitResult(Request):

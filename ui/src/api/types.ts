@@ -364,6 +364,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/chats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Chats */
+        get: operations["list_chats_api_chats_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/chats/{jid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Report Chat
+         * @description A bridge has seen this chat. Doing it again keeps its name up to date.
+         */
+        put: operations["report_chat_api_chats__jid__put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/events": {
         parameters: {
             query?: never;
@@ -1138,6 +1175,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/skills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Skills
+         * @description Newest first, of the spaces that the caller may read; those that wait for approval too.
+         */
+        get: operations["list_skills_api_skills_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/spaces": {
         parameters: {
             query?: never;
@@ -1148,7 +1205,10 @@ export interface paths {
         /** List Spaces */
         get: operations["list_spaces_api_spaces_get"];
         put?: never;
-        /** Create Space */
+        /**
+         * Create Space
+         * @description A group that is the main one, or a chat elsewhere, takes the right to register groups.
+         */
         post: operations["create_space_api_spaces_post"];
         delete?: never;
         options?: never;
@@ -1176,6 +1236,26 @@ export interface paths {
         head?: never;
         /** Update Space */
         patch: operations["update_space_api_spaces__id__patch"];
+        trace?: never;
+    };
+    "/api/spaces/{id}/commands": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Commands
+         * @description What people can write here with a slash: words to the office, and the skills that are active.
+         */
+        get: operations["list_commands_api_spaces__id__commands_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/spaces/{id}/export": {
@@ -1272,6 +1352,134 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/spaces/{id}/skills/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Skill
+         * @description Take a SKILL.md. It waits for approval, unless it is to be active at once.
+         */
+        post: operations["import_skill_api_spaces__id__skills_import_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/skills/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Skill
+         * @description With what is proposed, if anything is: its `diff` says what would change.
+         */
+        get: operations["get_skill_api_spaces__id__skills__name__get"];
+        /**
+         * Put Skill
+         * @description Store a skill under this name, over one that is there. What an agent writes waits for a person's approval.
+         */
+        put: operations["put_skill_api_spaces__id__skills__name__put"];
+        post?: never;
+        /**
+         * Delete Skill
+         * @description Delete it, with what is proposed for it.
+         */
+        delete: operations["delete_skill_api_spaces__id__skills__name__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/skills/{name}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve Skill
+         * @description Answer for what is proposed: it becomes active, and its runs never have more rights than the caller has now.
+         */
+        post: operations["approve_skill_api_spaces__id__skills__name__approve_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/skills/{name}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Skill
+         * @description As a SKILL.md; of one that nobody has approved of yet, what it would say.
+         */
+        get: operations["export_skill_api_spaces__id__skills__name__export_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/skills/{name}/invoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Invoke Skill
+         * @description Start it, as if the caller had written `/name parameters` in the space: the message is there to be seen.
+         */
+        post: operations["invoke_skill_api_spaces__id__skills__name__invoke_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/skills/{name}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject Skill
+         * @description Forget what is proposed. What is active stays.
+         */
+        post: operations["reject_skill_api_spaces__id__skills__name__reject_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/spaces/{space_id}/messages": {
         parameters: {
             query?: never;
@@ -1284,6 +1492,135 @@ export interface paths {
         put?: never;
         /** Post Message */
         post: operations["post_message_api_spaces__space_id__messages_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Tasks
+         * @description Newest first, of the spaces that the caller may read.
+         */
+        get: operations["list_tasks_api_tasks_get"];
+        put?: never;
+        /**
+         * Create Task
+         * @description Schedule something. The answer says when it will be due: the next five times, and the zone they are meant in.
+         */
+        post: operations["create_task_api_tasks_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Task */
+        get: operations["get_task_api_tasks__id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel Task
+         * @description Cancel it, and forget it together with its firings.
+         */
+        delete: operations["cancel_task_api_tasks__id__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Task
+         * @description Change what it does, or when. It works on behalf of whoever did that from then on.
+         */
+        patch: operations["update_task_api_tasks__id__patch"];
+        trace?: never;
+    };
+    "/api/tasks/{id}/firings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Firings
+         * @description Each time at which it was due, newest first, with what came of it.
+         */
+        get: operations["list_firings_api_tasks__id__firings_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Task
+         * @description It is not due again until it is resumed.
+         */
+        post: operations["pause_task_api_tasks__id__pause_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Task
+         * @description It goes on with its next time from now; what was due meanwhile is not made up for.
+         */
+        post: operations["resume_task_api_tasks__id__resume_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks/{id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run Task
+         * @description Fire it now, besides its schedule.
+         */
+        post: operations["run_task_api_tasks__id__run_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1741,6 +2078,8 @@ export interface components {
         Applied: {
             /** Agents */
             agents: components["schemas"]["Change"][];
+            /** Skills */
+            skills: components["schemas"]["AppliedSkill"][];
             /** Spaces */
             spaces: components["schemas"]["Change"][];
             /** Tools */
@@ -1749,18 +2088,59 @@ export interface components {
             variables: components["schemas"]["Change"][];
         };
         /**
+         * AppliedSkill
+         * @description What became of a skill in one space. What is `proposed` waits for somebody's approval.
+         */
+        AppliedSkill: {
+            /**
+             * Change
+             * @enum {string}
+             */
+            change: "created" | "updated" | "unchanged";
+            /** Id */
+            id: string;
+            /** Spaceid */
+            spaceId: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "proposed";
+        };
+        /**
          * ApplyProject
-         * @description Agents, spaces, tools and variables as files describe them; applying the same again changes nothing.
+         * @description Agents, spaces, tools, variables and skills as files describe them; applying the same again changes nothing.
          */
         ApplyProject: {
             /** Agents */
             agents?: components["schemas"]["CreateAgent"][];
+            /** Skills */
+            skills?: components["schemas"]["ApplySkill"][];
             /** Spaces */
             spaces?: components["schemas"]["CreateSpace"][];
             /** Tools */
             tools?: components["schemas"]["CreateTool"][];
             /** Variables */
             variables?: components["schemas"]["ApplyVariable"][];
+        };
+        /** ApplySkill */
+        ApplySkill: {
+            /** Description */
+            description: string;
+            /** Instructions */
+            instructions: string;
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters?: string | null;
+            /** Spaceid */
+            spaceId: string;
+            /**
+             * Status
+             * @default proposed
+             * @enum {string}
+             */
+            status: "active" | "proposed";
         };
         /** ApplyVariable */
         ApplyVariable: {
@@ -1785,6 +2165,14 @@ export interface components {
             type: "text" | "secret";
             /** Value */
             value: string;
+        };
+        /** ApproveSkill */
+        ApproveSkill: {
+            /**
+             * Hash
+             * @description Of the proposal that was looked at; another one is a conflict.
+             */
+            hash: string;
         };
         /**
          * AuditCheck
@@ -1923,6 +2311,20 @@ export interface components {
             password: string;
         };
         /**
+         * Chat
+         * @description A chat elsewhere that a bridge has seen, or that somebody has registered: then it is the space `spaceId`.
+         */
+        Chat: {
+            /** Jid */
+            jid: string;
+            /** Name */
+            name: string;
+            /** Seenat */
+            seenAt?: string | null;
+            /** Spaceid */
+            spaceId?: string | null;
+        };
+        /**
          * CheckModel
          * @description `apiKeyVariable`: the variable that holds the key, if it is not the provider's usual one.
          *     `apiKey`: a key to try instead, which is kept nowhere.
@@ -1934,6 +2336,23 @@ export interface components {
             apiKeyVariable?: string | null;
             /** Model */
             model: unknown;
+        };
+        /**
+         * Command
+         * @description Something that people can write in a space, with a `/` before it.
+         */
+        Command: {
+            /** Description */
+            description: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "office" | "skill";
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters?: string | null;
         };
         /** CreateAgent */
         CreateAgent: {
@@ -2057,7 +2476,10 @@ export interface components {
         };
         /** CreateSpace */
         CreateSpace: {
-            /** Bridge */
+            /**
+             * Bridge
+             * @description The chat elsewhere that it is, as in tg:-1001234567890.
+             */
             bridge?: string | null;
             /** Folder */
             folder?: string | null;
@@ -2092,6 +2514,49 @@ export interface components {
             /** Trigger */
             trigger?: string | null;
             wake?: components["schemas"]["WakeRequest"];
+        };
+        /** CreateTask */
+        CreateTask: {
+            /**
+             * Agentid
+             * @description Left out: the only agent of the space.
+             */
+            agentId?: string | null;
+            /**
+             * Contextmode
+             * @default group
+             * @enum {string}
+             */
+            contextMode: "group" | "isolated";
+            /**
+             * Mayschedule
+             * @description Its runs may schedule tasks themselves.
+             * @default false
+             */
+            maySchedule: boolean;
+            /**
+             * Missed
+             * @default once
+             * @enum {string}
+             */
+            missed: "once" | "all" | "none";
+            precheck?: components["schemas"]["PrecheckRequest"] | null;
+            /** Prompt */
+            prompt: string;
+            /**
+             * Scheduletype
+             * @enum {string}
+             */
+            scheduleType: "cron" | "interval" | "once";
+            /** Schedulevalue */
+            scheduleValue: string;
+            /** Spaceid */
+            spaceId: string;
+            /**
+             * Timezone
+             * @description Left out: the space's, else the office's.
+             */
+            timezone?: string | null;
         };
         /** CreateToken */
         CreateToken: {
@@ -2269,6 +2734,43 @@ export interface components {
             type: string;
         };
         /**
+         * Firing
+         * @description One time at which a task was due, and what came of it.
+         */
+        Firing: {
+            /** Error */
+            error?: string | null;
+            /** Firedat */
+            firedAt: string;
+            /**
+             * Manual
+             * @default false
+             */
+            manual: boolean;
+            /**
+             * Missed
+             * @default 0
+             */
+            missed: number;
+            /** Nominalat */
+            nominalAt: string;
+            /** Outcome */
+            outcome?: ("spoke" | "reacted" | "acted" | "silent" | "unsent_text") | null;
+            /** Reason */
+            reason?: string | null;
+            /** Runid */
+            runId?: string | null;
+            /** Runstatus */
+            runStatus?: ("queued" | "thinking" | "acting" | "waiting" | "completed" | "failed" | "cancelled") | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "fired" | "missed" | "refused" | "stopped" | "dropped";
+            /** Taskid */
+            taskId: string;
+        };
+        /**
          * FoundMessage
          * @description A message that a search found, with the part around the first hit.
          *
@@ -2356,6 +2858,25 @@ export interface components {
             /** Usedat */
             usedAt?: string | null;
         };
+        /**
+         * ImportSkill
+         * @description A SKILL.md. What it says waits for approval, unless `status` is `active`.
+         */
+        ImportSkill: {
+            /**
+             * Folder
+             * @description The name of its folder, if it names no skill.
+             */
+            folder?: string | null;
+            /**
+             * Status
+             * @default proposed
+             * @enum {string}
+             */
+            status: "active" | "proposed";
+            /** Text */
+            text: string;
+        };
         /** InboxItem */
         InboxItem: {
             /** Createdat */
@@ -2404,6 +2925,30 @@ export interface components {
              * @enum {string}
              */
             role: "member" | "admin" | "owner";
+        };
+        /** InvokeSkill */
+        InvokeSkill: {
+            /**
+             * Parameters
+             * @default
+             */
+            parameters: string;
+        };
+        /**
+         * Invoked
+         * @description A skill was started: by this message, in a thread of its own.
+         */
+        Invoked: {
+            /** Agentid */
+            agentId: string;
+            /** Messageid */
+            messageId: string;
+            /** Name */
+            name: string;
+            /** Spaceid */
+            spaceId: string;
+            /** Threadid */
+            threadId: string;
         };
         /**
          * KeyUse
@@ -2682,6 +3227,20 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[Chat] */
+        Page_Chat_: {
+            /** Items */
+            items: components["schemas"]["Chat"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[Command] */
+        Page_Command_: {
+            /** Items */
+            items: components["schemas"]["Command"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[Delivery] */
         Page_Delivery_: {
             /** Items */
@@ -2693,6 +3252,13 @@ export interface components {
         Page_File_: {
             /** Items */
             items: components["schemas"]["File"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[Firing] */
+        Page_Firing_: {
+            /** Items */
+            items: components["schemas"]["Firing"][];
             /** Next */
             next?: string | null;
         };
@@ -2773,10 +3339,24 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[Skill] */
+        Page_Skill_: {
+            /** Items */
+            items: components["schemas"]["Skill"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[Space] */
         Page_Space_: {
             /** Items */
             items: components["schemas"]["Space"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[Task] */
+        Page_Task_: {
+            /** Items */
+            items: components["schemas"]["Task"][];
             /** Next */
             next?: string | null;
         };
@@ -2931,6 +3511,27 @@ export interface components {
             } | null;
         };
         /**
+         * Precheck
+         * @description A tool call that decides whether a task wakes its agent's model at all.
+         */
+        Precheck: {
+            /** Args */
+            args?: {
+                [key: string]: unknown;
+            };
+            /** Tool */
+            tool: string;
+        };
+        /** PrecheckRequest */
+        PrecheckRequest: {
+            /** Args */
+            args?: {
+                [key: string]: unknown;
+            };
+            /** Tool */
+            tool: string;
+        };
+        /**
          * Preview
          * @description Whom a message would wake.
          */
@@ -3063,6 +3664,14 @@ export interface components {
             error: components["schemas"]["Problem"];
         };
         /**
+         * ReportChat
+         * @description What a bridge says of a chat that it has seen.
+         */
+        ReportChat: {
+            /** Name */
+            name: string;
+        };
+        /**
          * ReportProgress
          * @description That a call is being carried out, and how far it has come, if that can be said.
          */
@@ -3132,7 +3741,7 @@ export interface components {
              */
             status: "queued" | "thinking" | "acting" | "waiting" | "completed" | "failed" | "cancelled";
             /** Stopreason */
-            stopReason?: ("done" | "skipped" | "max_steps" | "max_seconds" | "max_cost" | "max_tokens" | "cancelled" | "model_unavailable" | "model_refused" | "agent_deleted" | "variables_required" | "no_rights" | "broken") | null;
+            stopReason?: ("done" | "skipped" | "not_needed" | "max_steps" | "max_seconds" | "max_cost" | "max_tokens" | "cancelled" | "model_unavailable" | "model_refused" | "agent_deleted" | "variables_required" | "no_rights" | "broken") | null;
             /** Threadid */
             threadId: string;
             trigger: components["schemas"]["Trigger"];
@@ -3197,6 +3806,68 @@ export interface components {
             name: string;
             /** Password */
             password: string;
+        };
+        /**
+         * Skill
+         * @description A stored workflow of a space, which people start by writing `/name`. A `proposed` one has never been approved.
+         */
+        Skill: {
+            /** Agentid */
+            agentId?: string | null;
+            /** Approvedby */
+            approvedBy?: string | null;
+            /** Createdat */
+            createdAt: string;
+            /** Description */
+            description: string;
+            /** Hash */
+            hash: string;
+            /** Id */
+            id: string;
+            /** Instructions */
+            instructions: string;
+            /** Name */
+            name: string;
+            /** Outside */
+            outside?: string[];
+            /** Parameters */
+            parameters?: string | null;
+            proposal?: components["schemas"]["SkillProposal"] | null;
+            /** Spaceid */
+            spaceId: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "proposed";
+            /** Updatedat */
+            updatedAt: string;
+            /** Writtenby */
+            writtenBy: string;
+        };
+        /**
+         * SkillProposal
+         * @description What somebody would have a skill say. It is followed once a person has approved of it, under its `hash`.
+         */
+        SkillProposal: {
+            /** Agentid */
+            agentId?: string | null;
+            /** At */
+            at: string;
+            /** Description */
+            description: string;
+            /** Diff */
+            diff: string;
+            /** Hash */
+            hash: string;
+            /** Instructions */
+            instructions: string;
+            /** Outside */
+            outside?: string[];
+            /** Parameters */
+            parameters?: string | null;
+            /** Writtenby */
+            writtenBy: string;
         };
         /** Space */
         Space: {
@@ -3276,12 +3947,107 @@ export interface components {
             /** Startedat */
             startedAt: string;
         };
+        /** StoreSkill */
+        StoreSkill: {
+            /**
+             * Agentid
+             * @description Left out: the first agent of the space.
+             */
+            agentId?: string | null;
+            /** Description */
+            description: string;
+            /** Instructions */
+            instructions: string;
+            /** Name */
+            name?: string | null;
+            /**
+             * Parameters
+             * @description What may be written behind `/name`.
+             */
+            parameters?: string | null;
+            /** Spaceid */
+            spaceId?: string | null;
+            /**
+             * Status
+             * @description `proposed`: it waits for approval. What an agent writes always does.
+             * @default active
+             * @enum {string}
+             */
+            status: "active" | "proposed";
+        };
         /** SubmitResult */
         SubmitResult: {
             /** Callid */
             callId: string;
             /** Result */
             result: unknown;
+        };
+        /**
+         * Task
+         * @description What a space has an agent do, and when. `nextRuns` are the next five times, if it is active.
+         */
+        Task: {
+            /** Agentid */
+            agentId: string;
+            /**
+             * Contextmode
+             * @enum {string}
+             */
+            contextMode: "group" | "isolated";
+            /** Createdat */
+            createdAt: string;
+            /** Createdby */
+            createdBy: string;
+            /**
+             * Failures
+             * @default 0
+             */
+            failures: number;
+            firing?: components["schemas"]["Firing"] | null;
+            /** Id */
+            id: string;
+            /** Lastrun */
+            lastRun?: string | null;
+            /**
+             * Mayschedule
+             * @default false
+             */
+            maySchedule: boolean;
+            /**
+             * Missed
+             * @default once
+             * @enum {string}
+             */
+            missed: "once" | "all" | "none";
+            /** Nextrun */
+            nextRun?: string | null;
+            /** Nextruns */
+            nextRuns?: string[];
+            /** Onbehalfof */
+            onBehalfOf: string;
+            precheck?: components["schemas"]["Precheck"] | null;
+            /** Prompt */
+            prompt: string;
+            /** Reason */
+            reason?: string | null;
+            /**
+             * Scheduletype
+             * @enum {string}
+             */
+            scheduleType: "cron" | "interval" | "once";
+            /** Schedulevalue */
+            scheduleValue: string;
+            /** Spaceid */
+            spaceId: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "paused" | "completed";
+            /** Timezone */
+            timezone: string;
+            /** Updatedat */
+            updatedAt: string;
         };
         /**
          * Thumbnail
@@ -3391,8 +4157,14 @@ export interface components {
             kind: "message" | "tool_result" | "task" | "skill" | "subagent" | "trigger" | "expired";
             /** Messageid */
             messageId?: string | null;
+            /** Nominalat */
+            nominalAt?: string | null;
+            /** Skill */
+            skill?: string | null;
             /** Spaceid */
             spaceId?: string | null;
+            /** Taskid */
+            taskId?: string | null;
         };
         /**
          * TriggerAgent
@@ -3464,6 +4236,27 @@ export interface components {
             /** Trigger */
             trigger?: string | null;
             wake?: components["schemas"]["WakeRequest"] | null;
+        };
+        /**
+         * UpdateTask
+         * @description Whoever changes what a task does, it works on their behalf from then on.
+         */
+        UpdateTask: {
+            /** Contextmode */
+            contextMode?: ("group" | "isolated") | null;
+            /** Mayschedule */
+            maySchedule?: boolean | null;
+            /** Missed */
+            missed?: ("once" | "all" | "none") | null;
+            precheck?: components["schemas"]["PrecheckRequest"] | null;
+            /** Prompt */
+            prompt?: string | null;
+            /** Scheduletype */
+            scheduleType?: ("cron" | "interval" | "once") | null;
+            /** Schedulevalue */
+            scheduleValue?: string | null;
+            /** Timezone */
+            timezone?: string | null;
         };
         /** UpdateTool */
         UpdateTool: {
@@ -3741,7 +4534,7 @@ export interface components {
              * Code
              * @enum {string}
              */
-            code: "woken" | "waiting" | "paused" | "author" | "system_message" | "tool_card" | "command" | "not_a_member" | "policy" | "not_mentioned" | "no_trigger_word" | "chain_limit" | "deleted" | "not_kept";
+            code: "woken" | "waiting" | "paused" | "author" | "system_message" | "tool_card" | "command" | "skill" | "not_a_member" | "policy" | "not_mentioned" | "no_trigger_word" | "chain_limit" | "deleted" | "not_kept";
             /** Name */
             name: string;
             /** Rank */
@@ -3783,7 +4576,7 @@ export interface components {
              */
             status: "queued" | "thinking" | "acting" | "waiting" | "completed" | "failed" | "cancelled";
             /** Stopreason */
-            stopReason?: ("done" | "skipped" | "max_steps" | "max_seconds" | "max_cost" | "max_tokens" | "cancelled" | "model_unavailable" | "model_refused" | "agent_deleted" | "variables_required" | "no_rights" | "broken") | null;
+            stopReason?: ("done" | "skipped" | "not_needed" | "max_steps" | "max_seconds" | "max_cost" | "max_tokens" | "cancelled" | "model_unavailable" | "model_refused" | "agent_deleted" | "variables_required" | "no_rights" | "broken") | null;
         };
         /** Woken */
         Woken: {
@@ -4598,6 +5391,78 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_chats_api_chats_get: {
+        parameters: {
+            query?: {
+                /** @description Only those that are a group, or only those that are none yet. */
+                registered?: boolean | null;
+                /** @description How many, at most 200. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Chat_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    report_chat_api_chats__jid__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As in tg:-1001234567890. */
+                jid: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReportChat"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Chat"];
+                };
             };
             /** @description What is wrong, and what to do about it. */
             "4XX": {
@@ -6250,9 +7115,47 @@ export interface operations {
             };
         };
     };
+    list_skills_api_skills_get: {
+        parameters: {
+            query?: {
+                /** @description Only those of this space. */
+                spaceId?: string | null;
+                /** @description How many, at most 200. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Skill_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     list_spaces_api_spaces_get: {
         parameters: {
             query?: {
+                /** @description Only those of this kind. */
+                kind?: ("channel" | "dm" | "group") | null;
                 /** @description How many, at most 200. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -6401,6 +7304,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Space"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_commands_api_spaces__id__commands_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Command_"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -6580,6 +7514,273 @@ export interface operations {
             };
         };
     };
+    import_skill_api_spaces__id__skills_import_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportSkill"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Skill"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    get_skill_api_spaces__id__skills__name__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Skill"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    put_skill_api_spaces__id__skills__name__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StoreSkill"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Skill"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    delete_skill_api_spaces__id__skills__name__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    approve_skill_api_spaces__id__skills__name__approve_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApproveSkill"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Skill"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    export_skill_api_spaces__id__skills__name__export_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": unknown;
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    invoke_skill_api_spaces__id__skills__name__invoke_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvokeSkill"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Invoked"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    reject_skill_api_spaces__id__skills__name__reject_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     list_messages_api_spaces__space_id__messages_get: {
         parameters: {
             query?: {
@@ -6638,6 +7839,303 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Message"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_tasks_api_tasks_get: {
+        parameters: {
+            query?: {
+                /** @description Only those of this space. */
+                spaceId?: string | null;
+                /** @description Only those of this agent. */
+                agentId?: string | null;
+                /** @description Left out: active and paused ones. */
+                status?: ("active" | "paused" | "completed") | "all" | null;
+                /** @description How many, at most 200. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Task_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    create_task_api_tasks_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateTask"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    get_task_api_tasks__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    cancel_task_api_tasks__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    update_task_api_tasks__id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateTask"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_firings_api_tasks__id__firings_get: {
+        parameters: {
+            query?: {
+                /** @description How many, at most 200. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: number | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Firing_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    pause_task_api_tasks__id__pause_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    resume_task_api_tasks__id__resume_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    run_task_api_tasks__id__run_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Firing"];
                 };
             };
             /** @description What is wrong, and what to do about it. */

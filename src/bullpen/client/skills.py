@@ -1,0 +1,73 @@
+"""Skills as the SDK has them: `bp.skills` stores workflows of a space, approves of them, and starts them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bullpen.client.connection import Connection, Page, path
+from bullpen.wire.nouns import Invoked, Skill, SkillStatus
+
+
+class Skills:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def list(
+        self, *, space: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Skill]:
+        """Newest first; those that wait for approval too."""
+        query = {"spaceId": space, "limit": limit, "cursor": cursor}
+        found = await self._connection.request("GET", path("skills"), query=query)
+        return Page([Skill.model_validate(item) for item in found["items"]], found.get("next"))
+
+    async def get(self, space: str, name: str) -> Skill:
+        """With what is proposed, if anything is."""
+        return Skill.model_validate(await self._connection.request("GET", _at(space, name)))
+
+    async def store(
+        self,
+        space: str,
+        name: str,
+        *,
+        description: str,
+        instructions: str,
+        parameters: str | None = None,
+        agent: str | None = None,
+        status: SkillStatus | None = None,
+    ) -> Skill:
+        """Store a skill over one that has this name. With status `proposed` it waits for approval."""
+        said = {"description": description, "instructions": instructions, "parameters": parameters}
+        body: dict[str, Any] = {**said, "agentId": agent, "status": status}
+        body = {field: value for field, value in body.items() if value is not None}
+        found = await self._connection.request("PUT", _at(space, name), body=body, repeatable=True)
+        return Skill.model_validate(found)
+
+    async def import_text(self, space: str, text: str, *, folder: str | None = None, active: bool = False) -> Skill:
+        """Take what a SKILL.md says. It waits for approval, unless `active`."""
+        body: dict[str, Any] = {"text": text, "status": "active" if active else "proposed"}
+        if folder is not None:
+            body["folder"] = folder
+        where = path("spaces", space, "skills", "import")
+        return Skill.model_validate(await self._connection.request("POST", where, body=body, repeatable=True))
+
+    async def approve(self, space: str, name: str, hash: str) -> Skill:
+        """Answer for what is proposed: `hash` is that of the proposal you have looked at."""
+        body = {"hash": hash}
+        found = await self._connection.request("POST", _at(space, name, "approve"), body=body, repeatable=True)
+        return Skill.model_validate(found)
+
+    async def reject(self, space: str, name: str) -> None:
+        """Forget what is proposed. What is active stays."""
+        await self._connection.request("POST", _at(space, name, "reject"))
+
+    async def delete(self, space: str, name: str) -> None:
+        await self._connection.request("DELETE", _at(space, name))
+
+    async def invoke(self, space: str, name: str, parameters: str = "") -> Invoked:
+        """Start it, as if you had written `/name parameters` in the space."""
+        body = {"parameters": parameters}
+        return Invoked.model_validate(await self._connection.request("POST", _at(space, name, "invoke"), body=body))
+
+
+def _at(space: str, name: str, *rest: str) -> str:
+    return path("spaces", space, "skills", name, *rest)

@@ -1,0 +1,268 @@
+"""Store a skill, propose one, approve of it or not, delete it; and start one. Who may is said in access/rules.py.
+
+A skill works with no more rights than whoever answers for it held: the person who wrote it or approved of it, or the
+run that an agent wrote it in. So nobody's words can make an owner's run do what they could not do themselves. What
+nobody has answered for yet is kept as a proposal, beside what is active, and is followed by nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bullpen import ids
+from bullpen.access import rules as access
+from bullpen.access.rules import Action
+from bullpen.access.types import Principal
+from bullpen.agents import rows as agent_rows
+from bullpen.audit.actions import note
+from bullpen.errors import Conflict, Invalid, NotFound
+from bullpen.events.actions import in_turn, record
+from bullpen.inbox import actions as inbox
+from bullpen.inbox.types import Recipient
+from bullpen.observe.redact import REDACTOR
+from bullpen.skills import rows, rules
+from bullpen.skills.types import Skill, Version, Writer
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
+from bullpen.spaces import rules as space_rules
+from bullpen.spaces.types import Draft, Room
+from bullpen.storage import Transaction
+from bullpen.threads import actions as threads
+from bullpen.wire.nouns import SkillStatus
+
+NOBODY = "There is no agent here who could do that. Add one to the space first."
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants a skill to say."""
+
+    description: str
+    instructions: str
+    parameters: str | None = None
+    agent_id: str | None = None
+
+
+# ── who may ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def turn_of(space_id: str) -> str:
+    return f"skills:{ids.canonical_space(space_id)}"
+
+
+async def turn(tx: Transaction, space_id: str) -> None:
+    """Skills of one space change one after the other."""
+    await in_turn(tx, turn_of(space_id))
+
+
+async def get(tx: Transaction, caller: Principal, space_id: str, name: str, action: Action = "see_skill") -> Skill:
+    """The skill, if the caller may do this with it. Unknown and hidden are deliberately the same."""
+    room = await spaces.room_for(tx, caller, action, space_id)
+    skill = await rows.select_skill(tx, room.id, name)
+    if skill is None:
+        raise NotFound(f"There is no skill {name!r} in {room.id!r}.")
+    return skill
+
+
+def writer_of(caller: Principal) -> Writer:
+    return Writer(caller.id, caller.kind, caller.name, access.written(caller.grants))
+
+
+# ── storing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def store(
+    tx: Transaction, room: Room, name: str, wish: Wish, writer: Writer, status: SkillStatus, *, most: int
+) -> Skill:
+    """Keep a skill, or a proposal to have one. The caller has the turn of the space's skills, and has checked who may.
+
+    The same again changes nothing. What is stored over another keeps that one's beginning.
+    """
+    rules.check_name(name)
+    known = await rows.select_skill(tx, room.id, name)
+    if known is None and most and await rows.count_skills(tx, room.id) >= most:
+        message = f"{room.id!r} has {most} skills, which is the most. Delete some first."
+        raise Invalid(message, fields={"name": "there are too many skills"})
+    version = await _version(tx, room, name, wish, writer)
+    at = tx.clock.now()
+    skill = known or Skill(ids.skill(), room.id, name, None, None, at, at)
+    if status == "active":
+        version = replace(version, grants=writer.grants)
+        if known is not None and _is_there(known, version):
+            return known
+        return await _keep(tx, replace(skill, active=version, proposed=None), known, writer, "skill.stored")
+    if known is not None and (version.says_the_same(known.active) or version.says_the_same(known.proposed)):
+        return known
+    version = replace(version, diff=rules.diff(name, skill.active, version))
+    skill = await _keep(tx, replace(skill, proposed=version), known, writer, "skill.proposed")
+    await spaces.announce(tx, room.id, _told(skill, writer))
+    return skill
+
+
+def _is_there(known: Skill, version: Version) -> bool:
+    """Is it active already, word for word, and answered for by somebody who held as much?"""
+    active = known.active
+    if active is None or known.proposed is not None or not version.says_the_same(active):
+        return False
+    return access.parsed(version.grants) <= access.parsed(active.grants)
+
+
+def _told(skill: Skill, writer: Writer) -> str:
+    what = "would change the skill" if skill.active is not None else "proposes a skill"
+    return f"{writer.name} {what} /{skill.name}. It waits for somebody to look at it and approve of it."
+
+
+async def _version(tx: Transaction, room: Room, name: str, wish: Wish, writer: Writer) -> Version:
+    if wish.agent_id is not None and not await _is_agent_of(tx, room, wish.agent_id):
+        message = f"{wish.agent_id!r} is no agent of {room.id!r}."
+        raise Invalid(message, fields={"agentId": "is not an agent of the space"})
+    version = Version(
+        description=_words(writer, wish.description),
+        instructions=_words(writer, wish.instructions),
+        parameters=None if not wish.parameters else _words(writer, wish.parameters),
+        agent_id=wish.agent_id,
+        written_by=writer.id,
+        written_kind=writer.kind,
+        at=tx.clock.now(),
+        outside=writer.outside,
+    )
+    return replace(version, hash=rules.hash_of(room.id, name, version))
+
+
+def _words(writer: Writer, text: str) -> str:
+    """As they are kept: an agent's without secrets, anybody else's as they wrote them."""
+    return text if writer.kind != "agent" else REDACTOR.clean(text)
+
+
+async def _is_agent_of(tx: Transaction, room: Room, agent_id: str) -> bool:
+    return any(recipient.agent_id == agent_id for recipient in await space_rows.select_recipients(tx, room))
+
+
+async def _keep(tx: Transaction, skill: Skill, known: Skill | None, by: Writer | Principal, action: str) -> Skill:
+    skill = replace(skill, updated_at=tx.clock.now())
+    await rows.put_skill(tx, skill)
+    _tell(tx, "skill_created" if known is None else "skill_updated", skill)
+    _note(tx, by, action, skill)
+    return skill
+
+
+def _tell(tx: Transaction, type: str, skill: Skill) -> None:
+    record(tx, type, space_id=skill.space_id, skill=rows.on_the_wire(skill))
+
+
+def _note(tx: Transaction, by: Writer | Principal, action: str, skill: Skill) -> None:
+    actor = by if isinstance(by, Principal) else Principal(by.kind, by.id, by.name, access.parsed(by.grants))  # type: ignore[arg-type]
+    note(tx, actor, action, "skill", skill.id, spaceId=skill.space_id, name=skill.name, hash=skill.shown.hash)
+
+
+# ── what waits for approval ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def approve(tx: Transaction, caller: Principal, skill: Skill, hash: str) -> Skill:
+    """A person answers for what was proposed. Their rights are the most that its runs have. The caller has the turn."""
+    if skill.proposed is None:
+        if skill.active is not None and skill.active.hash == hash:
+            return skill  # it was approved before
+        raise Conflict(f"Nothing is proposed for /{skill.name}.", fields={"hash": "nothing is proposed"})
+    if skill.proposed.hash != hash:
+        raise Conflict("This is not any more what you have looked at. Look at it again.", fields={"hash": "old"})
+    version = replace(skill.proposed, approved_by=caller.id, grants=access.written(caller.grants), diff="")
+    return await _keep(tx, replace(skill, active=version, proposed=None), skill, caller, "skill.approved")
+
+
+async def reject(tx: Transaction, caller: Principal, skill: Skill) -> Skill | None:
+    """What was proposed is forgotten; None: with it the skill, which was never more. The caller has the turn."""
+    if skill.proposed is None:
+        raise Conflict(f"Nothing is proposed for /{skill.name}.")
+    if skill.active is None:
+        _note(tx, caller, "skill.rejected", skill)
+        await _delete(tx, skill)
+        return None
+    return await _keep(tx, replace(skill, proposed=None), skill, caller, "skill.rejected")
+
+
+# ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def delete(tx: Transaction, by: Writer | Principal, skill: Skill) -> None:
+    """The skill is gone, and so is its command. Runs that follow it go on. The caller has the turn."""
+    _note(tx, by, "skill.deleted", skill)
+    await _delete(tx, skill)
+
+
+async def _delete(tx: Transaction, skill: Skill) -> None:
+    await rows.delete_skill(tx, skill.id)
+    gone = {"id": skill.id, "spaceId": skill.space_id, "name": skill.name}
+    record(tx, "skill_deleted", space_id=skill.space_id, skill=gone)
+
+
+async def forget(tx: Transaction, whose: str) -> None:
+    """Those of a space, and what somebody wrote, in every space: for erasures. What they approved of stays."""
+    for skill in await rows.select_whose(tx, whose):
+        active, proposed = (_without(version, whose) for version in (skill.active, skill.proposed))
+        if skill.space_id == whose or (active is None and proposed is None):
+            await _delete(tx, skill)
+        elif (active, proposed) != (skill.active, skill.proposed):
+            left = replace(skill, active=active, proposed=proposed, updated_at=tx.clock.now())
+            await rows.put_skill(tx, left)
+            _tell(tx, "skill_updated", left)
+
+
+def _without(version: Version | None, whose: str) -> Version | None:
+    if version is None or version.written_by == whose:
+        return None
+    return replace(
+        version,
+        agent_id=None if version.agent_id == whose else version.agent_id,
+        approved_by=None if version.approved_by == whose else version.approved_by,
+    )
+
+
+# ── starting one ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def follower(tx: Transaction, room: Room, version: Version, parameters: str) -> Recipient | None:
+    """Which agent follows it: its own, or one that is mentioned, or the first who joined."""
+    present = await space_rows.select_recipients(tx, room)
+    own = [each for each in present if each.agent_id == version.agent_id]
+    named = [each for each in present if space_rules.mentions(parameters, id=each.agent_id, name=each.name)]
+    return next(iter([*own, *named, *present]), None)
+
+
+async def start(tx: Transaction, room: Room, skill: Skill, draft: Draft, parameters: str) -> tuple[str, str] | None:
+    """The message starts the skill, in a thread that has no past. The agent and the thread; None: nobody is there."""
+    version = skill.active
+    assert version is not None, "a proposal is followed by nobody"
+    agent = await follower(tx, room, version, parameters)
+    if agent is None:
+        return None
+    cause = draft.author.cause
+    most = access.parsed(cause.grants) & access.parsed(version.grants)
+    thread_id = await threads.create_fresh(
+        tx, agent.agent_id, room.id, cause_kind=cause.kind, cause_id=cause.id, grants=access.written(most)
+    )
+    payload = {**spaces.told(draft), "text": parameters, "skill": await _instructions(tx, skill, version)}
+    await inbox.deliver_skill(
+        tx, thread_id, key=key(draft.id), space_id=room.id, payload=payload, cause=cause, chain_id=draft.chain_id
+    )
+    return agent.agent_id, thread_id
+
+
+def key(message_id: str) -> str:
+    """Under which the inbox item of a skill that a message started is kept."""
+    return f"skill:{message_id}"
+
+
+async def _instructions(tx: Transaction, skill: Skill, version: Version) -> dict[str, Any]:
+    """What it says, as it is now. Whose words these are is said as in a message: an erasure finds them by that."""
+    by = version.written_by
+    names = await agent_rows.select_names(tx, [by])
+    return {
+        "name": skill.name,
+        "spaceId": skill.space_id,
+        "authorId": by,
+        "authorKind": version.written_kind,
+        "authorName": names.get(by, by),
+        "text": version.instructions,
+    }

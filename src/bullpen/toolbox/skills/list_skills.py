@@ -1,0 +1,34 @@
+"""list_skills: which workflows there are here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bullpen.skills import rows
+from bullpen.skills.types import Skill
+from bullpen.toolbox.tasks.own import own_room
+from bullpen.tools import ToolContext, tool
+
+MOST = 200
+
+
+@tool(effect="tx", act=None, grant="read_space")
+async def list_skills(context: ToolContext) -> dict[str, Any]:
+    """List the skills of this space, by name, with those that wait for a person's approval."""
+    room = await own_room(context)
+    found = await rows.select_skills(context.tx, space_ids=[room.id], limit=MOST)
+    context.effects.outside = tuple(sorted({source for skill in found for source in _sources(skill)}))
+    return {"skills": [_shown(skill) for skill in sorted(found, key=lambda skill: skill.name)]}
+
+
+def _sources(skill: Skill) -> tuple[str, ...]:
+    """What a description may come from. What a person has approved of is theirs."""
+    return () if skill.active is not None else skill.shown.outside
+
+
+def _shown(skill: Skill) -> dict[str, Any]:
+    said = skill.shown
+    told: dict[str, Any] = {"name": skill.name, "command": f"/{skill.name}", "description": said.description}
+    if said.parameters:
+        told["parameters"] = said.parameters
+    return {**told, "status": skill.status, "createdAt": skill.created_at, "updatedAt": skill.updated_at}
