@@ -101,6 +101,12 @@ class Scene:
         wake = {"people": "mention", "agents": "mention"}
         members = ["ada", "iris", "nils"]
         self.ask("POST", "/spaces", json={"id": "launch-week", "name": "launch-week", "members": members, "wake": wake})
+        for agent, prompt, kind, value in (
+            ("iris", "Look whether the shop answers, and say so only if it does not.", "interval", "30m"),
+            ("ada", "Say good morning, and how signups went yesterday.", "cron", "0 9 * * 1-5"),
+        ):
+            task = {"spaceId": "launch-week", "agentId": agent, "prompt": prompt}
+            self.ask("POST", "/tasks", json={**task, "scheduleType": kind, "scheduleValue": value})
         self.post("Morning! @Ada how do signups compare with last week? @Iris anything on your side?", "ada", "iris")
         first = self.newest("Signups are")
         self.ask("POST", f"/messages/{first}/reactions", json={"emoji": "🎉"})
@@ -160,6 +166,8 @@ def views(scene: Scene) -> dict[str, str]:
         "waiting": "/pending",
         "runs": "/runs",
         "run": f"/runs/{run['id']}",
+        "tasks": "/tasks",
+        "task": f"/tasks/{scene.ask('GET', '/tasks')['items'][0]['id']}",
         "agents": "/agents",
         "agent": "/agents/mira",
         "search": "/search?q=friday",

@@ -86,7 +86,11 @@ async def test_axe_finds_nothing_serious_on_any_page(house: House, browser: Brow
     await page.keyboard.press("Control+k")
     await expect(page.get_by_role("combobox", name="Search or jump to")).to_be_visible()
     found["palette"] = await serious(visit, page)
-    for path in ("/pending", "/runs", f"/runs/{run}", "/agents", f"/agents/{agent}", "/search?q=figures", "/settings"):
+    schedule = {"scheduleType": "cron", "scheduleValue": "0 9 * * *"}
+    body = {"spaceId": room, "agentId": agent, "prompt": "Say good morning.", **schedule}
+    task = (await house.ask("POST", "/tasks", json=body))["id"]
+    work = ("/pending", "/runs", f"/runs/{run}", "/tasks", f"/tasks/{task}", "/agents", f"/agents/{agent}")
+    for path in (*work, "/search?q=figures", "/settings"):
         await visit.go(path)
         await expect(page.locator("main h1")).to_be_visible()
         await expect(page.get_by_label("Loading")).to_have_count(0)
@@ -205,7 +209,7 @@ async def test_nothing_is_wider_than_a_small_phone(house: House, visit: Visit, w
     await house.post(room, "a-very-long-word-" * 30 + " مرحبا بالعالم 👩‍🚀🎉")
     page = visit.page
     await page.set_viewport_size({"width": width, "height": 700})
-    for path in (f"/rooms/{room}", "/rooms", "/pending", "/runs", "/agents", "/settings", "/search?q=word"):
+    for path in (f"/rooms/{room}", "/rooms", "/pending", "/runs", "/tasks", "/agents", "/settings", "/search?q=word"):
         await visit.go(path)
         await expect(page.locator("main, aside").first).to_be_attached()
         await expect(page.get_by_label("Loading")).to_have_count(0)

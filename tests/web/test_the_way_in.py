@@ -10,7 +10,19 @@ import pytest
 from bullpen.web import pages
 from tests.driver import Driver
 
-LINKS = ["/", "/rooms", "/rooms/general", "/pending", "/runs", "/runs/run_x", "/agents", "/agents/ada", "/search"]
+LINKS = [
+    "/",
+    "/rooms",
+    "/rooms/general",
+    "/pending",
+    "/runs",
+    "/runs/run_x",
+    "/tasks",
+    "/tasks/tsk_x",
+    "/agents",
+    "/agents/ada",
+    "/search",
+]
 UI = Path(__file__).parents[2] / "ui"
 
 

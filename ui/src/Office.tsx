@@ -1,5 +1,5 @@
 // The office itself: rail, middle, panel, and what is reachable from everywhere.
-import { Activity, Bot, Inbox, MessagesSquare, WifiOff } from "lucide-react";
+import { Activity, Bot, CalendarClock, Inbox, MessagesSquare, WifiOff } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useStore } from "zustand";
 import { Link, Redirect, Route, Switch, useLocation, useRoute } from "wouter";
@@ -18,12 +18,15 @@ import { Room } from "./rooms/Room";
 import r from "./rooms/rooms.module.css";
 import { count } from "./words/en";
 import { usePending } from "./work/data";
+import { useProposals } from "./work/Proposals";
 import s from "./look/shell.module.css";
 
 const Panel = lazy(() => import("./work/Panel"));
 const Pending = lazy(() => import("./work/Pending"));
 const Runs = lazy(() => import("./work/Runs"));
 const Run = lazy(() => import("./work/Run"));
+const Tasks = lazy(() => import("./work/Tasks"));
+const Task = lazy(() => import("./work/Task"));
 const Agents = lazy(() => import("./work/Agents"));
 const Agent = lazy(() => import("./work/Agent"));
 const Search = lazy(() => import("./rooms/Search"));
@@ -64,6 +67,8 @@ export function Office() {
               <Route path="/pending"><Pending /></Route>
               <Route path="/runs"><Runs /></Route>
               <Route path="/runs/:id">{({ id }) => <Run key={id} id={decodeURIComponent(id)} />}</Route>
+              <Route path="/tasks"><Tasks /></Route>
+              <Route path="/tasks/:id">{({ id }) => <Task key={id} id={decodeURIComponent(id)} />}</Route>
               <Route path="/agents"><Agents /></Route>
               <Route path="/agents/:id">{({ id }) => <Agent key={id} id={decodeURIComponent(id)} />}</Route>
               <Route path="/search"><Search /></Route>
@@ -133,7 +138,7 @@ function Strip() {
 
 function Tabs() {
   const [place] = useLocation();
-  const waits = usePending().data?.needsMe.length ?? 0;
+  const waits = (usePending().data?.needsMe.length ?? 0) + (useProposals().data?.length ?? 0);
   const tab = (href: string, label: string, icon: React.ReactNode, badge = 0) => (
     <Link href={href} aria-current={place.startsWith(href) ? "page" : undefined}>
       {icon}
@@ -146,6 +151,7 @@ function Tabs() {
       {tab("/rooms", "Rooms", <MessagesSquare size={20} aria-hidden />)}
       {tab("/pending", "Waiting", <Inbox size={20} aria-hidden />, waits)}
       {tab("/runs", "Runs", <Activity size={20} aria-hidden />)}
+      {tab("/tasks", "Tasks", <CalendarClock size={20} aria-hidden />)}
       {tab("/agents", "Agents", <Bot size={20} aria-hidden />)}
     </nav>
   );

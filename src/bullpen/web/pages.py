@@ -126,6 +126,8 @@ async def card(name: str, request: Request) -> Response:
 @router.get("/pending")
 @router.get("/runs")
 @router.get("/runs/{id}")
+@router.get("/tasks")
+@router.get("/tasks/{id}")
 @router.get("/agents")
 @router.get("/agents/{id}")
 @router.get("/search")

@@ -1,7 +1,7 @@
 // Asking the server this page came from, and nobody else.
 import type {
-  Agent, Decision, File_, FoundMessage, Invite, Me, Message, ModelCheck, NewInvite, Page, PendingCall, Person, Policy, Run,
-  RunMessage, Space, Span, ToolConfig, UsageRow, Why,
+  Agent, Command, Decision, File_, Firing, FoundMessage, Invite, Me, Message, ModelCheck, NewInvite, Page, PendingCall, Person, Policy, Run,
+  RunMessage, Skill, Space, Span, Task, ToolConfig, UsageRow, Why,
 } from "./nouns";
 
 /** An answer that was not what was asked for; status 0: there was no answer at all. */
@@ -122,6 +122,20 @@ export const api = {
   pendingCall: (call: string) => ask<PendingCall>("GET", `/pending/${id(call)}`),
   resolve: (call: string, result: unknown) => ask<{ accepted: boolean; duplicate: boolean }>("POST", `/pending/${id(call)}/resolve`, { body: { result } }),
   cancelCall: (call: string) => ask<PendingCall>("POST", `/pending/${id(call)}/cancel`),
+
+  tasks: (query: Query) => ask<Page<Task>>("GET", "/tasks", { query }),
+  task: (task: string) => ask<Task>("GET", `/tasks/${id(task)}`),
+  createTask: (body: object) => ask<Task>("POST", "/tasks", { body }),
+  pauseTask: (task: string) => ask<Task>("POST", `/tasks/${id(task)}/pause`),
+  resumeTask: (task: string) => ask<Task>("POST", `/tasks/${id(task)}/resume`),
+  runTask: (task: string) => ask<unknown>("POST", `/tasks/${id(task)}/run`),
+  cancelTask: (task: string) => ask<void>("DELETE", `/tasks/${id(task)}`),
+  firings: (task: string, query: Query) => ask<Page<Firing>>("GET", `/tasks/${id(task)}/firings`, { query }),
+
+  skills: (query: Query = {}) => ask<Page<Skill>>("GET", "/skills", { query: { limit: 200, ...query } }),
+  approveSkill: (skill: Skill, hash: string) => ask<Skill>("POST", `/spaces/${id(skill.spaceId)}/skills/${id(skill.name)}/approve`, { body: { hash } }),
+  rejectSkill: (skill: Skill) => ask<void>("POST", `/spaces/${id(skill.spaceId)}/skills/${id(skill.name)}/reject`),
+  commands: (space: string) => ask<{ items: Command[] }>("GET", `/spaces/${id(space)}/commands`),
 
   tools: () => ask<Page<ToolConfig>>("GET", "/tools", { query: { limit: 200 } }),
   tool: (name: string) => ask<ToolConfig>("GET", `/tools/${id(name)}`),

@@ -25,7 +25,9 @@ export const queries = new QueryClient({
 export const open = { spaceId: null as string | null };
 
 const INVALIDATES: [RegExp, string[]][] = [
-  [/^run_/, ["runs", "run", "agents", "usage"]],
+  [/^run_/, ["runs", "run", "agents", "usage", "firings"]],
+  [/^task_/, ["tasks", "task", "firings"]],
+  [/^skill_/, ["skills", "commands"]],
   [/^tool\./, ["run"]],
   [/^(tool\.requires_action|pending_resolved|tool\.done|tool\.error)$/, ["pending", "agents"]],
   [/^agent/, ["agents", "agent"]],

@@ -42,6 +42,15 @@ export function dayOf(at: string, from = Date.now()): string {
   return date.getFullYear() === new Date(from).getFullYear() ? weekday.format(date) : withYear.format(date);
 }
 
+const zoned = new Map<string, Intl.DateTimeFormat>();
+
+/** Day and time as a clock in that zone shows them: schedules are meant there, wherever somebody reads them. */
+export function inZone(at: string, timeZone: string): string {
+  let format = zoned.get(timeZone);
+  if (!format) zoned.set(timeZone, (format = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone })));
+  return format.format(new Date(at));
+}
+
 export const clockTime = (at: string): string => clock.format(new Date(at));
 
 /** Hours and minutes; the whole time with its zone is the title. */

@@ -1,5 +1,5 @@
 import * as Ariakit from "@ariakit/react";
-import { Activity, Bot, Hash, Inbox, Moon, Pause, Play, Search, Settings, Sun, User } from "lucide-react";
+import { Activity, Bot, CalendarClock, Hash, Inbox, Moon, Pause, Play, Search, Settings, Sun, User } from "lucide-react";
 import { useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client";
@@ -114,6 +114,7 @@ function useItems(wanted: string, onHelp: () => void): Item[] {
     const actions: Item[] = [
       { id: "do/pending", group: "Go and do", label: "Waiting for you", icon: <Inbox size={15} aria-hidden />, run: () => go("/pending") },
       { id: "do/runs", group: "Go and do", label: "Runs", icon: <Activity size={15} aria-hidden />, run: () => go("/runs") },
+      { id: "do/tasks", group: "Go and do", label: "Tasks", icon: <CalendarClock size={15} aria-hidden />, run: () => go("/tasks") },
       { id: "do/agents", group: "Go and do", label: "Agents", icon: <Bot size={15} aria-hidden />, run: () => go("/agents") },
       { id: "do/settings", group: "Go and do", label: "Settings", icon: <Settings size={15} aria-hidden />, run: () => go("/settings") },
       { id: "do/theme", group: "Go and do", label: dark ? "Switch to light" : "Switch to dark", icon: dark ? <Sun size={15} aria-hidden /> : <Moon size={15} aria-hidden />, run: () => setTheme(dark ? "light" : "dark") },

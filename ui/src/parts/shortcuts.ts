@@ -20,6 +20,7 @@ export const SHORTCUTS: [string[], string][] = [
   [["Alt", "Shift", "↑↓"], "Previous, next unread room"],
   [["g", "p"], "Waiting for you"],
   [["g", "r"], "Runs"],
+  [["g", "t"], "Tasks"],
   [["g", "a"], "Agents"],
   [["Ctrl", "."], "Right panel"],
 ];
@@ -63,7 +64,7 @@ export function useShortcuts(): void {
       last = { key: event.key, at: Date.now() };
       if (event.key === "?") window.dispatchEvent(new Event("bullpen:help"));
       if (after !== "g") return;
-      const to = { p: "/pending", r: "/runs", a: "/agents", h: "/rooms" }[event.key];
+      const to = { p: "/pending", r: "/runs", t: "/tasks", a: "/agents", h: "/rooms" }[event.key];
       if (to) {
         event.preventDefault();
         event.stopPropagation();

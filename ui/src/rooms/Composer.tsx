@@ -1,8 +1,8 @@
 import * as Ariakit from "@ariakit/react";
-import { ArrowUp, Paperclip, Smile, X } from "lucide-react";
+import { ArrowUp, Paperclip, Smile, SquareSlash, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { api } from "../api/client";
-import type { Space } from "../api/nouns";
+import type { Command, Space } from "../api/nouns";
 import { draftOf, keepDraft } from "../live/drafts";
 import { send } from "../live/outbox";
 import { store, useLive } from "../live/store";
@@ -14,18 +14,31 @@ import { names } from "../words/en";
 import { ReactionPicker } from "./MessageTools";
 import { nameOf } from "./names";
 import s from "./rooms.module.css";
+import { commandIn, useCommands } from "./useCommands";
 import { useUploads } from "./useUploads";
 
 type Props = { space: Space; title: string; replyTo?: string; onEditLast?(): void; fill?: { text: string; at: number } };
 
 const MENTION = /(^|\s)@([\p{L}\p{N}_-]*)$/u;
+const COMMAND = /(^)\/([\p{L}\p{N}_-]*)$/u;
+
+/** A name or a command that somebody has begun to write. */
+type Asked = { sign: "@" | "/"; word: string };
+
+function askedIn(before: string): Asked | null {
+  for (const [sign, pattern] of [["/", COMMAND], ["@", MENTION]] as const) {
+    const hit = pattern.exec(before);
+    if (hit) return { sign, word: (hit[2] ?? "").toLowerCase() };
+  }
+  return null;
+}
 
 export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
   const draftKey = replyTo ? `${space.id}/${replyTo}` : space.id;
   const [text, setText] = useState(() => draftOf(draftKey));
-  const [asked, setAskedState] = useState<string | null>(null);
-  const askedNow = useRef<string | null>(null);
-  const setAsked = (next: string | null): void => {
+  const [asked, setAskedState] = useState<Asked | null>(null);
+  const askedNow = useRef<Asked | null>(null);
+  const setAsked = (next: Asked | null): void => {
     askedNow.current = next;
     setAskedState(next);
   };
@@ -33,8 +46,11 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
   const picker = useRef<HTMLInputElement>(null);
   const uploads = useUploads(space.id);
   const combobox = Ariakit.useComboboxStore({ placement: "top-start", resetValueOnHide: false });
-  const candidates = useCandidates(space, asked);
-  const hint = useHint(space, text, replyTo);
+  const commands = useCommands(space.id, text.startsWith("/"));
+  const candidates = useCandidates(space, asked, commands);
+  const command = commandIn(text, commands);
+  const woken = useHint(space, command ? "" : text, replyTo);
+  const hint = command ? command.description : woken;
   const [dropping, setDropping] = useState(false);
   const [waits, setWaits] = useState(false);
 
@@ -86,14 +102,15 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
   const onKeyDown = (event: React.KeyboardEvent<HTMLElement>): void => {
     if (event.target !== box.current) return;
     // A name that is written out needs no choosing: Enter sends.
-    const whole = candidates.length === 1 && candidates[0]?.name.toLowerCase() === asked?.toLowerCase();
+    const same = candidates.filter((each) => each.name.toLowerCase() === asked?.word);
+    const whole = same.length > 0 && (asked?.sign === "/" || candidates.length === 1);
     const picking = asked !== null && candidates.length > 0 && !(whole && event.key === "Enter");
     if (picking && (event.key === "Enter" || event.key === "Tab")) {
       event.preventDefault();
       event.stopPropagation();
       const id = combobox.getState().activeId;
       const chosen = candidates.find((each) => `mention-${each.id}` === id) ?? candidates[0];
-      if (chosen) choose(chosen.id);
+      if (chosen) choose(chosen);
       return;
     }
     if (picking && event.key === "Escape") {
@@ -114,11 +131,10 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
   };
 
   // By a key, a click or both at once: the first counts.
-  const choose = (id: string): void => {
+  const choose = ({ id, kind, name }: Candidate): void => {
     if (askedNow.current === null) return;
-    const { members } = store.getState();
+    if (kind === "command") return insert(`/${name} `, COMMAND);
     if (!space.members.includes(id)) void api.addMember(space.id, id).catch(toast);
-    const name = nameOf(members, id);
     insert(`@${/^[\p{L}\p{N}_-]+$/u.test(name) ? name : id} `, MENTION);
   };
 
@@ -163,8 +179,7 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
         onChange={(event) => {
           const target = event.target as unknown as HTMLTextAreaElement;
           setText(target.value);
-          const hit = MENTION.exec(target.value.slice(0, target.selectionStart));
-          setAsked(hit ? (hit[2] ?? "") : null);
+          setAsked(askedIn(target.value.slice(0, target.selectionStart)));
         }}
         onPaste={(event) => {
           if (event.clipboardData.files.length) {
@@ -173,12 +188,12 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
           }
         }}
       />
-      <Ariakit.ComboboxPopover store={combobox} className={p.menu} gutter={8} unmountOnHide portal sameWidth={false} aria-label="Mention" hideOnInteractOutside={false} onClose={() => setAsked(null)}>
+      <Ariakit.ComboboxPopover store={combobox} className={p.menu} gutter={8} unmountOnHide portal sameWidth={false} aria-label={asked?.sign === "/" ? "Commands" : "Mention"} hideOnInteractOutside={false} onClose={() => setAsked(null)}>
         {candidates.map((each) => (
-          <Ariakit.ComboboxItem key={each.id} id={`mention-${each.id}`} className={p.item} focusOnHover setValueOnClick={false} onClick={() => choose(each.id)}>
-            <Face id={each.id} name={each.name} kind={each.kind} size="small" />
-            <bdi>{each.name}</bdi>
-            <small>{each.member ? (each.kind === "agent" ? "agent" : "") : "not in this room · Add"}</small>
+          <Ariakit.ComboboxItem key={each.id} id={`mention-${each.id}`} className={p.item} focusOnHover setValueOnClick={false} onClick={() => choose(each)}>
+            {each.kind === "command" ? <SquareSlash size={16} aria-hidden /> : <Face id={each.id} name={each.name} kind={each.kind} size="small" />}
+            <bdi>{each.kind === "command" ? `/${each.name}` : each.name}</bdi>
+            <small>{each.note}</small>
           </Ariakit.ComboboxItem>
         ))}
       </Ariakit.ComboboxPopover>
@@ -208,21 +223,25 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
   );
 }
 
-type Candidate = { id: string; name: string; kind: string; member: boolean };
+type Candidate = { id: string; name: string; kind: string; note: string };
 
-function useCandidates(space: Space, asked: string | null): Candidate[] {
+function useCandidates(space: Space, asked: Asked | null, commands: readonly Command[]): Candidate[] {
   const everybody = useLive((state) => state.members);
   const me = useLive((state) => state.me?.id);
   return useMemo(() => {
     if (asked === null) return [];
-    const wanted = asked.toLowerCase();
+    if (asked.sign === "/")
+      return commands
+        .filter((each) => each.name.startsWith(asked.word))
+        .map((each) => ({ id: `command-${each.name}`, name: each.name, kind: "command", note: [each.parameters, each.description].filter(Boolean).join(" · ") }));
     return Object.values(everybody)
-      .filter((each) => each.id !== me && (each.name.toLowerCase().startsWith(wanted) || each.id.toLowerCase().startsWith(wanted)))
-      .map((each) => ({ id: each.id, name: each.name, kind: each.kind, member: space.members.includes(each.id) }))
+      .filter((each) => each.id !== me && (each.name.toLowerCase().startsWith(asked.word) || each.id.toLowerCase().startsWith(asked.word)))
+      .map((each) => ({ ...each, member: space.members.includes(each.id) }))
       .filter((each) => each.member || space.kind !== "dm")
       .sort((a, b) => Number(b.member) - Number(a.member) || a.name.localeCompare(b.name))
-      .slice(0, 8);
-  }, [asked, everybody, me, space]);
+      .slice(0, 8)
+      .map(({ id, name, kind, member }) => ({ id, name, kind, note: !member ? "not in this room · Add" : kind === "agent" ? "agent" : "" }));
+  }, [asked, everybody, me, space, commands]);
 }
 
 /** Who would be woken by what stands there, asked once somebody pauses. */

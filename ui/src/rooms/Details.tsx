@@ -1,6 +1,6 @@
 import { UserMinus, UserPlus } from "lucide-react";
 import { useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { api } from "../api/client";
 import { loadSpaces } from "../live/load";
 import { withSpace } from "../live/reduce";
@@ -11,6 +11,7 @@ import { usePanel } from "../parts/panel";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { usePresence } from "./Message";
+import { useCommands } from "./useCommands";
 import s from "./rooms.module.css";
 
 const WORDS = { here: "here", busy: "working", waiting: "waits for an answer" };
@@ -102,6 +103,7 @@ export function Details({ spaceId }: { spaceId: string }) {
           ))}
         </section>
       )}
+      <Written spaceId={space.id} />
       {space.kind !== "dm" && isMember && (
         <section className={s.section}>
           <Button look="danger" onClick={() => void leave()}>
@@ -110,6 +112,29 @@ export function Details({ spaceId }: { spaceId: string }) {
         </section>
       )}
     </div>
+  );
+}
+
+/** What can be written here with a slash, and what is scheduled here. */
+function Written({ spaceId }: { spaceId: string }) {
+  const commands = useCommands(spaceId, true);
+  const skills = commands.filter((each) => each.kind === "skill");
+  return (
+    <section className={s.section}>
+      <h3>Skills and tasks</h3>
+      {skills.length ? (
+        <ul className={s.commands}>
+          {skills.map((each) => (
+            <li key={each.name}>
+              <code>/{each.name}</code> <span>{each.description}</span>
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p className={p.hint}>No skills yet. Ask an agent to remember how something is done, and it becomes a command.</p>
+      )}
+      <Link href={`/tasks?spaceId=${encodeURIComponent(spaceId)}`}>What is scheduled here</Link>
+    </section>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Activity, Bot, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
+import { Activity, Bot, CalendarClock, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
 import { useRef, useState } from "react";
 import { Link, useRoute } from "wouter";
 import { api } from "../api/client";
@@ -10,6 +10,7 @@ import { IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
 import { money, number } from "../words/en";
 import { usePending } from "../work/data";
+import { useProposals } from "../work/Proposals";
 import { usePresence } from "./Message";
 import { NewRoom } from "./NewRoom";
 import { otherOf, titleOf } from "./names";
@@ -46,7 +47,8 @@ export function Rail({ onPick }: { onPick?(): void }) {
 
 export function MainLinks() {
   const pending = usePending();
-  const waits = pending.data?.needsMe.length ?? 0;
+  const proposals = useProposals();
+  const waits = (pending.data?.needsMe.length ?? 0) + (proposals.data?.length ?? 0);
   return (
     <>
       <MainLink href="/pending" icon={<Inbox size={16} aria-hidden />} label="Waiting for you">
@@ -57,6 +59,7 @@ export function MainLinks() {
         )}
       </MainLink>
       <MainLink href="/runs" icon={<Activity size={16} aria-hidden />} label="Runs" />
+      <MainLink href="/tasks" icon={<CalendarClock size={16} aria-hidden />} label="Tasks" />
       <MainLink href="/agents" icon={<Bot size={16} aria-hidden />} label="Agents" />
     </>
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { budgetOf, heldBecause } from "./en";
+import { budgetOf, heldBecause, schedule } from "./en";
 
 const clock = (): string => "09:05";
 
@@ -20,4 +20,17 @@ describe("a budget in a sentence", () => {
     expect(budgetOf(budget, () => "Ada")).toBe("The day's budget of $2 for Ada is used to 80 %.");
     expect(budgetOf({ ...budget, subjectId: null, unit: "tokens", amount: 5000, reached: true }, String)).toContain("5,000 tokens for the whole office is used up");
   });
+});
+
+describe("a schedule in words", () => {
+  const when = (at: string): string => `at ${at}`;
+  it.each([
+    ["interval", "60000", "every minute"],
+    ["interval", "5400000", "every 90 minutes"],
+    ["interval", "86400000", "every day"],
+    ["interval", "1500", "every 1,500 ms"],
+    ["interval", "10m", "every 10m"],
+    ["cron", "0 9 * * 1-5", "cron 0 9 * * 1-5"],
+    ["once", "2026-12-24T18:00", "once, at 2026-12-24T18:00"],
+  ])("%s %s", (type, value, said) => expect(schedule(type, value, when)).toBe(said));
 });

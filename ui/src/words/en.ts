@@ -108,3 +108,21 @@ export const trigger: Record<string, string> = {
   message: "a message", tool_result: "a result that came later", task: "a schedule", skill: "a skill",
   subagent: "a helper's report", trigger: "something outside", expired: "an answer that never came",
 };
+
+export const taskStatus: Record<string, { text: string; tone?: string }> = {
+  active: { text: "active", tone: "ok" }, paused: { text: "paused", tone: "warn" }, completed: { text: "over" },
+};
+
+/** A schedule in a few words; what is too odd for words stands as it was written. */
+export function schedule(type: string, value: string, when: (at: string) => string): string {
+  if (type === "once") return `once, ${when(value)}`;
+  if (type === "interval") return `every ${every(Number(value)) ?? value}`;
+  return `cron ${value}`;
+}
+
+function every(ms: number): string | null {
+  if (!Number.isFinite(ms) || ms <= 0) return null;
+  for (const [unit, name] of [[86_400_000, "day"], [3_600_000, "hour"], [60_000, "minute"], [1_000, "second"]] as const)
+    if (ms % unit === 0) return ms === unit ? name : count(ms / unit, name);
+  return `${whole.format(ms)} ms`;
+}

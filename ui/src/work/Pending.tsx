@@ -11,11 +11,13 @@ import { nameOf, titleOf } from "../rooms/names";
 import { kind as kinds } from "../words/en";
 import { usePending } from "./data";
 import { PageHead } from "./Head";
+import { Proposals, useProposals } from "./Proposals";
 import s from "./work.module.css";
 
 export default function Pending() {
   const pending = usePending();
   const answered = useQuery({ queryKey: ["pending", "answered"], queryFn: () => api.pending({ status: "resolved", limit: 20 }) });
+  const proposals = useProposals();
   const [search, setSearch] = useSearchParams();
   const kind = search.get("kind") ?? "";
   const room = search.get("room") ?? "";
@@ -42,10 +44,11 @@ export default function Pending() {
   const rooms = [...new Set(all.flatMap((call) => (call.spaceId ? [call.spaceId] : [])))];
   const mine = (pending.data?.needsMe ?? []).filter(fits);
   const others = (pending.data?.others ?? []).filter(fits);
+  const proposed = (proposals.data ?? []).filter((skill) => !kind && (!room || skill.spaceId === room));
   const today = (answered.data?.items ?? []).filter((call) => fits(call) && dayOf(call.createdAt) === "Today");
   return (
     <main className={s.page} id="main">
-      <PageHead title="Waiting for you" count={pending.data?.needsMe.length}>
+      <PageHead title="Waiting for you" count={pending.data && pending.data.needsMe.length + proposed.length}>
         <select aria-label="Kind" value={kind} onChange={(event) => set("kind", event.target.value)}>
           <option value="">All kinds</option>
           <option value="approval">Approvals</option>
@@ -70,7 +73,13 @@ export default function Pending() {
           <div className={s.narrow}>
             {mine.length > 0 && <Group title="Needs you" calls={mine} />}
             {others.length > 0 && <Group title="Others may answer" calls={others} />}
-            {!mine.length && !others.length && (
+            {proposed.length > 0 && (
+              <>
+                <h2 className={s.group}>Proposed skills</h2>
+                <Proposals skills={proposed} />
+              </>
+            )}
+            {!mine.length && !others.length && !proposed.length && (
               <Empty title="Nothing waits for you">
                 <p>When an agent needs a yes, a choice or a value, it shows up here.</p>
               </Empty>
