@@ -8,7 +8,6 @@ import type { Task } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Ago, inZone } from "../parts/Ago";
 import { Button } from "../parts/Button";
-import { Face } from "../parts/Face";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { nameOf, titleOf } from "../rooms/names";
 import { schedule, taskStatus } from "../words/en";
@@ -104,7 +103,7 @@ function Row({ task }: { task: Task }) {
           <bdi>{task.prompt}</bdi>
         </b>
         <small>
-          <Face id={task.agentId} size="small" /> {nameOf(state.members, task.agentId)}
+          {nameOf(state.members, task.agentId)}
           {space && ` in ${space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`}`} · {schedule(task.scheduleType, task.scheduleValue, (at) => at.replace("T", " "))}
         </small>
       </span>
