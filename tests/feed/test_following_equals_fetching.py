@@ -459,6 +459,7 @@ NOT_FOLLOWED = {
     "PUT /api/variables/{name}": "an event would tell everybody what is set where; runs read it when they need it",
     "DELETE /api/variables/{name}": "as above",
     "POST /api/models/check": "asks a model and changes nothing",
+    "PUT /api/chats/{jid}": "what could become a group is listed when somebody asks; that it became one is a new space",
     "PUT /api/policies": "for those who manage agents; each call reads what is decided about it",
     "DELETE /api/policies/{id}": "as above",
     "PUT /api/budgets": "for those who manage agents; owners are told when one is nearly or wholly used",

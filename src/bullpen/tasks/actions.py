@@ -325,15 +325,23 @@ def excerpt(task: Task) -> str:
     return f"“{line}”" if len(line) <= 60 else f"“{line[:59]}…”"
 
 
-async def lost_right(tx: Transaction, task: Task, agent: Agent | None) -> str | None:
-    """Why the task may not run any more: a sentence, or None if it may. `agent` is its agent, if it is still there."""
+async def lost_right(
+    tx: Transaction, task: Task, agent: Agent | None, known: dict[Cause, bool] | None = None
+) -> str | None:
+    """Why the task may not run any more: a sentence, or None if it may. `agent` is its agent, if it is still there.
+
+    `known` says who may schedule, as far as this transaction has asked already; what it learns is added.
+    """
     if await space_rows.select_room(tx, task.space_id) is None:
         return "Its space is gone."
     if agent is None:
         return f"Its agent, {await _name(tx, task.agent_id)}, is gone."
     if not await space_rows.is_member(tx, task.space_id, task.agent_id):
         return f"Its agent, {await _name(tx, task.agent_id)}, is not a member of the space any more."
-    if not await _may_schedule(tx, task.cause):
+    known = {} if known is None else known
+    if task.cause not in known:
+        known[task.cause] = await _may_schedule(tx, task.cause)
+    if not known[task.cause]:
         return f"{await _name(tx, task.cause.id)}, for whom it works, may not schedule any more."
     if task.member and not await space_rows.is_member(tx, task.space_id, task.cause.id):
         return f"{await _name(tx, task.cause.id)}, for whom it works, is not a member of the space any more."

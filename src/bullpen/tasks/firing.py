@@ -9,8 +9,8 @@ somebody looks then.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from bullpen.audit.actions import note
 from bullpen.errors import Forbidden
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
+from bullpen.inbox.types import Cause
 from bullpen.observe import counts
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
@@ -54,7 +55,9 @@ async def _fire_batch(store: Store, ids: Sequence[str], chain_limit: int, line: 
 async def fire_these(tx: Transaction, ids: Sequence[str], chain_limit: int) -> None:
     await in_turn(tx, *ids)
     now = tx.clock.millis()
-    for task in await rows.select_these(tx, ids):
+    found = await rows.select_these(tx, ids)
+    makers = await _look_up(tx, found)
+    for task in found:
         if task.next_at is not None and task.next_at <= now:  # else somebody else has fired it meanwhile
             try:
                 due = times.due(task.schedule, task.next_at, now)
@@ -62,12 +65,26 @@ async def fire_these(tx: Transaction, ids: Sequence[str], chain_limit: int) -> N
             except times.BROKEN as error:  # it must not keep the others from being fired
                 await actions.put_to_rest(tx, task, f"Its schedule cannot be read any more ({error}).")
             else:
-                await _fire(tx, task, due, next_at, chain_limit)
+                await _fire(tx, task, due, next_at, chain_limit, makers)
 
 
-async def _fire(tx: Transaction, task: Task, due: Due, next_at: int | None, chain_limit: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Who made the tasks of one transaction, looked up once for all of them; and who may schedule, as asked so far."""
+
+    names: Mapping[str, str]
+    kinds: Mapping[str, str]
+    may_schedule: dict[Cause, bool] = field(default_factory=dict)
+
+
+async def _look_up(tx: Transaction, tasks: Sequence[Task]) -> Makers:
+    by = sorted({task.created_by for task in tasks})
+    return Makers(await agent_rows.select_names(tx, by), await agent_rows.select_kinds(tx, by))
+
+
+async def _fire(tx: Transaction, task: Task, due: Due, next_at: int | None, chain_limit: int, makers: Makers) -> None:
     agent = await agent_rows.select_definition(tx, task.agent_id)
-    if (reason := await actions.lost_right(tx, task, agent)) is not None or agent is None:
+    if (reason := await actions.lost_right(tx, task, agent, makers.may_schedule)) is not None or agent is None:
         reason = reason or "Its agent is gone."
         refused = Firing(task.id, due.times[-1], "refused", tx.clock.now(), reason=reason, missed=due.count - 1)
         await rows.insert_firing(tx, refused)
@@ -78,7 +95,7 @@ async def _fire(tx: Transaction, task: Task, due: Due, next_at: int | None, chai
     fired: list[Firing] = []
     for nominal_at, status, missed in rules.plan(task.missed, due, tx.clock.millis()):
         firing = Firing(task.id, nominal_at, status, tx.clock.now(), missed=missed)
-        if (firing := await _deliver(tx, ahead, agent, firing, chain_limit)).status == "fired":
+        if (firing := await _deliver(tx, ahead, agent, firing, chain_limit, makers)).status == "fired":
             fired.append(firing)
     last_run = fired[-1].fired_at if fired else task.last_run
     ahead = replace(ahead, last_run=last_run, updated_at=tx.clock.now())
@@ -94,7 +111,9 @@ def _tell(tx: Transaction, task: Task, fired: Sequence[Firing]) -> None:
         actions.tell_fired(tx, task, firing)
 
 
-async def _deliver(tx: Transaction, task: Task, agent: Agent, firing: Firing, chain_limit: int) -> Firing:
+async def _deliver(
+    tx: Transaction, task: Task, agent: Agent, firing: Firing, chain_limit: int, makers: Makers
+) -> Firing:
     """Keep the firing and, if it is the first of its time, wake the agent."""
     depth, chain_id = 0, ids.chain()
     if rules.inherits(task, firing.nominal_at) and task.chain_id is not None:
@@ -131,7 +150,7 @@ async def _deliver(tx: Transaction, task: Task, agent: Agent, firing: Firing, ch
         id=firing.item_id or "",
         key=rules.key(firing),
         space_id=task.space_id,
-        payload=await _payload(tx, task, firing),
+        payload=_payload(tx, task, firing, makers),
         cause=task.cause,
         depth=depth,
         chain_id=chain_id,
@@ -151,18 +170,17 @@ async def _scope(tx: Transaction, agent: Agent, space_id: str) -> str:
     return "space" if room is not None and room.stays else agent.scope
 
 
-async def _payload(tx: Transaction, task: Task, firing: Firing) -> dict[str, Any]:
+def _payload(tx: Transaction, task: Task, firing: Firing, makers: Makers) -> dict[str, Any]:
     """What the agent is told. Whose words it holds is said as in a message: an erasure finds them by that."""
     by = task.created_by
-    names, kinds = await agent_rows.select_names(tx, [by]), await agent_rows.select_kinds(tx, [by])
     told: dict[str, Any] = {
         "taskId": task.id,
         "nominalAt": tx.clock.at(firing.nominal_at),
         "localTime": times.local(firing.nominal_at, task.schedule.timezone),
         "spaceId": task.space_id,
         "authorId": by,
-        "authorKind": kinds.get(by, "system"),
-        "authorName": names.get(by, by),
+        "authorKind": makers.kinds.get(by, "system"),
+        "authorName": makers.names.get(by, by),
         "text": task.prompt,
     }
     if firing.missed:
@@ -181,7 +199,8 @@ async def run_now(tx: Transaction, by: Principal, task: Task, chain_limit: int) 
         raise Forbidden(f"The task cannot run. {reason or ''}".strip())
     nominal_at = times.by_hand(task.schedule, tx.clock.millis())
     firing = Firing(task.id, nominal_at, "fired", tx.clock.now(), manual=True)
-    while (done := await _deliver(tx, task, agent, firing, chain_limit)).status == "missed":
+    makers = await _look_up(tx, [task])
+    while (done := await _deliver(tx, task, agent, firing, chain_limit, makers)).status == "missed":
         firing = replace(firing, nominal_at=firing.nominal_at + 1)  # somebody else wanted it in the same moment
     if done.status == "fired":
         task = replace(task, last_run=done.fired_at, updated_at=tx.clock.now())
