@@ -180,6 +180,8 @@ async def test_an_agents_words_are_kept_without_secrets(office: Driver) -> None:
     await studio(office, turn("keep it", storing(instructions="Use swordfish-4711-abcdef.")), policy=ALLOW)
     await told(office, "keep it")
     assert "swordfish" not in (await office.get("/spaces/studio/skills/standup"))["instructions"]
+    by_token = await stored(await office.as_agent("ada"), "other", parameters="swordfish-4711-abcdef")
+    assert "swordfish" not in str(by_token)
 
 
 async def test_what_was_done_to_skills_is_in_the_audit_log(office: Driver) -> None:
