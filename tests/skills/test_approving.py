@@ -54,6 +54,17 @@ async def test_what_is_active_is_followed_until_the_change_is_approved_and_the_d
     assert "Say boo." in str(ada.shown[-1].turns[0])
 
 
+async def test_the_space_is_told_once_until_somebody_has_looked(office: Driver) -> None:
+    await studio(office)
+    ada = await office.as_agent("ada")
+    for text in ("one", "two", "three"):
+        await stored(ada, instructions=text)
+    assert len(await office.texts("studio")) == 1
+    await office.create(f"{AT}/reject", {})
+    await stored(ada, instructions="four")
+    assert len(await office.texts("studio")) == 2
+
+
 @pytest.mark.proves("G10")
 async def test_an_approval_holds_for_what_was_looked_at_and_for_nothing_else(office: Driver) -> None:
     await studio(office)

@@ -149,6 +149,23 @@ async def test_two_spaces_have_skills_of_one_name_and_neither_touches_the_other(
     assert await office.get("/spaces/studio/skills/standup") == mine
 
 
+async def test_skills_are_listed_newest_first_in_pages(office: Driver) -> None:
+    await studio(office)
+    await office.space("other", ["ada"])
+    for number in range(5):
+        await stored(office, f"s{number}", space="other" if number == 2 else "studio")
+    found: list[str] = []
+    query: dict[str, Any] = {"limit": 2}
+    while True:
+        page = await office.get("/skills", params=query)
+        found += [skill["name"] for skill in page["items"]]
+        if "next" not in page:
+            break
+        query["cursor"] = page["next"]
+    assert found == ["s4", "s3", "s2", "s1", "s0"]
+    assert [skill["name"] for skill in await office.items("/skills", spaceId="other")] == ["s2"]
+
+
 async def test_a_space_has_so_many_skills_and_no_more(offices: Offices) -> None:
     office = await offices.open(skills=SkillSettings(per_space=2))
     await studio(office, turn("keep it", storing()), policy=ALLOW)
@@ -180,6 +197,8 @@ async def test_an_agents_words_are_kept_without_secrets(office: Driver) -> None:
     await studio(office, turn("keep it", storing(instructions="Use swordfish-4711-abcdef.")), policy=ALLOW)
     await told(office, "keep it")
     assert "swordfish" not in (await office.get("/spaces/studio/skills/standup"))["instructions"]
+    by_token = await stored(await office.as_agent("ada"), "other", parameters="swordfish-4711-abcdef")
+    assert "swordfish" not in str(by_token)
 
 
 async def test_what_was_done_to_skills_is_in_the_audit_log(office: Driver) -> None:

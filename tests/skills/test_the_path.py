@@ -12,7 +12,7 @@ from tests.skills.offices import INSTRUCTIONS, STANDUP, TOOLS, call, stored, stu
 STORE = call("store_skill", name="standup", **STANDUP)
 
 
-@pytest.mark.proves("S2-48", "S2-49")
+@pytest.mark.proves("S2-08", "S2-48", "S2-49")
 async def test_what_an_agent_stores_becomes_a_command_that_people_start_in_a_fresh_thread(office: Driver) -> None:
     await studio(office, turn("keep it", STORE), policy={"store_skill": "allow"})
     kept = await told(office, "keep it")

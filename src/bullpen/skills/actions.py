@@ -96,7 +96,8 @@ async def store(
         return known
     version = replace(version, diff=rules.diff(name, skill.active, version))
     skill = await _keep(tx, replace(skill, proposed=version), known, writer, "skill.proposed")
-    await spaces.announce(tx, room.id, _told(skill, writer))
+    if known is None or known.proposed is None:  # else the space has been told, and nobody has looked yet
+        await spaces.announce(tx, room.id, _told(skill, writer))
     return skill
 
 
