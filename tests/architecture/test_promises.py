@@ -10,7 +10,7 @@ import pytest
 from tests import proofs
 
 # The issues that are answered: each of its promises is proven by some test, or this file is red.
-DONE = {"2", "3", "4", "5", "6", "7"}
+DONE = {"2", "3", "4", "5", "6", "7", "8"}
 
 
 def test_every_promise_has_one_id_and_one_sentence() -> None:

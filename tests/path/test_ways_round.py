@@ -132,6 +132,15 @@ async def by_another_agent(main: Main) -> Any:
     return await main.result(1, "bo")
 
 
+async def by_a_skill(main: Main) -> Any:
+    """That the owner has stored."""
+    await main.play({"kind": "skill", "steps": [main.act]})
+    stored = {"description": "Does the deed.", "instructions": "Act."}
+    await main.office.ask("PUT", "/spaces/home/skills/deed", json=stored)
+    await main.say("/deed")
+    return await main.result(1)
+
+
 async def by_joining_a_run_of_the_owners(main: Main) -> Any:
     """That takes in what is said meanwhile, and acts then."""
     ada = await puppet(main.office, "cy", [turn("act", main.act), turn("wait", *SILENT)], tools=TOOLS, held=True)
@@ -163,6 +172,7 @@ async def by_an_approval(main: Main) -> Any:
 Door = Callable[[Main], Awaitable[Any]]
 DOORS: tuple[Door, ...] = (
     by_a_task,
+    by_a_skill,
     by_a_result_that_comes_later,
     by_what_the_agent_remembers,
     by_what_was_done_before,
