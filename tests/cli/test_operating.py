@@ -93,6 +93,7 @@ def test_applying_again_changes_nothing_and_a_change_is_told(data: Path, remote:
         assert applied == {
             "agents": [{"id": "echo", "change": "unchanged"}],
             "spaces": [{"id": "hall", "change": "unchanged"}],
+            "skills": [],
             "tools": [],
             "variables": [],
         }

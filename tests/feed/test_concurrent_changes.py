@@ -63,7 +63,7 @@ async def test_of_changes_made_at_once_followers_keep_the_one_that_is_kept(world
 
 
 async def test_two_changes_of_one_space_at_once_both_stay(world: World) -> None:
-    fields: list[Json] = [{"trigger": "t"}, {"name": "n"}, {"timezone": "UTC"}, {"folder": "f"}, {"bridge": "b"}]
+    fields: list[Json] = [{"trigger": "t"}, {"name": "n"}, {"timezone": "UTC"}, {"folder": "f"}, {"bridge": "tg:1"}]
     await asyncio.gather(*(world.office.ask("PATCH", "/spaces/team", json=field) for field in fields))
     space = await world.office.get("/spaces/team")
     assert {name: space.get(name) for field in fields for name in field} == {k: v for f in fields for k, v in f.items()}
