@@ -272,6 +272,29 @@ async def test_a_killed_server_comes_back_and_the_page_catches_up_by_itself(
                 await visit.close()
 
 
+async def test_what_fails_while_the_page_loads_is_loaded_again_and_hides_nothing(house: House, visit: Visit) -> None:
+    room = await house.room()
+    refused: list[str] = []
+
+    async def refuse_once(route: Any) -> None:
+        if refused:
+            await route.continue_()
+            return
+        refused.append(route.request.url)
+        await route.abort()
+
+    await visit.page.route("**/api/people?*", refuse_once)
+    visit.expected = ["ERR_"]
+    page = await visit.room(room)
+    async with page.expect_response(lambda response: "/api/people?" in response.url):
+        await expect(page.get_by_label(f"Message {room}")).to_be_visible()
+    assert refused
+    await expect(page.get_by_text("This could not be loaded")).to_have_count(0)
+    await expect(
+        page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room))
+    ).to_be_visible()
+
+
 async def test_several_tabs_share_one_stream(house: House, visit: Visit) -> None:
     room = await house.room()
     page = await visit.room(room)

@@ -50,8 +50,7 @@ export function openRoom(spaceId: string): Promise<void> {
       await catchUp(spaceId);
       return;
     }
-    const space = store.getState().spaces[spaceId] ?? (await api.space(spaceId));
-    const page = await api.messages(space.id, { limit: PAGE });
+    const [space, page] = await Promise.all([store.getState().spaces[spaceId] ?? api.space(spaceId), api.messages(spaceId, { limit: PAGE })]);
     change((state) => {
       const next = state.spaces[space.id] ? state : withSpace(state, space);
       const known = next.spaces[space.id] as Space;

@@ -83,9 +83,22 @@ export async function begin(me: Me): Promise<void> {
       sendAll();
     };
   }
-  await stream.connected();
-  await Promise.all([loadSpaces(), loadNames()]);
   openOutbox(me.id);
+  await loadOffice();
+}
+
+/** Rooms and names. If the office goes away meanwhile, the page stays as it is, and they are loaded when it is back. */
+async function loadOffice(): Promise<void> {
+  for (;;) {
+    await stream.connected();
+    try {
+      await Promise.all([loadSpaces(), loadNames()]);
+      return;
+    } catch (error) {
+      if (!(error instanceof Problem && error.passes)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+  }
 }
 
 export async function signOut(): Promise<void> {
