@@ -103,6 +103,7 @@ BUDGETS: Mapping[str, Budget] = {
     "page.script": Budget("script of a first look at a room", "KB gzip", 250.0),
     "page.interactive": Budget("from the address to a field that can be written in", "ms", 1000.0),
     "page.frame": Budget("a frame of a hard flick through 10,000 messages, main thread", "ms CPU", 16.0),
+    "page.event": Budget("a message that comes in while the room is open, main thread", "ms CPU", 16.0),
     "page.heap": Budget("memory of the page after an hour of a busy room", "MB"),
     "page.heap_growth": Budget("the same, to after a third of it", "×", 1.2),
     "tasks.look": Budget("a look at 100,000 tasks of which none is due", "µs CPU", 500.0),

@@ -100,16 +100,19 @@ async def _scrolling(reader: Reader, first: str) -> Figures:
 
 
 async def _an_hour(reader: Reader, speak: Speak, messages: int) -> Figures:
-    """What the page holds in memory after a third of the messages, and after all of them."""
+    """What the page holds in memory after a third of the messages and after all of them; what showing one costs."""
     async with reader.visit() as page:
         await page.goto(reader.address("busy"))
         await page.get_by_role("combobox", name="Message busy").wait_for()
         tools = await page.context.new_cdp_session(page)
+        await tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+        before = await _busy(tools)
         await speak("busy", messages // 3)
         early = await _heap(page, tools, messages // 3)
         await speak("busy", messages - messages // 3, messages // 3)
         late = await _heap(page, tools, messages)
-    return {"page.heap": late, "page.heap_growth": late / early}
+        busy = await _busy(tools) - before
+    return {"page.event": busy / messages * 1000, "page.heap": late, "page.heap_growth": late / early}
 
 
 # ── the browser ─────────────────────────────────────────────────────────────────────────────────────────────────────

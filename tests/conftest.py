@@ -25,7 +25,7 @@ from tests.databases import (
 )
 from tests.postgres import PostgresServer, started, why_absent
 
-pytest_plugins = ["tests.driver", "tests.proofs", "tests.servers", "tests.disks"]
+pytest_plugins = ["tests.driver", "tests.proofs", "tests.servers", "tests.disks", "tests.second_try"]
 
 CLOSE_SECONDS = 20  # a store that cannot be closed has lost its turn: say so instead of hanging
 

@@ -16,6 +16,8 @@ from typing import Any
 import httpx
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.page.browsers import ARGUMENTS, find_chromium
+
 ROOT = Path(__file__).parents[1]
 EMOJI = ROOT / "ui/node_modules/@fontsource/noto-color-emoji/files/noto-color-emoji-emoji-400-normal.woff2"
 PASSWORD = "a phrase for pictures"
@@ -187,11 +189,8 @@ def take(folder: Path) -> None:
     """All views, by all sizes and themes."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    chromium = os.environ.get("BULLPEN_TEST_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        raise SystemExit("There is no Chromium on PATH. Name one: BULLPEN_TEST_CHROMIUM=/path/to/it make screenshots")
     with sync_playwright() as playwright, started() as (scene, cookie):
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         for size, theme in ((size, theme) for size in SIZES for theme in ("light", "dark")):
             _take(browser, scene, cookie, folder, size, theme)
         browser.close()

@@ -28,7 +28,7 @@ from bullpen.access.attempts import Attempts
 from bullpen.access.claim import Claim
 from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
-from bullpen.agents import actions as agents
+from bullpen.agents import rows as agent_rows
 from bullpen.agents.files import read_project
 from bullpen.api import apply
 from bullpen.api.connection import Connection, hang_up_on_the_slow
@@ -382,11 +382,11 @@ class Office:
 
     async def welcome(self, tx: Transaction, owner: Principal) -> None:
         """The demo's host says hello to whoever has claimed the office, so that they do not come into an empty room."""
-        if self._host is None:
+        host = None if self._host is None else await agent_rows.select_definition(tx, self._host)
+        if host is None:  # nobody has one, or somebody has let it go already
             return
         said = {"serviceName": "office", "payload": {"event": "claimed", "name": owner.name}}
         cause = Cause(owner.kind, owner.id, access_rules.written(owner.grants))
-        host = await agents.get(tx, self._host)
         await inbox.deliver_trigger(tx, host.id, host.scope, said, cause)
 
 

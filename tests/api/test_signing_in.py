@@ -10,6 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from bullpen.agents import rows as agent_rows
 from bullpen.app import Office
 from bullpen.storage import Statement, Transaction, metadata
 from bullpen.storage.tables import people
@@ -68,6 +69,13 @@ async def test_the_claim_code_makes_the_owner_who_is_signed_in_and_in_the_demos_
     assert spaces
     assert all(me["id"] in space["members"] for space in spaces if space["kind"] != "dm")
     assert [person["role"] for person in await owner.items("/people")] == ["owner"]
+
+
+async def test_an_office_whose_host_is_gone_can_be_claimed(offices: Offices) -> None:
+    opened = await offices.raw()
+    await opened.load_demo("office")
+    await opened.store.transact(lambda tx: agent_rows.delete_agent(tx, "mira"))
+    assert (await (await claim(opened)).get("/me"))["role"] == "owner"
 
 
 @pytest.mark.proves("A4")

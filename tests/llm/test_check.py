@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from bullpen.client import Bullpen
+from bullpen.observe.redact import REDACTOR
 from bullpen.testing.model_server import KEY, ModelServer, breaks_off, fails, plays
 from bullpen.testing.wires import Text
 from tests.cli.processes import free_port
@@ -90,6 +91,7 @@ async def test_a_key_can_be_tried_out_before_it_is_kept(offices: Offices, server
     found = await check(office, "anthropic:a-model", apiKey="key-of-somebody-else")
     assert found["accepted"] is False
     assert "key-of-somebody-else" not in str(found)
+    assert REDACTOR.clean("key-of-somebody-else") == "key-of-somebody-else", "masked while it is tried, and no longer"
 
 
 async def test_a_model_that_nobody_knows_is_refused_like_an_agents(offices: Offices) -> None:

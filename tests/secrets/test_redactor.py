@@ -18,6 +18,7 @@ from bullpen.observe.redact import MASK, Redactor
 from tests.secrets.writing import ACCOUNT, AWKWARD, PARTS, PEM, SECRETS, TOKEN, traces, written
 
 ROOT = Path(__file__).parents[2]
+TRIED = "tried-out-and-kept-nowhere"
 
 
 def knowing(values: Mapping[str, str]) -> Redactor:
@@ -390,3 +391,19 @@ def test_beginnings_of_shapes_are_as_far_back_as_they_look() -> None:
             assert len(begin) >= 2
     assert len(b"-----") <= shapes.BEHIND
     assert MASK == "***"
+
+
+def test_what_is_masked_for_a_while_is_masked_for_a_while_only() -> None:
+    redactor = Redactor()
+    with redactor.meanwhile(TRIED, "apiKey"), redactor.meanwhile(TRIED, "apiKey"):
+        assert TRIED not in redactor.clean(f"the key {TRIED} is wrong")
+    assert redactor.clean(f"the key {TRIED}") == f"the key {TRIED}"
+
+
+def test_a_secret_stays_masked_whoever_tries_it_for_a_while() -> None:
+    redactor = Redactor()
+    redactor.add(kept := "kept-before-somebody-tries-it")
+    with redactor.meanwhile(kept), redactor.meanwhile(TRIED):
+        redactor.add(TRIED)
+    assert kept not in redactor.clean(kept)
+    assert TRIED not in redactor.clean(TRIED)

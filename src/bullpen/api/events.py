@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from functools import partial
+from contextlib import ExitStack
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -82,11 +82,9 @@ async def follow_events(
         space_id = room.id
     streams = office.limits.streams
     streams.enter(caller.id)
-    try:
+    with ExitStack() as entered:
+        entered.callback(streams.leave, caller.id)
         follower, chunks = await office.feed.follow(
             caller, space_id=space_id, run_id=run_id, after=last_event_id or after
         )
-    except BaseException:
-        streams.leave(caller.id)
-        raise
-    return EventStream(office.feed, follower, chunks, partial(streams.leave, caller.id))
+        return EventStream(office.feed, follower, chunks, entered.pop_all().close)

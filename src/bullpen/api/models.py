@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -30,7 +31,9 @@ async def check_model(request: CheckModel, caller: Caller, office: Office) -> Re
     access.authorize(caller, "manage_agents")
     spec = _with_key(request.model, request.api_key_variable)
     values = await _values(office, caller, spec, request.api_key)
-    found = await check(office.models.resolve(spec, values), name_of(spec))
+    # A provider may repeat the key in its answer. It is kept nowhere, so it is masked no longer than it is tried.
+    with nullcontext() if request.api_key is None else REDACTOR.meanwhile(request.api_key, "apiKey"):
+        found = await check(office.models.resolve(spec, values), name_of(spec))
     return answer(
         {
             "reached": found.reached,
@@ -44,7 +47,6 @@ async def check_model(request: CheckModel, caller: Caller, office: Office) -> Re
 async def _values(office: Office, caller: Principal, spec: Any, key: str | None) -> Mapping[str, Value]:
     needed = office.models.variables(spec)
     if key is not None:
-        REDACTOR.add(key, "apiKey")  # a provider may repeat it in its answer
         return {definition.name: key for definition in needed}
     place = _place_of(caller)
     store: Store = office.store

@@ -57,7 +57,7 @@ def _details(run: Run) -> list[str]:
         "stopped": run.stop_reason,
         "silent": run.silence_reason,
         "error": run.error,
-        "retry": None if run.retry_at is None else f"asked at {show.date(run.retry_at)}",
+        "retry": None if run.retry_at is None else f"its model is asked again at {show.date(run.retry_at)}",
         "paused": run.paused_reason,
         "tokens": f"{run.usage.input_tokens} in, {run.usage.cached_tokens} of them cached, "
         f"{run.usage.output_tokens} out",

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,12 +50,33 @@ class Redactor:
     def __init__(self) -> None:
         self._masks: dict[str, bytes] = {}
         self._forms: dict[str, tuple[bytes, ...]] = {}
+        self._passing: Counter[str] = Counter()  # masked for a while only, and by how many
         self._compiled: _Compiled | None = None
         # Another number: other values. What was cleaned before may not be clean any more.
         self.version = 0
 
     def add(self, value: str, name: str = "") -> bool:
         """From now on this is masked wherever it stands. False: it is too short for that, and never will be."""
+        self._passing.pop(value, None)
+        return self._add(value, name)
+
+    @contextmanager
+    def meanwhile(self, value: str, name: str = "") -> Iterator[None]:
+        """Masked until then; longer if it is a secret already, or somebody keeps it meanwhile."""
+        if value in self._masks and value not in self._passing:
+            yield
+            return
+        self._passing[value] += 1
+        self._add(value, name)
+        try:
+            yield
+        finally:
+            if self._passing[value] == 1:
+                self.forget(value)
+            elif value in self._passing:
+                self._passing[value] -= 1
+
+    def _add(self, value: str, name: str) -> bool:
         if value not in self._masks:
             if len(value.strip()) < SHORTEST:
                 return False
@@ -62,6 +85,7 @@ class Redactor:
         return True
 
     def forget(self, value: str) -> None:
+        self._passing.pop(value, None)
         if self._masks.pop(value, None) is not None:
             self._forms.pop(value, None)
             self._changed()

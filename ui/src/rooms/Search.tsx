@@ -1,11 +1,12 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link } from "wouter";
 import { api } from "../api/client";
 import type { FoundMessage } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Ago } from "../parts/Ago";
 import { Button } from "../parts/Button";
+import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { PageHead } from "../work/Head";
 import { nameOf, titleOf } from "./names";
@@ -14,9 +15,10 @@ import s from "./rooms.module.css";
 const NAMES = ["q", "spaceId", "authorId", "type", "after", "before"] as const;
 
 export default function Search() {
-  const [params, setParams] = useSearchParams();
+  const filters = useFilters();
+  const { set } = filters;
   const state = useLive((all) => all);
-  const asked = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? ""])) as Record<(typeof NAMES)[number], string>;
+  const asked = Object.fromEntries(NAMES.map((name) => [name, filters.asked(name)])) as Record<(typeof NAMES)[number], string>;
   const [words, setWords] = useState(asked.q);
   const found = useInfiniteQuery({
     queryKey: ["search", asked],
@@ -29,16 +31,6 @@ export default function Search() {
     document.title = "Search · Bullpen";
   }, []);
   useEffect(() => setWords(asked.q), [asked.q]);
-  const set = (name: string, value: string): void =>
-    setParams(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value) next.set(name, value);
-        else next.delete(name);
-        return next;
-      },
-      { replace: true },
-    );
   const items = found.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <main className={s.room} id="main">
@@ -52,14 +44,7 @@ export default function Search() {
         }}
       >
         <input type="search" aria-label="Words" placeholder="Words, or a “phrase”" value={words} autoFocus onChange={(event) => setWords(event.target.value)} />
-        <select aria-label="Room" value={asked.spaceId} onChange={(event) => set("spaceId", event.target.value)}>
-          <option value="">All rooms</option>
-          {Object.values(state.spaces).map((space) => (
-            <option key={space.id} value={space.id}>
-              {titleOf(space, state)}
-            </option>
-          ))}
-        </select>
+        <RoomFilter value={asked.spaceId} onChange={(id) => set("spaceId", id)} />
         <select aria-label="From" value={asked.authorId} onChange={(event) => set("authorId", event.target.value)}>
           <option value="">Anybody</option>
           {Object.values(state.members).map((member) => (

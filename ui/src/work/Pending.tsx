@@ -1,11 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link } from "wouter";
 import { api } from "../api/client";
 import type { PendingCall } from "../api/nouns";
 import { answerWords, callOfPending, CardView } from "../cards/CallCard";
 import { useLive } from "../live/store";
 import { Ago, dayOf } from "../parts/Ago";
+import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { nameOf, titleOf } from "../rooms/names";
 import { kind as kinds } from "../words/en";
@@ -18,10 +19,10 @@ export default function Pending() {
   const pending = usePending();
   const answered = useQuery({ queryKey: ["pending", "answered"], queryFn: () => api.pending({ status: "resolved", limit: 20 }) });
   const proposals = useProposals();
-  const [search, setSearch] = useSearchParams();
-  const kind = search.get("kind") ?? "";
-  const room = search.get("room") ?? "";
-  const wanted = search.get("call");
+  const { asked, set } = useFilters();
+  const kind = asked("kind");
+  const room = asked("room");
+  const wanted = asked("call");
   const state = useLive((all) => all);
   useEffect(() => {
     document.title = "Waiting for you · Bullpen";
@@ -33,13 +34,6 @@ export default function Pending() {
     card?.focus();
   }, [wanted, !!pending.data]);
   const fits = (call: PendingCall): boolean => (!kind || call.kind === kind) && (!room || call.spaceId === room);
-  const set = (name: string, value: string): void =>
-    setSearch((before) => {
-      const next = new URLSearchParams(before);
-      if (value) next.set(name, value);
-      else next.delete(name);
-      return next;
-    });
   const all = pending.data?.all ?? [];
   const rooms = [...new Set(all.flatMap((call) => (call.spaceId ? [call.spaceId] : [])))];
   const mine = (pending.data?.needsMe ?? []).filter(fits);
@@ -55,14 +49,7 @@ export default function Pending() {
           <option value="space">Cards</option>
           <option value="external">Programs</option>
         </select>
-        <select aria-label="Room" value={room} onChange={(event) => set("room", event.target.value)}>
-          <option value="">All rooms</option>
-          {rooms.map((id) => (
-            <option key={id} value={id}>
-              {state.spaces[id] ? titleOf(state.spaces[id], state) : id}
-            </option>
-          ))}
-        </select>
+        <RoomFilter value={room} only={rooms} onChange={(id) => set("room", id)} />
       </PageHead>
       <div className={s.scroll}>
         {pending.isPending ? (

@@ -1,12 +1,13 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link } from "wouter";
 import { api } from "../api/client";
 import type { Run } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Ago } from "../parts/Ago";
 import { Button } from "../parts/Button";
 import { Face } from "../parts/Face";
+import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { nameOf, titleOf } from "../rooms/names";
 import { between, money, outcome, status as statusWords, trigger } from "../words/en";
@@ -24,9 +25,9 @@ export function chipOf(run: Pick<Run, "status" | "outcome" | "pausedReason" | "r
 }
 
 export default function Runs() {
-  const [search, setSearch] = useSearchParams();
+  const { asked, set, clear } = useFilters();
   const state = useLive((all) => all);
-  const query = { agentId: search.get("agentId") ?? "", spaceId: search.get("spaceId") ?? "", status: search.get("status") ?? "" };
+  const query = { agentId: asked("agentId"), spaceId: asked("spaceId"), status: asked("status") };
   const runs = useInfiniteQuery({
     queryKey: ["runs", query],
     queryFn: ({ pageParam }) => api.runs({ ...query, limit: 50, cursor: pageParam }),
@@ -36,13 +37,6 @@ export default function Runs() {
   useEffect(() => {
     document.title = "Runs · Bullpen";
   }, []);
-  const set = (name: string, value: string): void =>
-    setSearch((before) => {
-      const next = new URLSearchParams(before);
-      if (value) next.set(name, value);
-      else next.delete(name);
-      return next;
-    });
   const agents = Object.values(state.members).filter((member) => member.kind === "agent");
   const found = runs.data?.pages.flatMap((page) => page.items) ?? [];
   return (
@@ -56,14 +50,7 @@ export default function Runs() {
             </option>
           ))}
         </select>
-        <select aria-label="Room" value={query.spaceId} onChange={(event) => set("spaceId", event.target.value)}>
-          <option value="">All rooms</option>
-          {Object.values(state.spaces).map((space) => (
-            <option key={space.id} value={space.id}>
-              {titleOf(space, state)}
-            </option>
-          ))}
-        </select>
+        <RoomFilter value={query.spaceId} onChange={(id) => set("spaceId", id)} />
         <select aria-label="Status" value={query.status} onChange={(event) => set("status", event.target.value)}>
           <option value="">Any status</option>
           {["thinking", "acting", "waiting", "completed", "failed", "cancelled"].map((each) => (
@@ -81,7 +68,7 @@ export default function Runs() {
         ) : !found.length ? (
           <Empty title={query.agentId || query.spaceId || query.status ? "No runs match" : "No runs yet"}>
             <p>{query.agentId || query.spaceId || query.status ? "Change or clear the filters." : "Every time an agent wakes, what it read, thought and did is kept here."}</p>
-            {(query.agentId || query.spaceId || query.status) && <Button onClick={() => setSearch({})}>Clear the filters</Button>}
+            {(query.agentId || query.spaceId || query.status) && <Button onClick={clear}>Clear the filters</Button>}
           </Empty>
         ) : (
           <>

@@ -2,12 +2,13 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { CalendarClock, Plus } from "lucide-react";
 import { useEffect, useState } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link } from "wouter";
 import { api } from "../api/client";
 import type { Task } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Ago, inZone } from "../parts/Ago";
 import { Button } from "../parts/Button";
+import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { nameOf, titleOf } from "../rooms/names";
 import { schedule, taskStatus } from "../words/en";
@@ -16,10 +17,9 @@ import { NewTask } from "./NewTask";
 import s from "./work.module.css";
 
 export default function Tasks() {
-  const [search, setSearch] = useSearchParams();
+  const { asked, set, clear } = useFilters();
   const [making, setMaking] = useState(false);
-  const state = useLive((all) => all);
-  const query = { spaceId: search.get("spaceId") ?? "", status: search.get("status") ?? "" };
+  const query = { spaceId: asked("spaceId"), status: asked("status") };
   const tasks = useInfiniteQuery({
     queryKey: ["tasks", query],
     queryFn: ({ pageParam }) => api.tasks({ ...query, limit: 50, cursor: pageParam }),
@@ -29,26 +29,12 @@ export default function Tasks() {
   useEffect(() => {
     document.title = "Tasks · Bullpen";
   }, []);
-  const set = (name: string, value: string): void =>
-    setSearch((before) => {
-      const next = new URLSearchParams(before);
-      if (value) next.set(name, value);
-      else next.delete(name);
-      return next;
-    });
   const found = tasks.data?.pages.flatMap((page) => page.items) ?? [];
   const filtered = !!(query.spaceId || query.status);
   return (
     <main className={s.page} id="main">
       <PageHead title="Tasks">
-        <select aria-label="Room" value={query.spaceId} onChange={(event) => set("spaceId", event.target.value)}>
-          <option value="">All rooms</option>
-          {Object.values(state.spaces).map((space) => (
-            <option key={space.id} value={space.id}>
-              {titleOf(space, state)}
-            </option>
-          ))}
-        </select>
+        <RoomFilter value={query.spaceId} onChange={(id) => set("spaceId", id)} />
         <select aria-label="Status" value={query.status} onChange={(event) => set("status", event.target.value)}>
           <option value="">Any status</option>
           {Object.entries(taskStatus).map(([status, { text }]) => (
@@ -69,7 +55,7 @@ export default function Tasks() {
         ) : !found.length ? (
           <Empty title={filtered ? "No tasks match" : "Nothing is scheduled"}>
             <p>{filtered ? "Change or clear the filters." : "Have an agent do something every morning, every ten minutes, or once on a certain day. Agents can schedule tasks for themselves, too: just ask one."}</p>
-            {filtered ? <Button onClick={() => setSearch({})}>Clear the filters</Button> : <Button onClick={() => setMaking(true)}>New task</Button>}
+            {filtered ? <Button onClick={() => clear()}>Clear the filters</Button> : <Button onClick={() => setMaking(true)}>New task</Button>}
           </Empty>
         ) : (
           <>
