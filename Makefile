@@ -8,6 +8,8 @@ ARGS ?=
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN := $(UV) run
 CODE := $(wildcard src tests tools bench)
+# Without bytecode every process compiles all of Python's libraries anew, for seconds; many containers forbid to keep it.
+export PYTHONDONTWRITEBYTECODE :=
 # Two workers: more than that wait for each other's databases.
 WORKERS ?= 2
 

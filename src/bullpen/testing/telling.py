@@ -206,8 +206,10 @@ class _Names:
             self.ids[id] = f"budget{number}"
         for number, task in enumerate(sorted(snapshot["tasks"], key=_by_id), 1):
             self.ids[task["id"]] = f"task{number}"
-        for number, skill in enumerate(sorted(snapshot["skills"], key=_by_id), 1):
-            self.ids[skill["id"]] = f"skill{number}"
+        # One that is gone is still told of.
+        told = {event["body"]["skill"]["id"] for event in snapshot.events if "skill" in event["body"]}
+        for number, id in enumerate(sorted(told | {skill["id"] for skill in snapshot["skills"]}), 1):
+            self.ids[id] = f"skill{number}"
         for number, passage in enumerate(sorted(snapshot["passages"], key=_by_id), 1):
             self.ids[passage["id"]] = f"passage{number}"
 
