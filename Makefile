@@ -10,8 +10,8 @@ RUN := $(UV) run
 CODE := $(wildcard src tests tools bench)
 # Without bytecode every process compiles all of Python's libraries anew, for seconds; many containers forbid to keep it.
 export PYTHONDONTWRITEBYTECODE :=
-# Two workers: more than that wait for each other's databases.
-WORKERS ?= 2
+# One more than a small machine has cores: some tests only wait, for leases and for the time a client is given.
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

@@ -25,10 +25,12 @@ from schemathesis.core import NotSet
 from schemathesis.core.result import Ok
 
 from bullpen.api.server import build
+from tests.databases import Kind
 from tests.driver import Api
 from tests.feed.worlds import World
 
-CASES = 28  # for each route and each of two modes
+# For each route and each of two modes. What refuses them is the same on both databases.
+CASES: dict[Kind, int] = {"sqlite": 30, "postgres": 14}
 SHARDS = 6
 AT_ONCE = 16
 ENDLESS = {"GET /api/events"}
@@ -56,16 +58,16 @@ def operations() -> list[Any]:
     return [operation for operation in found if operation.label not in ENDLESS | FORMS]
 
 
-def made(operation: Any) -> Iterator[Any]:
+def made(operation: Any, count: int) -> Iterator[Any]:
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-        yield from drawn(operation.as_strategy(generation_mode=mode))
+        yield from drawn(operation.as_strategy(generation_mode=mode), count)
 
 
-def drawn(strategy: Any) -> list[Any]:
+def drawn(strategy: Any, count: int) -> list[Any]:
     cases: list[Any] = []
 
     @settings(
-        max_examples=CASES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=count, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
     )
     @given(strategy)
     def draw(case: Any) -> None:
@@ -111,10 +113,11 @@ def _about_something(world: World, path: str) -> str:
 @pytest.mark.parametrize("shard", range(SHARDS))
 async def test_no_request_that_openapi_can_think_of_makes_us_fail(world: World, shard: int) -> None:
     sent = 0
+    count = CASES["postgres" if world.office.office.store.shared else "sqlite"]
     callers = [world.office, world["pia"], Api(world.office.office, None)]
     waiting: list[tuple[str, Any]] = []
     for operation in operations()[shard::SHARDS]:
-        for case in made(operation):
+        for case in made(operation, count):
             for method, path, more in requests(world, case):
                 # Mostly as the owner: the others do not get far.
                 caller = callers[0] if sent % 4 else callers[sent // 4 % 3]
@@ -124,7 +127,7 @@ async def test_no_request_that_openapi_can_think_of_makes_us_fail(world: World, 
                     await judge(waiting)
     await judge(waiting)
     # All shards on both databases together: more than 20,000 requests.
-    assert sent * SHARDS * 2 > 20_000
+    assert sent * SHARDS > 20_000 * count / sum(CASES.values())
     assert (await world.office.get("/me"))["kind"] == "person"
 
 

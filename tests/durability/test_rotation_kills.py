@@ -19,7 +19,7 @@ from tests.databases import Database
 from tests.durability.worlds import Worlds
 
 BOUND = 60
-SECRETS = {f"SECRET_{number}": f"value-of-{number}-{number * 7919}" for number in range(60)}
+SECRETS = {f"SECRET_{number}": f"value-of-{number}-{number * 7919}" for number in range(80)}
 LEAST = 50
 
 

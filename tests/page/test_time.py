@@ -48,7 +48,7 @@ async def test_a_task_is_scheduled_seen_run_paused_and_cancelled(house: House, v
     await expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
     assert (await house.ask("GET", "/tasks", params={"spaceId": room}))["items"] == []
     await visit.room(room)
-    await expect(page.get_by_text("Good morning!")).to_be_visible()
+    await expect(page.get_by_text("Good morning!", exact=True)).to_be_visible()
 
 
 async def test_a_slash_offers_commands_and_the_office_answers(house: House, visit: Visit) -> None:
@@ -81,7 +81,7 @@ async def test_a_skill_that_an_agent_proposes_waits_for_a_yes_and_becomes_a_comm
     room = await house.room(agent)
     page = await visit.room(room)
     await house.post(room, "please remember how we do this")
-    await expect(page.get_by_text("I proposed it.")).to_be_visible()
+    await expect(page.get_by_text("I proposed it.", exact=True)).to_be_visible()
     await page.get_by_role("link", name=re.compile("Waiting for you")).click()
     proposed = page.get_by_role("listitem").filter(has_text=f"{agent.capitalize()} would store the skill /standup")
     await expect(proposed.get_by_text("+Ask everybody what they did.")).to_be_visible()
@@ -94,7 +94,7 @@ async def test_a_skill_that_an_agent_proposes_waits_for_a_yes_and_becomes_a_comm
     await box.press("Tab")
     await box.press_sequentially("the team")
     await box.press("Enter")
-    await expect(page.get_by_text("What did you do yesterday?")).to_be_visible()
+    await expect(page.get_by_text("What did you do yesterday?", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Room details").click()
     panel = page.get_by_role("complementary", name=re.compile("details", re.I))
     await expect(panel.get_by_text("/standup")).to_be_visible()
