@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bullpen.web import pages
-from tests.driver import Driver
+from tests.driver import Api, Driver
 
 LINKS = [
     "/",
@@ -55,6 +55,9 @@ async def test_every_link_of_the_page_opens_it_and_everything_it_loads_is_there(
         assert unchanged.status_code == 304
     for odd in ("/assets/../pages.py", "/assets/%2e%2e/pages.py", "/assets/nothing", "/assets/emoji/../../index.html"):
         assert (await office.http.get(f"http://office{odd}")).status_code == 404
+    stranger = Api(office.office, None)
+    for path in ("/cards", "/cards/weather.js", "/cards/other.js"):
+        assert (await stranger.http.get(f"http://office{path}")).status_code == 401
 
 
 async def test_the_page_holds_no_script_or_style_of_its_own_and_asks_nobody_else(office: Driver) -> None:

@@ -15,6 +15,7 @@ from bullpen.api import (
     apply,
     audit,
     budgets,
+    cards,
     chats,
     errors,
     events,
@@ -105,7 +106,7 @@ def build(office: Any, *more: APIRouter) -> FastAPI:
     app.state.office = office
     for router in ROUTERS:
         app.include_router(router, prefix="/api")
-    for router in (health.router, hooks.bell, *more):
+    for router in (health.router, hooks.bell, cards.router, *more):
         app.include_router(router)
     errors.install(app)
     app.add_middleware(Gate)

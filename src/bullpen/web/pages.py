@@ -6,7 +6,6 @@ Whoever opens a link of the page (`/rooms/general`) gets the same document as at
 from __future__ import annotations
 
 import gzip
-import json
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -93,28 +92,6 @@ def _read(path: Path) -> tuple[bytes, bytes | None, str]:
     stat = path.stat()
     packed = None if path.suffix in PACKED else gzip.compress(body, 9, mtime=0)
     return body, packed, f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"'
-
-
-# ── cards that the owner brought ────────────────────────────────────────────────────────────────────────────────────
-
-
-def _cards(request: Request) -> dict[str, Path]:
-    """Files that show tools of one's own, by the name of the tool: see docs/guide/cards.md."""
-    folder: Path = Path(request.app.state.office.settings.data) / "cards"
-    return {path.stem: path for path in folder.glob("*.js")} if folder.is_dir() else {}
-
-
-@router.get("/cards")
-async def list_cards(request: Request) -> Response:
-    return Response(json.dumps({"items": sorted(_cards(request))}), media_type="application/json")
-
-
-@router.get("/cards/{name}.js")
-async def card(name: str, request: Request) -> Response:
-    found = _cards(request).get(name)
-    if found is None:
-        raise NotFound(f"There is no card {name!r}.")
-    return Response(found.read_bytes(), media_type=TYPES[".js"], headers={"Cache-Control": BRIEFLY})
 
 
 # ── the page ────────────────────────────────────────────────────────────────────────────────────────────────────────
