@@ -89,15 +89,16 @@ async def test_what_waits_is_seen_with_its_age(offices: Offices) -> None:
 
 
 async def test_names_that_a_caller_or_a_model_makes_up_are_no_labels(office: Driver) -> None:
-    await office.agent("ada", steps=INVENT)
-    await office.space("general", ["ada"], wake={"people": "all"})
-    await office.post("general", "hello")
-    await office.run_finished("ada")
+    # Figures are the process's: names that no other test has made.
+    await office.agent("marmalade", steps=INVENT)
+    await office.space("orangery", ["marmalade"], wake={"people": "all"})
+    await office.post("orangery", "hello")
+    await office.run_finished("marmalade")
     for path in ("/nowhere/1", "/nowhere/2", "/spaces/none-such"):
         await office.http.get(path)
     await office.http.request("BREW", "/me")
     response = await office.http.get("http://127.0.0.1/metrics")
-    for word in ("launch_rocket", "nowhere", "none-such", "BREW", "general", "ada"):
+    for word in ("launch_rocket", "nowhere", "none-such", "BREW", "orangery", "marmalade"):
         assert word not in response.text
     found = parsed(response.text)
     assert found['bullpen_tool_calls_total{tool="unknown",ending="denied"}'] >= 1
