@@ -29,7 +29,7 @@ from bullpen.access.claim import Claim
 from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
-from bullpen.agents.files import read_project
+from bullpen.agents.files import Project, read_project
 from bullpen.api import apply
 from bullpen.api.connection import Connection, hang_up_on_the_slow
 from bullpen.api.door import LOCAL
@@ -357,14 +357,18 @@ class Office:
         await self.api({**scope, LOCAL: True}, receive, send)
 
     async def load_demo(self, name: str) -> None:
-        project = read_project(demo_path(name), model=self.settings.model or None)
+        # We ship its skills: nobody has to look at them first.
+        await self.load(read_project(demo_path(name), model=self.settings.model or None), skills="active")
+        self._host = HOSTS.get(name)
+
+    async def load(self, project: Project, *, skills: str) -> None:
+        """Hold what a project's files say. `skills` that it brings are this from now on: active, or proposed."""
         request = ApplyProject(
             agents=project.agents,
             spaces=project.spaces,
             tools=project.tools,
             variables=project.variables,
-            # We ship them: nobody has to look at them first.
-            skills=[skill.model_copy(update={"status": "active"}) for skill in project.skills],
+            skills=[skill.model_copy(update={"status": skills}) for skill in project.skills],
         )
         for agent in request.agents:
             await self.check_agent(
@@ -372,13 +376,15 @@ class Office:
             )
 
         async def body(tx: Transaction) -> None:
-            await apply.apply_project(tx, request, access_rules.SYSTEM, self.vault, self.registry)
+            most = self.settings.skills.per_space
+            await apply.apply_project(
+                tx, request, access_rules.SYSTEM, self.vault, self.registry, skills_per_space=most
+            )
             owner = await access.find_owner(tx)
             if owner is not None:
                 await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
 
         await self.store.transact(body)
-        self._host = HOSTS.get(name)
 
     async def welcome(self, tx: Transaction, owner: Principal) -> None:
         """The demo's host says hello to whoever has claimed the office, so that they do not come into an empty room."""
@@ -505,19 +511,21 @@ class Server(uvicorn.Server):
         await asyncio.gather(self._office.engine.stop(), super().shutdown(sockets))
 
 
-async def serve(settings: Settings, *, demo: str | None = None) -> None:
+async def serve(settings: Settings, *, demo: str | None = None, project: Project | None = None) -> None:
     """Server and worker in one process, until SIGTERM or SIGINT."""
     _log(settings)
     _allow_many_connections()
     with Ending() as ending:
-        await _serve(settings, demo, ending)
+        await _serve(settings, demo, project, ending)
 
 
-async def _serve(settings: Settings, demo: str | None, ending: Ending) -> None:
+async def _serve(settings: Settings, demo: str | None, project: Project | None, ending: Ending) -> None:
     async with office(settings) as opened:
         await _refuse_strangers(opened)
         if demo is not None:
             await opened.load_demo(demo)
+        if project is not None:
+            await opened.load(project, skills="proposed")
         listening = _listen(settings)
         local = _listen_locally(settings.socket_path)
         host, port = listening.getsockname()[:2]

@@ -200,6 +200,37 @@ def test_an_unknown_demo_is_refused_with_a_sentence(folder: Path) -> None:
     assert "circus" in done.stderr.splitlines()[-1]
 
 
+def test_a_project_folder_is_applied_at_every_start_and_what_it_brings_waits(tmp_path: Path) -> None:
+    project, data = tmp_path / "project", tmp_path / "data"
+    (project / "skills" / "stand-up").mkdir(parents=True)
+    (project / "skills" / "stand-up" / "SKILL.md").write_text(
+        "---\nname: stand-up\ndescription: Who did what\n---\nAsk everybody.\n"
+    )
+    (project / "spaces.yaml").write_text("- {id: hall, name: Hall}\n")
+    with serving(data, "--project", str(project)):
+        assert "hall" in output(data, "spaces")
+        (skill,) = json.loads(output(data, "skills", "--json"))["items"]
+        assert (skill["name"], skill["status"]) == ("stand_up", "proposed")
+        output(data, "skills", "approve", "hall", "stand_up")
+    (project / "spaces.yaml").write_text("- {id: hall, name: Hall}\n- {id: cellar, name: Cellar}\n")
+    with serving(data, "--project", str(project)):
+        assert "cellar" in output(data, "spaces")
+        (skill, other) = json.loads(output(data, "skills", "--json"))["items"]
+        assert {(each["spaceId"], each["status"]) for each in (skill, other)} == {
+            ("hall", "active"),
+            ("cellar", "proposed"),
+        }, "what was approved and says the same stays so"
+
+
+def test_a_project_that_cannot_be_read_keeps_the_server_from_starting_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "office.yaml").write_text("spaces: [{id: 'no good id'}]")
+    for path, said in (("nowhere", "nowhere"), ("office.yaml", "office.yaml")):
+        done = bullpen(tmp_path / "data", "serve", "--port", str(free_port()), "--project", path)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr
+        assert said in done.stderr.splitlines()[-1]
+
+
 def test_migrating_says_what_it_did_and_then_that_there_is_nothing_to_do(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert "applied 0001" in output(data, "migrate")

@@ -71,6 +71,7 @@ def _add_server(add: Add) -> None:
     serve.add_argument("--host", help="address to listen on (127.0.0.1)")
     serve.add_argument("--port", type=_port, help="port to listen on (8420)")
     serve.add_argument("--demo", metavar="NAME", help="load an example first: office, companion, gateway, assistant")
+    serve.add_argument("--project", type=Path, metavar="DIR", help="apply a project folder first, at every start")
     add("worker", "worker", "Run one more worker process (PostgreSQL).")
     add("migrate", "migrate", "Bring the database to this version, after a backup.")
 
