@@ -41,9 +41,9 @@ async def task(person: Person, prompt: str) -> Task | None:
 
 
 async def schedule(person: Person) -> None:
-    """For the second after the next, and wait until it was fired, in this life or in another."""
+    """For one of the next seconds, and wait until it was fired, in this life or in another."""
     if await task(person, "soon") is None:
-        due = (datetime.now(UTC) + timedelta(seconds=2)).strftime("%Y-%m-%dT%H:%M:%S")
+        due = (datetime.now(UTC) + timedelta(seconds=3)).strftime("%Y-%m-%dT%H:%M:%S")
         await person.bp.tasks.create("tower", "soon", "once", due)
     while (found := await task(person, "soon")) is None or found.status != "completed":
         await person.wait()

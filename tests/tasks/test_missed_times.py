@@ -103,3 +103,24 @@ async def test_a_cancelled_task_is_gone_and_does_not_begin_any_more(offices: Off
     assert await office.driver.items("/tasks", status="all") == []
     assert await office.driver.texts("studio") == []
     assert await office.driver.runs() == []
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {"scheduleType": "once", "scheduleValue": "2026-06-01T09:00:00"},
+        {"scheduleType": "cron", "scheduleValue": "0 9 * * *"},
+    ],
+)
+async def test_what_is_scheduled_half_a_second_before_its_time_is_fired_at_its_time(
+    offices: Offices, schedule: dict[str, str]
+) -> None:
+    office = await timed(offices, "2026-06-01T08:59:59.500Z")
+    await studio(office.driver)
+    task = await scheduled(office.driver, timezone="UTC", **schedule)
+    assert task["nextRun"] == "2026-06-01T09:00:00.000000Z"
+    later = await scheduled(office.driver, timezone="UTC", scheduleType="once", scheduleValue="2026-06-02T09:00:00")
+    later = await office.driver.ask("PATCH", f"/tasks/{later['id']}", json=schedule)
+    assert later["nextRun"] == task["nextRun"]
+    await office.wait(seconds=1)
+    assert await office.statuses(task) == await office.statuses(later) == ["fired"]

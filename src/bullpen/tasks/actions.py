@@ -211,6 +211,7 @@ async def update(tx: Transaction, caller: Principal, id: str, request: UpdateTas
         may_schedule = caller.id == task.cause.id and "schedule" in access.parsed(task.cause.grants)
     if may_schedule and caller.kind == "agent":
         raise Forbidden("Only people may let a task schedule others.")
+    now = tx.clock.millis()  # before the schedule is checked: what is to come then is to come now
     schedule = await _changed_schedule(tx, task, said, limits)
     again = schedule != task.schedule and task.status != "paused"
     task = replace(
@@ -221,7 +222,7 @@ async def update(tx: Transaction, caller: Principal, id: str, request: UpdateTas
         missed=said.get("missed") or task.missed,
         precheck=_precheck(request, task) if "precheck" in said else task.precheck,
         status="active" if again else task.status,
-        next_at=times.first_after(schedule, tx.clock.millis()) if again else task.next_at,
+        next_at=times.first_after(schedule, now) if again else task.next_at,
         failures=0,
         cause=Cause(caller.kind, caller.id, grants(caller.grants, may_schedule=may_schedule)),
         member=await space_rows.is_member(tx, task.space_id, caller.id),

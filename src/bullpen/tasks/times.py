@@ -214,8 +214,11 @@ def upcoming(schedule: Schedule, first: int | None) -> tuple[int, ...]:
 
 
 def first_after(schedule: Schedule, now: int) -> int | None:
-    """When a schedule that begins now is due first. An interval waits for one interval."""
-    return next_after(schedule, max(now, schedule.anchor_at))
+    """When a schedule that begins now is due first. An interval waits for one interval.
+
+    It begins with a whole second, so that its times are; what names its times may be due before that.
+    """
+    return next_after(schedule, max(now, schedule.anchor_at) if schedule.type == "interval" else now)
 
 
 def due(schedule: Schedule, first: int, now: int) -> Due:
