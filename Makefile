@@ -10,8 +10,8 @@ RUN := $(UV) run
 CODE := $(wildcard src tests tools bench)
 # Without bytecode every process compiles all of Python's libraries anew, for seconds; many containers forbid to keep it.
 export PYTHONDONTWRITEBYTECODE :=
-# One more than a small machine has cores: some tests only wait, for leases and for the time a client is given.
-WORKERS ?= 3
+# Two workers: they and what they start fill two cores; more of them take as long and wait for each other.
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

@@ -16,7 +16,7 @@ from tests.driver import Driver, Offices
 from tests.path.puppets import Puppet, puppet
 from tests.path.scripts import say
 
-OFTEN = EngineSettings(lease_seconds=0.1)
+OFTEN = EngineSettings(lease_seconds=1.0)
 TRIES = 4
 
 
@@ -97,7 +97,7 @@ async def test_a_provider_that_says_when_to_come_back_is_left_alone_until_then(o
 
 async def test_patience_ends_and_the_run_fails_with_the_providers_words(offices: Offices) -> None:
     clock = FakeClock()
-    engine = EngineSettings(lease_seconds=0.1, model_patience_seconds=rules.FIRST_AWAY)
+    engine = EngineSettings(lease_seconds=1.0, model_patience_seconds=rules.FIRST_AWAY)
     office = await offices.open(clock=clock, engine=engine)
     ada = await puppet(office, "ada", answers=away(TRIES * 2))
     await spoken_to(office)
