@@ -1,8 +1,8 @@
 """CI gives a test that fails a second try (`--reruns 1`), and says so; a few of them are luck, many are a fault.
 
-Six thousand tests share two cores with servers, a browser and a database. One that loses a race there and passes when
-it is tried again is a defect of that test, to be mended, but no reason to refuse what it does not prove. `make test`
-gives no second try.
+Thousands of tests share two cores with servers, a browser and a database. One that loses a race there and passes when
+it is tried again is a defect, of that test or of what it tests, and stays one until somebody has found out which; it
+does not hold up everything else meanwhile. `make test` gives no second try.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ from bullpen.variables.actions import Vault
 from bullpen.variables.keys import Keys
 from bullpen.web import pages
 from bullpen.webhooks.sender import Sender
+from bullpen.wire.nouns import SkillStatus
 from bullpen.wire.requests import ApplyProject, CreateAgent
 
 if TYPE_CHECKING:
@@ -361,7 +362,7 @@ class Office:
         await self.load(read_project(demo_path(name), model=self.settings.model or None), skills="active")
         self._host = HOSTS.get(name)
 
-    async def load(self, project: Project, *, skills: str) -> None:
+    async def load(self, project: Project, *, skills: SkillStatus) -> None:
         """Hold what a project's files say. `skills` that it brings are this from now on: active, or proposed."""
         request = ApplyProject(
             agents=project.agents,
@@ -370,10 +371,7 @@ class Office:
             variables=project.variables,
             skills=[skill.model_copy(update={"status": skills}) for skill in project.skills],
         )
-        for agent in request.agents:
-            await self.check_agent(
-                agent.model, agent.tools, coming=[tool.name for tool in project.tools], policy=agent.policy
-            )
+        await apply.prepare(self, request)
 
         async def body(tx: Transaction) -> None:
             most = self.settings.skills.per_space

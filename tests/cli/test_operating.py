@@ -207,13 +207,15 @@ def test_a_project_folder_is_applied_at_every_start_and_what_it_brings_waits(tmp
         "---\nname: stand-up\ndescription: Who did what\n---\nAsk everybody.\n"
     )
     (project / "spaces.yaml").write_text("- {id: hall, name: Hall}\n")
-    with serving(data, "--project", str(project)):
+    (project / "variables.yaml").write_text("- {name: KEY_OF_THE_HALL, type: secret, env: HALL_KEY}\n")
+    with serving(data, "--project", str(project), HALL_KEY="a-key-that-nobody-sees"):
         assert "hall" in output(data, "spaces")
+        assert "KEY_OF_THE_HALL" in output(data, "variables")
         (skill,) = json.loads(output(data, "skills", "--json"))["items"]
         assert (skill["name"], skill["status"]) == ("stand_up", "proposed")
         output(data, "skills", "approve", "hall", "stand_up")
     (project / "spaces.yaml").write_text("- {id: hall, name: Hall}\n- {id: cellar, name: Cellar}\n")
-    with serving(data, "--project", str(project)):
+    with serving(data, "--project", str(project), HALL_KEY="a-key-that-nobody-sees"):
         assert "cellar" in output(data, "spaces")
         (skill, other) = json.loads(output(data, "skills", "--json"))["items"]
         assert {(each["spaceId"], each["status"]) for each in (skill, other)} == {
@@ -224,7 +226,8 @@ def test_a_project_folder_is_applied_at_every_start_and_what_it_brings_waits(tmp
 
 def test_a_project_that_cannot_be_read_keeps_the_server_from_starting_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "office.yaml").write_text("spaces: [{id: 'no good id'}]")
-    for path, said in (("nowhere", "nowhere"), ("office.yaml", "office.yaml")):
+    (tmp_path / "group.yaml").write_text("spaces: [{id: den, kind: group, provider: oracle, model: x}]")
+    for path, said in (("nowhere", "nowhere"), ("office.yaml", "office.yaml"), ("group.yaml", "oracle")):
         done = bullpen(tmp_path / "data", "serve", "--port", str(free_port()), "--project", path)
         assert done.returncode == 1
         assert "Traceback" not in done.stderr

@@ -56,6 +56,17 @@ Change = dict[str, Any]
 
 @router.post("/apply", response_model=Applied)
 async def apply(request: ApplyProject, caller: Owner, office: Office) -> Response:
+    await prepare(office, request)
+    most = office.settings.skills.per_space
+
+    async def body(tx: Transaction) -> dict[str, list[Change]]:
+        return await apply_project(tx, request, caller, office.vault, office.registry, skills_per_space=most)
+
+    return answer(await office.store.transact(body))
+
+
+async def prepare(office: Any, request: ApplyProject) -> None:
+    """Refuse what could never run, before anything is changed; and have a key for the secrets that come along."""
     for agent in request.agents:
         coming = [tool.name for tool in request.tools]
         await office.check_agent(agent.model, agent.tools, coming, policy=agent.policy)
@@ -63,13 +74,6 @@ async def apply(request: ApplyProject, caller: Owner, office: Office) -> Respons
         office.models.check_choice(space.provider, space.model)
     if any(variable.type == "secret" for variable in request.variables):
         await office.vault.prepare(office.store)
-
-    most = office.settings.skills.per_space
-
-    async def body(tx: Transaction) -> dict[str, list[Change]]:
-        return await apply_project(tx, request, caller, office.vault, office.registry, skills_per_space=most)
-
-    return answer(await office.store.transact(body))
 
 
 async def apply_project(
