@@ -55,9 +55,6 @@ async def test_every_link_of_the_page_opens_it_and_everything_it_loads_is_there(
         assert unchanged.status_code == 304
     for odd in ("/assets/../pages.py", "/assets/%2e%2e/pages.py", "/assets/nothing", "/assets/emoji/../../index.html"):
         assert (await office.http.get(f"http://office{odd}")).status_code == 404
-    stranger = Api(office.office, None)
-    for path in ("/cards", "/cards/weather.js", "/cards/other.js"):
-        assert (await stranger.http.get(f"http://office{path}")).status_code == 401
 
 
 async def test_the_page_holds_no_script_or_style_of_its_own_and_asks_nobody_else(office: Driver) -> None:
@@ -84,6 +81,9 @@ async def test_a_card_of_ones_own_is_served_from_the_data_folder_and_nothing_els
     assert found.headers["content-type"].startswith("text/javascript")
     for odd in ("/cards/secret.js", "/cards/..%2fsecret.js", "/cards/other.js"):
         assert (await office.http.get(f"http://office{odd}")).status_code == 404
+    stranger = Api(office.office, None)
+    for path in ("/cards", "/cards/weather.js", "/cards/other.js"):
+        assert (await stranger.http.get(f"http://office{path}")).status_code == 401
 
 
 def test_the_first_load_is_at_most_250_kilobytes_of_script() -> None:
