@@ -198,21 +198,21 @@ class Driver(Api):
         run: Json = event["run"]
         return run
 
-    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+    async def until(self, holds: Callable[[], Awaitable[bool]], bound: float = BOUND) -> None:
         """Wait for something that no event tells of. It is asked for again whenever one came, and now and then."""
-        async with asyncio.timeout(BOUND):
+        async with asyncio.timeout(bound):
             while not await holds():
                 self._heard.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._heard.wait(), 0.05)
 
-    async def idle(self) -> None:
+    async def idle(self, bound: float = BOUND) -> None:
         """Wait until no thread is queued and no run is under way, but for agents that are paused."""
 
         async def holds() -> bool:
             return all(agent["state"] in ("idle", "paused") for agent in await self.items("/agents", limit=200))
 
-        await self.until(holds)
+        await self.until(holds, bound)
         # What was committed last has been handed to followers, too.
         await self.office.feed.pump()
         await asyncio.sleep(0)

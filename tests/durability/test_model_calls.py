@@ -18,6 +18,7 @@ from tests.durability.worlds import Worlds
 BOUND = 60
 AT_ONCE = {"sqlite": 2, "postgres": 6}
 STEPS = 3
+ROUNDS = 3  # leases that are renewed are commits, too, so a busy machine may skip a place; it is tried again then
 
 Found = dict[str, Any]
 
@@ -78,9 +79,13 @@ def test_after_a_crash_at_any_commit_a_model_is_asked_only_for_what_is_not_store
             wrong.append(f"{kept} answers were stored, and then it was asked for {found['questions']}")
         return died, kept, [f"killed after commit {commit}: {line}" for line in wrong]
 
-    commits = range(1, told["commits"] + 1)
-    with ThreadPoolExecutor(AT_ONCE[worlds.kind]) as pool:
-        ends = list(pool.map(killed, commits))
-    wrong = [line for *_, lines in ends for line in lines]
-    assert not wrong, "\n".join(wrong[:20])
-    assert {kept for died, kept, _ in ends if died} >= {0, 1, 2}
+    reached: set[int] = set()
+    for _ in range(ROUNDS):
+        with ThreadPoolExecutor(AT_ONCE[worlds.kind]) as pool:
+            ends = list(pool.map(killed, range(1, told["commits"] + 1)))
+        wrong = [line for *_, lines in ends for line in lines]
+        assert not wrong, "\n".join(wrong[:20])
+        reached |= {kept for died, kept, _ in ends if died}
+        if reached >= set(range(STEPS)):
+            break
+    assert reached >= set(range(STEPS)), "somebody died after each of the answers"

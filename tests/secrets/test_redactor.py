@@ -284,7 +284,7 @@ def test_prose_code_and_our_own_ids_are_left_alone() -> None:
 
 def test_a_crowd_of_beginnings_costs_time_in_proportion() -> None:
     """Whoever controls a text must not be able to make looking at it slow."""
-    from time import process_time
+    from time import thread_time  # what other threads of this process do meanwhile is not the redactor's
 
     for unit in (
         "bp_",
@@ -298,9 +298,9 @@ def test_a_crowd_of_beginnings_costs_time_in_proportion() -> None:
         small, large = unit * (20_000 // len(unit)), unit * (200_000 // len(unit))
         redactor = Redactor()
         redactor.clean(small)
-        began = process_time()
+        began = thread_time()
         redactor.clean(large)
-        assert process_time() - began < 2.0, unit
+        assert thread_time() - began < 2.0, unit
 
 
 # ── streams ─────────────────────────────────────────────────────────────────────────────────────────────

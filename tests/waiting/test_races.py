@@ -70,6 +70,7 @@ async def healthy(database: Database) -> None:
 
 CALLS, CROWDED, CROWD = 1000, 20, 50
 AT_ONCE = 20
+CROWDED_BOUND = 4 * BOUND  # a thousand calls are a lot for two cores that others share
 
 
 @pytest.mark.proves("C6", "V7")
@@ -79,7 +80,7 @@ async def test_of_two_and_of_fifty_who_answer_at_once_one_wins_a_thousand_times(
     through = await doors(offices)
     office = through[0]
     await set_to_work(office, 10, CALLS // 10, isAsync=True)
-    await office.idle()
+    await office.idle(CROWDED_BOUND)
     asked = await all_calls(office, "pending")
     assert len(asked) == CALLS
     winners: dict[str, int] = {}
@@ -106,7 +107,7 @@ async def test_of_two_and_of_fifty_who_answer_at_once_one_wins_a_thousand_times(
     for begin in range(0, CALLS, AT_ONCE):
         some = slice(begin, begin + AT_ONCE)
         await asyncio.gather(*(race(each, crowd) for each, crowd in zip(asked[some], crowds[some], strict=True)))
-    await office.idle()
+    await office.idle(CROWDED_BOUND)
     over = await all_calls(office, "resolved")
     assert {each["callId"]: each["result"]["from"] for each in over} == winners
     assert {each["deliveredVia"] for each in over} == {"inbox"}
@@ -215,7 +216,7 @@ async def test_a_result_at_the_moment_of_the_time_out_comes_inline_or_by_inbox_a
         office.office.engine.sweep_at(clock.millis())
         await racing
         orders |= {waiting["callId"]: meetings.pop(waiting["callId"]).order for waiting in calls}
-    await office.idle()
+    await office.idle(CROWDED_BOUND)
     over = await all_calls(office, "resolved")
     assert len(over) == AGENTS * ROUNDS == len(orders)
     for each in over:
