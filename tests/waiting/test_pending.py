@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from bullpen.testing import FakeClock
 from bullpen.tools import execute
-from tests.driver import Api, Driver
+from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
 from tests.path.puppets import puppet
 from tests.path.scripts import Json, call, say, step, turn
@@ -188,6 +189,45 @@ async def test_of_many_who_answer_at_once_one_wins(office: Driver) -> None:
     assert sorted(codes) == [200, *[409] * 49]
     await office.run_finished(nth=2)
     assert len(await office.runs()) == 2
+
+
+@pytest.mark.proves("S4-26", "C1")
+@pytest.mark.parametrize("change", ["taken from its agent", "deleted", "made another kind"])
+async def test_an_accepted_result_reaches_an_agent_that_has_lost_the_tool_meanwhile(
+    office: Driver, change: str
+) -> None:
+    call_ = await with_tool(office, {**FETCH, "visible": True}, query="x")
+    if change == "made another kind":
+        await office.ask("PATCH", f"/tools/{FETCH['name']}", json={"executionType": "internal"})
+    else:
+        await office.ask("PATCH", "/agents/ada", json={"tools": ["messaging"]})
+    if change == "deleted":
+        await office.ask("DELETE", f"/tools/{FETCH['name']}")
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": {"n": 3}}, status=200)
+    done = await office.run_finished()
+    assert (await office.results(done["id"]))[0] == {"n": 3}
+    assert (await office.get(f"/pending/{call_['callId']}"))["deliveredVia"] == "inline"
+    told = [
+        event for event in office.events if event["type"] == "tool.done" and event["call"].get("result") == {"n": 3}
+    ]
+    assert len(told) == 1
+
+
+async def test_a_call_whose_tool_is_gone_and_that_nobody_answers_in_time_is_said_to_be_unanswered(
+    offices: Offices,
+) -> None:
+    clock = FakeClock()
+    office = await offices.open(clock=clock)
+    call_ = await with_tool(office, FETCH, query="x")
+    await office.ask("PATCH", "/agents/ada", json={"tools": ["messaging"]})
+    clock.advance(61)
+    office.office.engine.sweep_at(clock.millis())
+    done = await office.run_finished()
+    error = {"error": "Nobody answered fetchExternalData in time.", "pendingToolCallId": call_["callId"]}
+    assert (await office.results(done["id"]))[0] == error
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": "late"}, status=200)
+    await office.run_finished(nth=2)
+    assert "came later" in await texts(office)
 
 
 async def test_cancelling_a_call_tells_the_agent_once(office: Driver) -> None:
