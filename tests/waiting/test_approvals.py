@@ -434,6 +434,48 @@ async def test_an_approved_external_call_is_asked_of_its_program_under_the_same_
     assert (await room.office.results(run["id"]))[0] == {"found": 1}
 
 
+@pytest.mark.proves("S4-26")
+@pytest.mark.parametrize("result", [{"approved": False, "reason": "score too low"}, {"approved": True}], ids=str)
+async def test_a_result_that_looks_like_an_approval_is_a_result(room: Room, result: Json) -> None:
+    """The program of an approved call says of a loan what people say of calls."""
+    await room.office.create("/tools", FETCH)
+    asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
+    await room.approve(asked)
+    await room.office.event("tool.requires_action", nth=2)
+    made = await room.office.create("/tokens", {"name": "sdk", "agentId": "ada", "tools": ["fetch"]})
+    program, path = Api(room.office.office, made["token"]), f"/runs/{asked['runId']}/tool-results"
+    body = {"callId": asked["callId"], "result": result}
+    assert await program.ask("POST", path, json=body) == {"accepted": True, "duplicate": False}
+    done = await room.office.run_finished()
+    assert (await room.office.results(done["id"]))[0] == result
+
+
+async def test_a_result_that_looks_like_an_approval_is_a_result_whoever_posts_it(room: Room) -> None:
+    """An owner's token serves the tools of many small offices."""
+    await room.office.create("/tools", FETCH)
+    asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
+    await room.approve(asked)
+    await room.office.event("tool.requires_action", nth=2)
+    body = {"callId": asked["callId"], "result": {"approved": True}}
+    path = f"/runs/{asked['runId']}/tool-results"
+    assert (await room.office.ask("POST", path, json=body))["duplicate"] is False
+
+
+async def test_an_approval_that_is_sent_twice_is_no_result_of_the_call(room: Room) -> None:
+    await room.office.create("/tools", FETCH)
+    asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
+    edited: Json = {"args": {"query": "y"}, "hash": asked["hash"]}
+    await room.approve(asked, **edited)
+    await room.office.event("tool.requires_action", nth=2)
+    assert (await room.approve(asked, **edited))["duplicate"] is True
+    assert (await room.approve(asked))["duplicate"] is True
+    refused = await room.answer(asked, status=409, approved=True, hash=asked["hash"])
+    assert refused["error"]["fields"] == {"callId": "already_resolved"}
+    await room.answer(asked, status=409, approved=False, hash=asked["hash"])
+    row = await room.row(asked)
+    assert (row["kind"], row["status"], row["args"]) == ("external", "waiting", {"query": "y"})
+
+
 async def test_an_external_call_that_is_approved_late_brings_its_result_by_inbox(rooms: Rooms) -> None:
     room = await rooms()
     await room.office.create("/tools", {**FETCH, "visible": True, "isAsync": True})

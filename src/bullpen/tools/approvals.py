@@ -106,14 +106,22 @@ def parsed(result: Any) -> ApprovalAnswer:
 
 
 def was_answered(waiting: Waiting, result: Any) -> bool:
-    """The call was approved, and waits for its result under the same id by now: is this that approval once more?"""
+    """The call was approved, and waits for its result under the same id by now: is this that approval once more?
+
+    Only what came from somebody who may approve, where approvals come. What names a hash is no result of a call.
+    """
     if waiting.kind == "approval" or not waiting.asks or not isinstance(result, dict):
         return False
     try:
         answer = ApprovalAnswer.model_validate(result)
     except ValidationError:
         return False
-    return answer.hash == waiting.hash if answer.hash is not None else waiting.kind == "external"
+    if answer.hash is None:
+        return answer.approved and waiting.kind == "external"
+    same = answer.hash == waiting.hash if answer.args is None else answer.args == waiting.args
+    if answer.approved and same:
+        return True
+    raise Conflict("Somebody has approved this call already, and otherwise.", fields={"callId": "already_resolved"})
 
 
 async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: str, tool: Tool | None) -> bool:
