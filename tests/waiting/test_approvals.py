@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bullpen.client import Bullpen
+from bullpen.client import Bullpen, Conflict
 from bullpen.settings import EngineSettings, LimitSettings
 from bullpen.storage import Statement, Transaction
 from bullpen.storage.tables import pending_calls
@@ -196,6 +196,15 @@ async def test_arguments_that_were_changed_on_approval_are_checked_carried_out_a
     (card,) = await room.cards()
     assert card["metadata"]["args"] == {"to": "Bo", "amount": 50}
     assert card["metadata"]["editedBy"] == card["metadata"]["approvedBy"] == room.office.owner_id
+
+
+async def test_changed_arguments_are_kept_under_the_names_that_they_are_carried_out_with(room: Room) -> None:
+    schema = {"type": "object", "properties": {"dueDate": {"type": "string"}}, "additionalProperties": False}
+    await room.office.create("/tools", {**FETCH, "inputSchema": schema, "policy": "ask"})
+    asked = await room.asks_for(call("fetch", dueDate="today"), {})
+    await room.approve(asked, args={"due_date": "tomorrow"})
+    outside = (await room.office.event("tool.requires_action", nth=2))["call"]
+    assert outside["args"] == (await room.row(asked))["args"] == {"dueDate": "tomorrow"}
 
 
 async def test_everybody_in_the_space_sees_the_card_of_a_visible_tool(room: Room) -> None:
@@ -542,6 +551,19 @@ async def test_a_late_approval_does_not_wait_for_a_run_that_waits_for_something_
     assert len(hasty.paid) == 1
 
 
+async def test_the_sdk_approves_what_was_seen_and_nothing_else(room: Room) -> None:
+    asked = await room.asks("pay", to="Bo", amount=5)
+    transport = httpx.ASGITransport(room.office.office.api)
+    async with Bullpen("http://office", room.office.token, transport=transport) as bp:
+        seen = await bp.pending.get(asked["callId"])
+        for stale in (bp.pending.approve(seen.call_id, hash="0" * 64), bp.pending.reject(seen.call_id, hash="0" * 64)):
+            with pytest.raises(Conflict):
+                await stale
+        assert (await bp.pending.approve(seen.call_id, hash=seen.hash)).duplicate is False
+    await room.office.run_finished()
+    assert len(room.paid) == 1
+
+
 async def test_the_sdk_sets_policies_approves_and_rejects(hasty: Room) -> None:
     transport = httpx.ASGITransport(hasty.office.office.api)
     async with Bullpen("http://office", hasty.office.token, transport=transport) as bp:
@@ -757,6 +779,18 @@ async def test_whoever_manages_agents_may_allow_the_next_calls_along_with_this_o
     await room.office.post("lab", "go")
     await room.office.run_finished(nth=2)
     assert len(room.paid) == 2
+
+
+@pytest.mark.parametrize("always", ["space", "agent"])
+async def test_always_lifts_no_deny_that_somebody_has_set_meanwhile(room: Room, always: str) -> None:
+    asked = await room.asks("pay", to="Bo", amount=5)
+    where = {"spaceId": "lab"} if always == "space" else {}
+    denied = {"agentId": "ada", "toolName": "pay", "decision": "deny", **where}
+    await room.office.ask("PUT", "/policies", json=denied)
+    refused = await room.answer(asked, approved=True, always=always, status=409)
+    assert refused["error"]["fields"] == {"result.always": "is denied"}
+    assert [policy["decision"] for policy in await room.office.items("/policies")] == ["deny"]
+    assert ((await room.row(asked))["status"], room.paid) == ("waiting", [])
 
 
 async def test_always_takes_the_right_to_manage_agents(room: Room) -> None:

@@ -137,8 +137,9 @@ async def test_the_same_result_again_is_a_duplicate_and_another_one_is_refused(o
     assert (await office.ask("POST", path, json=body))["duplicate"] is False
     await office.run_finished()
     assert (await office.ask("POST", path, json=body))["duplicate"] is True
-    refused = await office.ask("POST", path, json={**body, "result": 2}, status=409)
-    assert office.owner_id in refused["error"]["message"]
+    for other in (2, {"a": [True, 2]}, {"a": [1, 2], "b": None}):
+        refused = await office.ask("POST", path, json={**body, "result": other}, status=409)
+        assert office.owner_id in refused["error"]["message"]
     assert (await office.get(f"/pending/{call_['callId']}"))["result"] == {"a": [1, 2]}
     await office.idle()
     assert len(await office.runs()) == 1  # none of them woke anybody

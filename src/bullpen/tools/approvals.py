@@ -8,6 +8,7 @@ is said in tools/execute.py.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
@@ -19,7 +20,7 @@ from bullpen.agents import rows as agent_rows
 from bullpen.errors import BadArguments, Conflict, Invalid
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import actions, pending, rows
+from bullpen.tools import actions, pending, policies, rows
 from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
 from bullpen.wire.nouns import PendingStatus
 from bullpen.wire.requests import ApprovalAnswer
@@ -126,9 +127,9 @@ def was_answered(waiting: Waiting, result: Any) -> bool:
 
 async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: str, tool: Tool | None) -> bool:
     """Take an answer; the row is locked, and `by` may give it. True: it was taken before, the same one."""
-    said = _said(answer, waiting)
+    said = _said(answer, waiting, tool)
     if waiting.status == "resolved":
-        if waiting.result == said:
+        if policies.same(waiting.result, said):
             return True
         raise Conflict(
             f"{waiting.answered_by} has answered this already, and otherwise; that stands.",
@@ -147,9 +148,13 @@ async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: 
     return False
 
 
-def _said(answer: ApprovalAnswer, waiting: Waiting) -> dict[str, Any]:
-    """The answer as it is kept. Arguments that are those that were asked for change nothing."""
+def _said(answer: ApprovalAnswer, waiting: Waiting, tool: Tool | None) -> dict[str, Any]:
+    """The answer as it is kept: arguments under the names that they are carried out with. Those that were asked for
+    change nothing."""
     said = answer.model_dump(exclude_none=True, exclude={"hash", "always"})
+    if "args" in said and tool is not None and tool.hash:
+        with suppress(BadArguments):  # whoever sends them is told
+            said["args"] = tool.parse(said["args"])
     if "args" in said and orjson.dumps(said["args"]).decode() == waiting.arguments and not edited(waiting):
         del said["args"]
     return said

@@ -484,6 +484,9 @@ _POLICY = (
     policies.c.created_at,
 )
 _PUT_POLICY = upsert(policies, ["key"], ["decision", "tool_hash", "created_by"])
+_PUT_POLICY_BUT_DENY = upsert(
+    policies, ["key"], ["decision", "tool_hash", "created_by"], where=policies.c.decision != literal_column("'deny'")
+)
 _SELECT_POLICY_BY_KEY = Statement(select(*_POLICY).where(policies.c.key == bindparam("key")))
 _SELECT_POLICY = Statement(select(*_POLICY).where(policies.c.id == bindparam("id")))
 _SELECT_POLICY_PAGE = Statement(
@@ -524,10 +527,10 @@ def _policy(row: Row) -> Policy:
     )
 
 
-async def put_policy(tx: Transaction, policy: Policy, key: str, tool_hash: str | None) -> Policy:
+async def put_policy(tx: Transaction, policy: Policy, key: str, tool_hash: str | None, *, lifts_deny: bool) -> Policy:
     """The row as it is then: of agent, space, tool and condition there is one."""
     await tx.run(
-        _PUT_POLICY,
+        _PUT_POLICY if lifts_deny else _PUT_POLICY_BUT_DENY,
         id=policy.id,
         key=key,
         agent_id=policy.agent_id,
