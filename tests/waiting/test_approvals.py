@@ -22,6 +22,7 @@ from bullpen.tools import Tool, ToolContext, approvals, configs, tool
 from bullpen.tools import rows as tool_rows
 from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
+from tests.net.servers import answer, says, world
 from tests.path.scripts import Json, call, raw, say, step, turn
 
 Paid = list[tuple[str, Any]]
@@ -733,22 +734,51 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.proves("G10")
-async def test_what_is_carried_out_is_byte_for_byte_what_was_approved(hasty: Room) -> None:
-    """Properties, in one office: anything a model may write as JSON, approved as it is and with other arguments."""
-    seen: list[tuple[Json, Any]] = []
+def some_objects(count: int) -> list[Json]:
+    """Anything that a model may write as JSON. All at once: nobody else runs meanwhile."""
+    seen: list[Json] = []
 
     @given(
         st.dictionaries(
             st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8), JSON, max_size=4
         )
     )
-    @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     def choose(entry: Json) -> None:
-        seen.append((entry, None))
+        seen.append(entry)
 
-    choose()  # at once: nobody else runs meanwhile
-    entries = [entry for entry, _ in seen]
+    choose()
+    return seen
+
+
+@pytest.mark.proves("G10")
+async def test_what_goes_out_over_http_is_byte_for_byte_what_was_approved(room: Room) -> None:
+    """The server at the other end has the last word on what it was sent."""
+    office, objects = room.office, some_objects(6)
+    execution = {"url": "http://api.example.com/pay", "method": "POST"}
+    pay: Json = {"name": "payOut", "description": "Pay", "inputSchema": {"type": "object"}, "policy": "ask"}
+    await office.create("/tools", {**pay, "executionType": "gateway", "visible": False, "execution": execution})
+    turns = [turn(f"^go {n}$", step(raw("payOut", orjson.dumps(args).decode()))) for n, args in enumerate(objects)]
+    await office.agent("ada", turns, tools=["payOut"])
+    await office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})
+    async with world() as outer:
+        office.office._egress = outer.egress
+        server = await outer.server(says(answer(b"paid")))
+        for number, args in enumerate(objects):
+            await office.post("lab", f"go {number}")
+            asked = (await office.event("tool.requires_action", nth=number + 1))["call"]
+            edit: Json = {} if number % 2 else {"args": {"instead of": args}}
+            await room.approve(asked, **edit)
+            await office.run_finished(nth=number + 1)
+            sent = server.asked[number]
+            assert (sent.headers["idempotency-key"], len(server.asked)) == (asked["callId"], number + 1)
+            assert sent.body == orjson.dumps((await room.row(asked))["args"]) == orjson.dumps(edit.get("args", args))
+
+
+@pytest.mark.proves("G10")
+async def test_what_is_carried_out_is_byte_for_byte_what_was_approved(hasty: Room) -> None:
+    """Properties, in one office: anything a model may write as JSON, approved as it is and with other arguments."""
+    entries = some_objects(12)
     turns = [turn(f"^go {n}$", step(raw("book", orjson.dumps({"entry": e}).decode()))) for n, e in enumerate(entries)]
     await hasty.office.agent("ada", turns, tools=["ledger"], policy={"book": "ask"})
     await hasty.office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bullpen.testing import FakeClock
-from bullpen.tools import execute
+from bullpen.tools import execute, rows
 from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
 from tests.path.puppets import puppet
@@ -278,6 +278,21 @@ async def test_the_stream_of_a_program_holds_the_calls_of_its_tools_and_nothing_
         assert told[:3] == ["tool.requires_action", "tool.started", "pending_resolved"]
         assert all(event["call"]["toolName"] == "fetchExternalData" for event in stream.stored)
     assert [c["callId"] for c in await program.items("/pending", status="resolved")] == [call_["callId"]]
+
+
+async def test_an_agent_with_many_open_calls_does_not_hide_what_others_wait_for(
+    office: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_WAITED_FOR", 2)
+    await office.create("/tools", ASK)
+    for name, count in (("ada", 3), ("bo", 1)):
+        wishes = [call("confirmAction", what=str(number)) for number in range(count)]
+        await office.agent(name, steps=[step(*wishes)], tools=["messaging", "confirmAction"])
+        await office.space(f"{name}s", [name], wake={"people": "all", "agents": "none"})
+        await office.post(f"{name}s", "go")
+        await office.run_finished(name)
+    waited_for = {agent["id"]: len(agent["waitingFor"]) for agent in await office.items("/agents")}
+    assert waited_for == {"ada": 2, "bo": 1}
 
 
 # ── what the agent knows of them ────────────────────────────────────────────────────────────────────────────────────

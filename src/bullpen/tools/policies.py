@@ -179,7 +179,7 @@ class Rule:
     def applies(self, args: Any) -> bool:
         if self.when is None:
             return True
-        # Whoever allows something under a condition has not allowed what the condition cannot be judged for, and whoever
+        # Whoever allows something under a condition has not allowed what the condition cannot be judged for; whoever
         # refuses something has refused that as well. What is not there at all is nothing to refuse.
         if self.decision == "allow":
             return holds(self.when, args) is True
