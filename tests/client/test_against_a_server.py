@@ -238,3 +238,36 @@ async def test_a_budget_is_set_stops_a_run_and_is_taken_back_and_usage_and_trace
     assert used[space] == 2
     spans = (await bp.runs.trace(paused.id)).spans
     assert [span.name for span in spans] == ["invoke_agent", "chat", "execute_tool", "chat"]
+
+
+async def test_an_agent_is_triggered_and_what_waits_for_it_can_be_read(bp: Bullpen) -> None:
+    await bp.agents.create(id="bell", name="Bell", model=SCRIPT, tools=["messaging"])
+    await bp.agents.pause("bell")
+    woken = await bp.agents.trigger("bell", "doorbell", {"rings": 2})
+    (item,) = await bp.agents.inbox("bell")
+    assert (item.id, item.kind, item.payload["payload"]) == (woken.item_id, "trigger", {"rings": 2})
+    async with bp.events() as events:
+        await bp.agents.resume("bell")
+        run = await until(events, "run_finished")
+    assert run["run"]["trigger"]["kind"] == "trigger"
+    assert len(await bp.agents.inbox("bell")) == 0
+
+
+async def test_what_an_agent_remembers_is_set_read_searched_and_forgotten(bp: Bullpen) -> None:
+    await bp.agents.create(id="mnemo", name="Mnemo", model=SCRIPT)
+    assert (await bp.blocks.set("mnemo", "mood", "calm")).content == "calm"
+    assert (await bp.blocks.get("mnemo", "mood")).updated_at is not None
+    assert [block.label for block in await bp.blocks.list("mnemo")] == ["mood"]
+    await bp.blocks.delete("mnemo", "mood")
+    with pytest.raises(NotFound):
+        await bp.blocks.get("mnemo", "mood")
+    stored = await bp.passages.store("mnemo", "Bo likes tea", tags=["bo"], metadata={"on": "Monday"})
+    assert (await bp.passages.store("mnemo", "Bo likes tea")).id == stored.id
+    assert [found.id for found in await bp.passages.search("mnemo", "tea", limit=5)] == [stored.id]
+    assert [found.tags for found in await bp.passages.search("mnemo")] == [["bo"]]
+
+
+async def test_a_token_says_whose_it_is(bp: Bullpen) -> None:
+    me = await bp.me()
+    assert (me.name, me.kind, me.role) == ("Ruth", "person", "owner")
+    assert (await bp.people.get(me.id)).name == "Ruth"

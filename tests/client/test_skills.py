@@ -40,6 +40,7 @@ async def test_skills_are_stored_proposed_approved_started_and_deleted(office: D
         assert (await bp.skills.get("studio", "standup")).proposal is None
         with pytest.raises(Invalid):
             await bp.skills.store("studio", "help", **SAID)
+        assert "Say boo." in await bp.skills.export_text("studio", "standup")
         await bp.skills.delete("studio", "standup")
         with pytest.raises(NotFound):
             await bp.skills.get("studio", "standup")

@@ -13,8 +13,9 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import httpx
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, computed_field, field_validator
 
 from bullpen.client import (
     AlreadyExists,
@@ -28,6 +29,7 @@ from bullpen.client import (
     Unauthenticated,
     tool,
 )
+from bullpen.client import serving as serving_tools
 from bullpen.define import Misfit
 from bullpen.wire.nouns import PendingCall, RunMessage
 from tests.cli.processes import BOUND, free_port, output, serving
@@ -347,6 +349,38 @@ async def test_what_goes_wrong_is_what_the_agent_reads(bp: Bullpen, caplog: pyte
     assert any(record.exc_info for record in caplog.records if "explode" in record.getMessage())
 
 
+class Picky(BaseModel):
+    """A model whose own code fails, on the way in and on the way out."""
+
+    word: str
+
+    @field_validator("word")
+    @classmethod
+    def _known(cls, word: str) -> str:
+        return {"yes": "yes", "out": "out"}[word]
+
+    @computed_field
+    def length(self) -> int:
+        return {"yes": 3}[self.word]
+
+
+async def test_code_of_a_tool_that_fails_around_its_function_is_an_error_of_that_call_alone(bp: Bullpen) -> None:
+    @tool(visible=False)
+    async def choose(picky: Picky) -> Picky:
+        """Choose."""
+        return picky
+
+    words = ["in", "out", "yes"]
+    room = await agent(bp, "chooser", *(call("choose", picky={"word": word}) for word in words), tools=[choose])
+    async with served(bp, choose, concurrency=1) as serving_:
+        await bp.spaces(room).send("go")
+        found = dict(zip(words, await results(bp, "chooser"), strict=False))
+        assert not serving_.done()
+    assert found["in"] == {"error": "KeyError: 'in'"}
+    assert "KeyError: 'out'" in found["out"]["error"]
+    assert found["yes"] == {"word": "yes", "length": 3}
+
+
 @pytest.mark.proves("C14", "I12")
 async def test_a_token_for_one_tool_serves_that_tool_and_sees_nothing_else(bp: Bullpen, door: tuple[str, str]) -> None:
     for name in ("ours", "theirs"):
@@ -618,6 +652,39 @@ async def test_a_call_that_was_answered_is_not_run_again_because_of_a_list_from_
         await bp.spaces(room).send("go")
         await until(lambda: _as_many(_resolved(bp, "told_twice"), 2))
     assert begun == [1, 1], "once for each call"
+
+
+class Ailing(httpx.AsyncHTTPTransport):
+    """A server that cannot take results for a while: its disk is full, or something in it is broken."""
+
+    def __init__(self, *answers: int) -> None:
+        super().__init__()
+        self.answers = list(answers)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.answers and request.url.path.endswith("/tool-results"):
+            error = {"code": "disk_full", "message": "There is no room."}
+            return httpx.Response(self.answers.pop(0), json={"error": error}, request=request)
+        return await super().handle_async_request(request)
+
+
+async def test_a_result_is_posted_until_a_server_that_is_ill_has_taken_it(
+    bp: Bullpen, door: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tool(visible=False, timeout=600_000)
+    async def keep_at_it(number: int) -> int:
+        """Keep at it."""
+        begun.append(number)
+        return number
+
+    begun: list[int] = []
+    monkeypatch.setattr(serving_tools, "pause", lambda attempt: 0.0)
+    room = await agent(bp, "patient", call("keep_at_it", number=7), tools=[keep_at_it])
+    ailing = Ailing(*[507] * 10, *[500] * 10, 503)
+    async with Bullpen(*door, transport=ailing) as backend, served(backend, keep_at_it):
+        await bp.spaces(room).send("go")
+        assert (await results(bp, "patient"))[0] == 7
+    assert (begun, ailing.answers) == ([7], [])
 
 
 @pytest.mark.proves("I13", "S4-42")

@@ -19,6 +19,7 @@ import pytest
 from bullpen.testing.forks import Forks
 from bullpen.testing.telling import differences
 from tests.databases import KINDS, Database, Kind
+from tests.durability import waiting_story
 from tests.durability.chapters import CHAPTERS
 from tests.durability.worlds import Worlds, in_memory, worlds_of
 
@@ -94,7 +95,10 @@ def tell_with_a_kill(forks: Forks, worlds: Worlds, chapter: Chapter, commit: int
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_crash_after_any_commit_changes_nothing(calm: Calm, name: str, forks: Forks) -> None:
     chapter, worlds = calm.chapters[name], calm.worlds
-    commits = range(1, chapter.commits + 1, STEP[worlds.kind])
+    step = STEP[worlds.kind]
+    # Of calls that wait the other half is chosen, so that not the same moments are left out everywhere.
+    first = step if name in waiting_story.CHAPTERS else 1
+    commits = range(first, chapter.commits + 1, step)
     with ThreadPoolExecutor(AT_ONCE[worlds.kind]) as pool:
         ends = list(pool.map(lambda commit: tell_with_a_kill(forks, worlds, chapter, commit), commits))
     wrong = [line for _, lines in ends for line in lines]

@@ -12,7 +12,7 @@ from bullpen import ids
 from bullpen.llm.types import ToolTurn
 from bullpen.storage import Transaction
 from bullpen.tools.toolkit import Toolkit, content, get_toolkit
-from bullpen.tools.types import RunView, Tool, ToolCall, ToolResult
+from bullpen.tools.types import RunView, ToolCall, ToolResult
 from bullpen.wire import Agent, Limits
 from tests.driver import Driver
 from tests.path.puppets import puppet
@@ -33,9 +33,9 @@ class Kept:
 
     async def park(self, tx: Transaction) -> None: ...
 
-    async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None: ...
+    async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None: ...
 
-    async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None:
+    async def settled(self, tx: Transaction, result: ToolResult, shown_in: str | None) -> None:
         self.settled_calls.append(result)
 
 

@@ -154,6 +154,17 @@ def test_a_condition_that_refuses_takes_what_is_not_there_for_not_so() -> None:
         assert decide([unlike], {}, of_agent=None, of_tool=None) == decision
 
 
+@pytest.mark.parametrize("args", [{"amount": "101"}, {"amount": None}, {"amount": [101]}], ids=str)
+@pytest.mark.parametrize("when", [BIG, {"not": BIG}, {"any": [BIG, where("to", "eq", "Bo")]}], ids=str)
+def test_a_condition_that_refuses_applies_to_what_it_cannot_judge(when: Any, args: Any) -> None:
+    decisions: list[Decision] = ["ask", "deny"]
+    for decision in decisions:
+        assert decide([Rule(decision, in_space=True, when=when)], args, of_agent=None, of_tool=None) == decision
+    deeper = Rule("deny", in_space=True, when=where("amount.of", "gt", 100))
+    assert decide([deeper], {"amount": "101"}, of_agent=None, of_tool=None) == "deny"
+    assert decide([deeper], {"amount": {}}, of_agent=None, of_tool=None) == "allow"
+
+
 def test_nobody_gives_more_than_somebody_else_has_refused() -> None:
     levels: list[Decision | None] = [None, *DECISIONS]
     for here, anywhere, of_agent, of_tool in product(levels, repeat=4):

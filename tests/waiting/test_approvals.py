@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bullpen.client import Bullpen
+from bullpen.client import Bullpen, Conflict
 from bullpen.settings import EngineSettings, LimitSettings
 from bullpen.storage import Statement, Transaction
 from bullpen.storage.tables import pending_calls
@@ -22,6 +22,7 @@ from bullpen.tools import Tool, ToolContext, approvals, configs, tool
 from bullpen.tools import rows as tool_rows
 from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
+from tests.net.servers import answer, says, world
 from tests.path.scripts import Json, call, raw, say, step, turn
 
 Paid = list[tuple[str, Any]]
@@ -196,6 +197,15 @@ async def test_arguments_that_were_changed_on_approval_are_checked_carried_out_a
     (card,) = await room.cards()
     assert card["metadata"]["args"] == {"to": "Bo", "amount": 50}
     assert card["metadata"]["editedBy"] == card["metadata"]["approvedBy"] == room.office.owner_id
+
+
+async def test_changed_arguments_are_kept_under_the_names_that_they_are_carried_out_with(room: Room) -> None:
+    schema = {"type": "object", "properties": {"dueDate": {"type": "string"}}, "additionalProperties": False}
+    await room.office.create("/tools", {**FETCH, "inputSchema": schema, "policy": "ask"})
+    asked = await room.asks_for(call("fetch", dueDate="today"), {})
+    await room.approve(asked, args={"due_date": "tomorrow"})
+    outside = (await room.office.event("tool.requires_action", nth=2))["call"]
+    assert outside["args"] == (await room.row(asked))["args"] == {"dueDate": "tomorrow"}
 
 
 async def test_everybody_in_the_space_sees_the_card_of_a_visible_tool(room: Room) -> None:
@@ -434,6 +444,48 @@ async def test_an_approved_external_call_is_asked_of_its_program_under_the_same_
     assert (await room.office.results(run["id"]))[0] == {"found": 1}
 
 
+@pytest.mark.proves("S4-26")
+@pytest.mark.parametrize("result", [{"approved": False, "reason": "score too low"}, {"approved": True}], ids=str)
+async def test_a_result_that_looks_like_an_approval_is_a_result(room: Room, result: Json) -> None:
+    """The program of an approved call says of a loan what people say of calls."""
+    await room.office.create("/tools", FETCH)
+    asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
+    await room.approve(asked)
+    await room.office.event("tool.requires_action", nth=2)
+    made = await room.office.create("/tokens", {"name": "sdk", "agentId": "ada", "tools": ["fetch"]})
+    program, path = Api(room.office.office, made["token"]), f"/runs/{asked['runId']}/tool-results"
+    body = {"callId": asked["callId"], "result": result}
+    assert await program.ask("POST", path, json=body) == {"accepted": True, "duplicate": False}
+    done = await room.office.run_finished()
+    assert (await room.office.results(done["id"]))[0] == result
+
+
+async def test_a_result_that_looks_like_an_approval_is_a_result_whoever_posts_it(room: Room) -> None:
+    """An owner's token serves the tools of many small offices."""
+    await room.office.create("/tools", FETCH)
+    asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
+    await room.approve(asked)
+    await room.office.event("tool.requires_action", nth=2)
+    body = {"callId": asked["callId"], "result": {"approved": True}}
+    path = f"/runs/{asked['runId']}/tool-results"
+    assert (await room.office.ask("POST", path, json=body))["duplicate"] is False
+
+
+async def test_an_approval_that_is_sent_twice_is_no_result_of_the_call(room: Room) -> None:
+    await room.office.create("/tools", FETCH)
+    asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
+    edited: Json = {"args": {"query": "y"}, "hash": asked["hash"]}
+    await room.approve(asked, **edited)
+    await room.office.event("tool.requires_action", nth=2)
+    assert (await room.approve(asked, **edited))["duplicate"] is True
+    assert (await room.approve(asked))["duplicate"] is True
+    refused = await room.answer(asked, status=409, approved=True, hash=asked["hash"])
+    assert refused["error"]["fields"] == {"callId": "already_resolved"}
+    await room.answer(asked, status=409, approved=False, hash=asked["hash"])
+    row = await room.row(asked)
+    assert (row["kind"], row["status"], row["args"]) == ("external", "waiting", {"query": "y"})
+
+
 async def test_an_external_call_that_is_approved_late_brings_its_result_by_inbox(rooms: Rooms) -> None:
     room = await rooms()
     await room.office.create("/tools", {**FETCH, "visible": True, "isAsync": True})
@@ -498,6 +550,19 @@ async def test_a_late_approval_does_not_wait_for_a_run_that_waits_for_something_
     await hasty.office.run_finished(nth=2)
     assert await hasty.said() == ["went on", "heard later"]
     assert len(hasty.paid) == 1
+
+
+async def test_the_sdk_approves_what_was_seen_and_nothing_else(room: Room) -> None:
+    asked = await room.asks("pay", to="Bo", amount=5)
+    transport = httpx.ASGITransport(room.office.office.api)
+    async with Bullpen("http://office", room.office.token, transport=transport) as bp:
+        seen = await bp.pending.get(asked["callId"])
+        for stale in (bp.pending.approve(seen.call_id, hash="0" * 64), bp.pending.reject(seen.call_id, hash="0" * 64)):
+            with pytest.raises(Conflict):
+                await stale
+        assert (await bp.pending.approve(seen.call_id, hash=seen.hash)).duplicate is False
+    await room.office.run_finished()
+    assert len(room.paid) == 1
 
 
 async def test_the_sdk_sets_policies_approves_and_rejects(hasty: Room) -> None:
@@ -669,22 +734,51 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.proves("G10")
-async def test_what_is_carried_out_is_byte_for_byte_what_was_approved(hasty: Room) -> None:
-    """Properties, in one office: anything a model may write as JSON, approved as it is and with other arguments."""
-    seen: list[tuple[Json, Any]] = []
+def some_objects(count: int) -> list[Json]:
+    """Anything that a model may write as JSON. All at once: nobody else runs meanwhile."""
+    seen: list[Json] = []
 
     @given(
         st.dictionaries(
             st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8), JSON, max_size=4
         )
     )
-    @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     def choose(entry: Json) -> None:
-        seen.append((entry, None))
+        seen.append(entry)
 
-    choose()  # at once: nobody else runs meanwhile
-    entries = [entry for entry, _ in seen]
+    choose()
+    return seen
+
+
+@pytest.mark.proves("G10")
+async def test_what_goes_out_over_http_is_byte_for_byte_what_was_approved(room: Room) -> None:
+    """The server at the other end has the last word on what it was sent."""
+    office, objects = room.office, some_objects(6)
+    execution = {"url": "http://api.example.com/pay", "method": "POST"}
+    pay: Json = {"name": "payOut", "description": "Pay", "inputSchema": {"type": "object"}, "policy": "ask"}
+    await office.create("/tools", {**pay, "executionType": "gateway", "visible": False, "execution": execution})
+    turns = [turn(f"^go {n}$", step(raw("payOut", orjson.dumps(args).decode()))) for n, args in enumerate(objects)]
+    await office.agent("ada", turns, tools=["payOut"])
+    await office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})
+    async with world() as outer:
+        office.office._egress = outer.egress
+        server = await outer.server(says(answer(b"paid")))
+        for number, args in enumerate(objects):
+            await office.post("lab", f"go {number}")
+            asked = (await office.event("tool.requires_action", nth=number + 1))["call"]
+            edit: Json = {} if number % 2 else {"args": {"instead of": args}}
+            await room.approve(asked, **edit)
+            await office.run_finished(nth=number + 1)
+            sent = server.asked[number]
+            assert (sent.headers["idempotency-key"], len(server.asked)) == (asked["callId"], number + 1)
+            assert sent.body == orjson.dumps((await room.row(asked))["args"]) == orjson.dumps(edit.get("args", args))
+
+
+@pytest.mark.proves("G10")
+async def test_what_is_carried_out_is_byte_for_byte_what_was_approved(hasty: Room) -> None:
+    """Properties, in one office: anything a model may write as JSON, approved as it is and with other arguments."""
+    entries = some_objects(12)
     turns = [turn(f"^go {n}$", step(raw("book", orjson.dumps({"entry": e}).decode()))) for n, e in enumerate(entries)]
     await hasty.office.agent("ada", turns, tools=["ledger"], policy={"book": "ask"})
     await hasty.office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})
@@ -715,6 +809,18 @@ async def test_whoever_manages_agents_may_allow_the_next_calls_along_with_this_o
     await room.office.post("lab", "go")
     await room.office.run_finished(nth=2)
     assert len(room.paid) == 2
+
+
+@pytest.mark.parametrize("always", ["space", "agent"])
+async def test_always_lifts_no_deny_that_somebody_has_set_meanwhile(room: Room, always: str) -> None:
+    asked = await room.asks("pay", to="Bo", amount=5)
+    where = {"spaceId": "lab"} if always == "space" else {}
+    denied = {"agentId": "ada", "toolName": "pay", "decision": "deny", **where}
+    await room.office.ask("PUT", "/policies", json=denied)
+    refused = await room.answer(asked, approved=True, always=always, status=409)
+    assert refused["error"]["fields"] == {"result.always": "is denied"}
+    assert [policy["decision"] for policy in await room.office.items("/policies")] == ["deny"]
+    assert ((await room.row(asked))["status"], room.paid) == ("waiting", [])
 
 
 async def test_always_takes_the_right_to_manage_agents(room: Room) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from bullpen.tools import execute
-from tests.driver import Api, Driver
+from bullpen.testing import FakeClock
+from bullpen.tools import execute, rows
+from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
 from tests.path.puppets import puppet
 from tests.path.scripts import Json, call, say, step, turn
@@ -136,8 +137,9 @@ async def test_the_same_result_again_is_a_duplicate_and_another_one_is_refused(o
     assert (await office.ask("POST", path, json=body))["duplicate"] is False
     await office.run_finished()
     assert (await office.ask("POST", path, json=body))["duplicate"] is True
-    refused = await office.ask("POST", path, json={**body, "result": 2}, status=409)
-    assert office.owner_id in refused["error"]["message"]
+    for other in (2, {"a": [True, 2]}, {"a": [1, 2], "b": None}):
+        refused = await office.ask("POST", path, json={**body, "result": other}, status=409)
+        assert office.owner_id in refused["error"]["message"]
     assert (await office.get(f"/pending/{call_['callId']}"))["result"] == {"a": [1, 2]}
     await office.idle()
     assert len(await office.runs()) == 1  # none of them woke anybody
@@ -190,6 +192,45 @@ async def test_of_many_who_answer_at_once_one_wins(office: Driver) -> None:
     assert len(await office.runs()) == 2
 
 
+@pytest.mark.proves("S4-26", "C1")
+@pytest.mark.parametrize("change", ["taken from its agent", "deleted", "made another kind"])
+async def test_an_accepted_result_reaches_an_agent_that_has_lost_the_tool_meanwhile(
+    office: Driver, change: str
+) -> None:
+    call_ = await with_tool(office, {**FETCH, "visible": True}, query="x")
+    if change == "made another kind":
+        await office.ask("PATCH", f"/tools/{FETCH['name']}", json={"executionType": "internal"})
+    else:
+        await office.ask("PATCH", "/agents/ada", json={"tools": ["messaging"]})
+    if change == "deleted":
+        await office.ask("DELETE", f"/tools/{FETCH['name']}")
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": {"n": 3}}, status=200)
+    done = await office.run_finished()
+    assert (await office.results(done["id"]))[0] == {"n": 3}
+    assert (await office.get(f"/pending/{call_['callId']}"))["deliveredVia"] == "inline"
+    told = [
+        event for event in office.events if event["type"] == "tool.done" and event["call"].get("result") == {"n": 3}
+    ]
+    assert len(told) == 1
+
+
+async def test_a_call_whose_tool_is_gone_and_that_nobody_answers_in_time_is_said_to_be_unanswered(
+    offices: Offices,
+) -> None:
+    clock = FakeClock()
+    office = await offices.open(clock=clock)
+    call_ = await with_tool(office, FETCH, query="x")
+    await office.ask("PATCH", "/agents/ada", json={"tools": ["messaging"]})
+    clock.advance(61)
+    office.office.engine.sweep_at(clock.millis())
+    done = await office.run_finished()
+    error = {"error": "Nobody answered fetchExternalData in time.", "pendingToolCallId": call_["callId"]}
+    assert (await office.results(done["id"]))[0] == error
+    await office.create(f"/pending/{call_['callId']}/resolve", {"result": "late"}, status=200)
+    await office.run_finished(nth=2)
+    assert "came later" in await texts(office)
+
+
 async def test_cancelling_a_call_tells_the_agent_once(office: Driver) -> None:
     call_ = await with_tool(office, FETCH, query="x")
     done = await office.create(f"/pending/{call_['callId']}/cancel", {}, status=200)
@@ -237,6 +278,21 @@ async def test_the_stream_of_a_program_holds_the_calls_of_its_tools_and_nothing_
         assert told[:3] == ["tool.requires_action", "tool.started", "pending_resolved"]
         assert all(event["call"]["toolName"] == "fetchExternalData" for event in stream.stored)
     assert [c["callId"] for c in await program.items("/pending", status="resolved")] == [call_["callId"]]
+
+
+async def test_an_agent_with_many_open_calls_does_not_hide_what_others_wait_for(
+    office: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_WAITED_FOR", 2)
+    await office.create("/tools", ASK)
+    for name, count in (("ada", 3), ("bo", 1)):
+        wishes = [call("confirmAction", what=str(number)) for number in range(count)]
+        await office.agent(name, steps=[step(*wishes)], tools=["messaging", "confirmAction"])
+        await office.space(f"{name}s", [name], wake={"people": "all", "agents": "none"})
+        await office.post(f"{name}s", "go")
+        await office.run_finished(name)
+    waited_for = {agent["id"]: len(agent["waitingFor"]) for agent in await office.items("/agents")}
+    assert waited_for == {"ada": 2, "bo": 1}
 
 
 # ── what the agent knows of them ────────────────────────────────────────────────────────────────────────────────────

@@ -121,6 +121,19 @@ async def test_what_is_allowed_under_a_condition_is_not_allowed_without_what_it_
     assert await office.items("/agents/ada/passages") == []
 
 
+@pytest.mark.parametrize("amount", ["1000", [1000], None], ids=str)
+async def test_what_cannot_be_judged_is_refused_where_a_policy_refuses(office: Driver, amount: Any) -> None:
+    """A schema that says nothing of types lets a model write a number as a text, and a program may well take it."""
+    pay = {"name": "pay", "description": "Pay", "inputSchema": {"type": "object"}, "executionType": "internal"}
+    await office.create("/tools", pay)
+    await ada(office, step(call("pay", amount=amount), call("pay", amount=5), call("pay")))
+    await office.ask("PATCH", "/agents/ada", json={"tools": ["messaging", "memory", "pay"]})
+    await put(office, "deny", "pay", when={"path": "amount", "op": "gt", "value": 100})
+    first, small, none = await results(office)
+    assert "may not use pay" in first["error"]
+    assert (small["args"], none["args"]) == ({"amount": 5}, {})
+
+
 async def test_an_arguments_that_do_not_fit_are_told_before_any_policy_is_asked(office: Driver) -> None:
     await ada(office, step(call("send_message", text=7)), policy={"send_message": "ask"})
     assert "text" in (await results(office))[0]["error"]

@@ -152,11 +152,11 @@ def meetings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Meeting]:
     known: dict[str, Meeting] = {}
     look, lock = execute._look_for_answer, rows.lock_pending
 
-    async def look_in_turn(door: Any, tool: Any, call: Any) -> Any:
+    async def look_in_turn(door: Any, tool: Any, call: Any, asked: Any) -> Any:
         if (meeting := known.get(call.id)) is not None:
             meeting.looks.set()
             await meeting.may_look.wait()
-        return await look(door, tool, call)
+        return await look(door, tool, call, asked)
 
     async def lock_and_tell(tx: Any, call_id: str) -> Any:
         waiting = await lock(tx, call_id)

@@ -73,6 +73,7 @@ async def test_a_tool_has_the_founding_documents_fields_and_defaults(office: Dri
         ({**CHART, "execution": {"url": "http://x.example.com"}}, "execution"),
         ({**CHART, "inputSchema": {"$ref": "http://169.254.169.254/x"}}, "inputSchema"),
         ({**CHART, "inputSchema": {"properties": {"a": {"pattern": "^(a+)+$"}}}}, "inputSchema"),
+        ({**CHART, "inputSchema": {"properties": {"a": {"pattern": "^(a*){20}b"}}}}, "inputSchema"),
         ({**CHART, "inputSchema": {"description": "x" * 70_000}}, "inputSchema"),
         ({**CHART, "description": "x" * 5000}, "description"),
         ({**CHART, "timeout": 0}, "timeout"),

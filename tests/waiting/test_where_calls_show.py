@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.driver import Driver
-from tests.path.scripts import Json, call, step, turn
+from tests.feed.streams import Stream, following
+from tests.path.scripts import Json, call, say, step, turn
 from tests.waiting.test_pending import ASK, FETCH, with_tool
 
 
@@ -30,6 +31,49 @@ async def test_a_call_shows_in_the_space_the_agent_has_entered_and_its_arguments
         assert card["metadata"]["args"] == args
         found = await office.get(f"/pending/{card['metadata']['callId']}")
         assert (found["spaceId"], found["args"]) == (space_id, args)
+
+
+CHART: Json = {
+    "name": "displayChart",
+    "description": "Show a chart",
+    "inputSchema": {"type": "object", "properties": {"of": {"type": "string"}}},
+    "executionType": "internal",
+    "visible": True,
+}
+
+
+def told_of(stream: Stream, type: str) -> list[tuple[str, str]]:
+    """Which calls, by their space and arguments."""
+    found = [event for event in stream.events if event["type"] == type and "toolName" in event["call"]]
+    return [(event["spaceId"], str(event["call"].get("args") or event.get("text"))) for event in found]
+
+
+@pytest.mark.proves("M8", "S4-18")
+async def test_what_an_agent_shows_after_it_went_elsewhere_is_told_there_and_not_where_it_was_woken(
+    office: Driver,
+) -> None:
+    """The call that it makes in the answer in which it leaves is the hardest: it grows before it is made."""
+    _, anna = await office.person("Anna")
+    _, pia = await office.person("Pia")
+    await office.create("/tools", CHART)
+    first, second = (call("displayChart", of=f"quite secret {n} " + "word " * 300) for n in ("one", "two"))
+    script = [turn("", step(call("enter_space", spaceId="vault"), first), step(second), say("done", spaceId="lab"))]
+    await office.agent("ada", script, tools=["messaging", "displayChart"])
+    await office.space("lab", ["psn_anna", "ada"], wake={"people": "all", "agents": "none"})
+    await office.space("vault", ["psn_pia", "ada"], private=True, wake={"people": "none", "agents": "none"})
+    async with following(office, anna) as outside, following(office, pia) as inside:
+        await anna.create("/spaces/lab/messages", {"text": "go"})
+        await office.run_finished()
+        await outside.until_text("done")
+        await office.post("vault", "end")
+        await inside.until_text("end")
+        for type in ("tool.started", "tool.done"):
+            assert told_of(outside, type) == []
+            assert told_of(inside, type) == [("vault", str(wish["args"])) for wish in (first, second)]
+        assert b"quite secret" not in outside.body
+        grown = told_of(inside, "tool.streaming")
+        assert {space_id for space_id, _ in grown} == {"vault"}
+        assert not [text for _, text in grown if "secret one" in text], "nobody knew yet where that would be"
 
 
 @pytest.mark.proves("S4-18")

@@ -23,6 +23,7 @@ from bullpen.client.files import Files
 from bullpen.client.follow import Follow
 from bullpen.client.groups import Groups
 from bullpen.client.hooks import Hooks, Webhooks
+from bullpen.client.memory import Blocks, Passages
 from bullpen.client.models import Models
 from bullpen.client.policies import Policies
 from bullpen.client.serving import HEARTBEAT_SECONDS, Serving
@@ -39,8 +40,10 @@ from bullpen.wire.nouns import (
     Erased,
     File,
     FoundMessage,
+    InboxItem,
     Invite,
     KeyUses,
+    Me,
     NewInvite,
     Pause,
     Person,
@@ -51,6 +54,7 @@ from bullpen.wire.nouns import (
     Trace,
     Variable,
     Why,
+    Woken,
 )
 
 Kind = Literal["space", "person", "agent"]
@@ -107,6 +111,8 @@ class Bullpen:
         self.tools = Tools(self._connection)
         self.pending = Pending(self._connection)
         self.agents = Agents(self._connection, self.tools)
+        self.blocks = Blocks(self._connection)
+        self.passages = Passages(self._connection)
         self.spaces = Spaces(self._connection)
         self.messages = Messages(self._connection)
         self.files = Files(self._connection)
@@ -137,6 +143,10 @@ class Bullpen:
 
     async def aclose(self) -> None:
         await self._connection.aclose()
+
+    async def me(self) -> Me:
+        """Who the server takes the token's holder for."""
+        return Me.model_validate(await self._connection.request("GET", path("me")))
 
     async def search(
         self,
@@ -263,6 +273,16 @@ class Agents:
         """Go on exactly where it was."""
         found = await self._connection.request("POST", path("agents", id, "resume"), repeatable=True)
         return Agent.model_validate(found)
+
+    async def trigger(self, id: str, service_name: str, payload: Any = None) -> Woken:
+        """Wake it because something happened elsewhere. It reads the payload as data, in no space."""
+        body = {"serviceName": service_name, "payload": payload}
+        return Woken.model_validate(await self._connection.request("POST", path("agents", id, "trigger"), body=body))
+
+    async def inbox(self, id: str, *, limit: int | None = None, cursor: str | None = None) -> Page[InboxItem]:
+        """What it has not yet looked at, newest first."""
+        query = {"limit": limit, "cursor": cursor}
+        return _page(InboxItem, await self._connection.request("GET", path("agents", id, "inbox"), query=query))
 
     async def pause_all(self) -> Pause:
         """All agents, those to come as well."""
@@ -454,6 +474,9 @@ class Tokens:
 class People:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    async def get(self, id: str) -> Person:
+        return Person.model_validate(await self._connection.request("GET", path("people", id)))
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Person]:
         found = await self._connection.request("GET", path("people"), query={"limit": limit, "cursor": cursor})

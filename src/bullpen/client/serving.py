@@ -20,7 +20,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_jsonable_python
 
 from bullpen.client.connection import PASSING, Connection, Unreachable, path, pause
 from bullpen.client.follow import Event, Follow
@@ -39,7 +39,6 @@ GIVEN_UP = frozenset({"cancelled", "expired"})
 # How many calls that are over are remembered, so that a list or event that was under way does not bring one back.
 REMEMBERED = 10_000
 LONGEST_MESSAGE = 2_000
-FAILED_POSTS = 5  # after so many answers 500 a result is not worth more tries
 LAST_SECONDS = 1.0  # for functions that were cancelled to end
 PAGE = 200
 HEARTBEAT_SECONDS = 15.0  # how often the server hears that a call is still being carried out
@@ -179,12 +178,7 @@ class Serving:
     async def _carry_out(self, call: PendingCall) -> None:
         function = self._tools[call.tool_name]
         report = _Report()
-        try:
-            args = function.arguments(call.args, _told(call, report))
-        except Misfit as error:
-            await self._post(call, {"error": str(error)})
-            return
-        running = asyncio.create_task(self._invoke(function, args))
+        running = asyncio.create_task(self._answer(function, call, report))
         self._open[call.call_id] = running
         beating = asyncio.create_task(self._beat(call, report, running))
         try:
@@ -196,6 +190,13 @@ class Serving:
             await self._post(call, _result(call, running))
         else:
             logger.info("%s: nobody waits for %s any more, so it was stopped", call.tool_name, call.call_id)
+
+    async def _answer(self, function: AnyTool, call: PendingCall, report: _Report) -> Any:
+        """What the agent reads, as JSON. Types have code of their own: what that raises is a result like any other."""
+        args = function.arguments(call.args, _told(call, report))
+        value = to_jsonable_python(await self._invoke(function, args), by_alias=True)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        return value
 
     async def _invoke(self, function: AnyTool, args: Mapping[str, Any]) -> Any:
         if inspect.iscoroutinefunction(function.function):
@@ -305,18 +306,14 @@ def _told(call: PendingCall, report: _Report) -> Call:
 
 
 def _result(call: PendingCall, ended: asyncio.Task[Any]) -> Any:
-    """What the agent reads: the value as JSON, or what went wrong."""
+    """What the agent reads: the value, or what went wrong."""
     error: BaseException | None = asyncio.CancelledError("it was stopped") if ended.cancelled() else ended.exception()
-    if error is not None:
-        logger.error("%s: %s failed", call.tool_name, call.call_id, exc_info=error)
-        return {"error": _words(error)}
-    try:
-        value = to_jsonable_python(ended.result(), by_alias=True)
-        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
-    except (PydanticSerializationError, ValueError, RecursionError) as unwritable:
-        logger.error("%s: the result of %s is no JSON: %s", call.tool_name, call.call_id, unwritable)
-        return {"error": _words(unwritable)}
-    return value
+    if error is None:
+        return ended.result()
+    if isinstance(error, Misfit):
+        return {"error": str(error)}
+    logger.error("%s: %s failed", call.tool_name, call.call_id, exc_info=error)
+    return {"error": _words(error)}
 
 
 def _words(error: BaseException) -> str:
@@ -325,16 +322,14 @@ def _words(error: BaseException) -> str:
 
 
 async def _until_heard(ask: Callable[[], Awaitable[T]]) -> T:
-    """Ask until somebody answers. Raises what the server tells, unless that may pass."""
-    attempt = failures = 0
+    """Ask until somebody answers. Raises what the server tells, unless that may pass: it is busy, full or broken."""
+    attempt = 0
     while True:
         try:
             return await ask()
         except ApiError as error:
-            if not isinstance(error, Unreachable) and error.status not in PASSING:
-                failures += 1
-                if error.status < 500 or failures >= FAILED_POSTS:
-                    raise
+            if not isinstance(error, Unreachable) and error.status not in PASSING and error.status < 500:
+                raise
             logger.warning("%s Trying again.", error.message)
         attempt += 1
         await asyncio.sleep(pause(attempt))

@@ -50,6 +50,10 @@ class Skills:
         where = path("spaces", space, "skills", "import")
         return Skill.model_validate(await self._connection.request("POST", where, body=body, repeatable=True))
 
+    async def export_text(self, space: str, name: str) -> str:
+        """As a SKILL.md; of one that nobody has approved of yet, what it would say."""
+        return b"".join([piece async for piece in self._connection.pieces(_at(space, name, "export"))]).decode()
+
     async def approve(self, space: str, name: str, hash: str) -> Skill:
         """Answer for what is proposed: `hash` is that of the proposal you have looked at."""
         body = {"hash": hash}

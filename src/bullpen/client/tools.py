@@ -108,15 +108,24 @@ class Pending:
         return Acceptance.model_validate(found)
 
     async def approve(
-        self, call_id: str, *, args: Mapping[str, Any] | None = None, always: Literal["space", "agent"] | None = None
+        self,
+        call_id: str,
+        *,
+        args: Mapping[str, Any] | None = None,
+        always: Literal["space", "agent"] | None = None,
+        hash: str | None = None,
     ) -> Acceptance:
-        """Let it be carried out, with other arguments if they are given; `always` allows the next such calls too."""
-        said = {"args": args, "always": always}
+        """Let it be carried out, with other arguments if they are given; `always` allows the next such calls too.
+
+        `hash` is that of the pending call you have looked at: if it is another one by now, this is a Conflict.
+        """
+        said = {"args": args, "always": always, "hash": hash}
         return await self.resolve(call_id, {"approved": True, **{k: v for k, v in said.items() if v is not None}})
 
-    async def reject(self, call_id: str, reason: str | None = None) -> Acceptance:
+    async def reject(self, call_id: str, reason: str | None = None, *, hash: str | None = None) -> Acceptance:
         """It is not carried out, and the agent reads why."""
-        return await self.resolve(call_id, {"approved": False, **({} if reason is None else {"reason": reason})})
+        said = {"reason": reason, "hash": hash}
+        return await self.resolve(call_id, {"approved": False, **{k: v for k, v in said.items() if v is not None}})
 
     async def progress(self, call_id: str, *, fraction: float | None = None, message: str | None = None) -> PendingCall:
         """Say that a call is being carried out, and how far it is. Gone: nobody waits for it any more."""

@@ -46,7 +46,7 @@ from bullpen.tools import approvals, cards, pending
 from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
-from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, Tool, ToolCall, ToolResult
+from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, ToolCall, ToolResult
 from bullpen.wire import Agent
 from bullpen.wire.nouns import Outcome, StopReason
 
@@ -414,10 +414,10 @@ class RunJournal:
     async def asked(self, tx: Transaction, call: ToolCall) -> None:
         await rows.mark_started(tx, self.run.id, call.id)
 
-    async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None:
+    async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None:
         await rows.mark_started(tx, self.run.id, call.id)
         if not call.started:
-            _tell_call(tx, "tool.started", self.run, tool, call, args)
+            _tell_call(tx, "tool.started", self.run, shown_in, call, args)
 
     async def park(self, tx: Transaction) -> None:
         """Wait: the thread is nobody's until somebody lets it go on, and those behind it in a group need not wait."""
@@ -431,14 +431,14 @@ class RunJournal:
         entries = [replace(e, started=True) if e.call_id and e.type == "tool_call_message" else e for e in self.entries]
         self._next = (run, entries)
 
-    async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None:
+    async def settled(self, tx: Transaction, result: ToolResult, shown_in: str | None) -> None:
         run, call = self.run, result.call
         if run.status == "waiting":
             run = replace(run, status=rules.move(run, "acting"))
         if not call.started:
-            _tell_call(tx, "tool.started", run, tool, call, result.args)
+            _tell_call(tx, "tool.started", run, shown_in, call, result.args)
         name = "tool.error" if result.is_error else "tool.done"
-        _tell_call(tx, name, run, tool, call, result.args, result=result.value)
+        _tell_call(tx, name, run, shown_in, call, result.args, result=result.value)
         added = [self._return(tx, run, call, result.value, result.is_error, result.effects.outside)]
         if result.approval is not None and (who := approvals.edited(result.approval)):
             said = f"{who['editedBy']} changed the arguments before they approved the call: {call.arguments}"
@@ -689,9 +689,12 @@ def _tell(tx: Transaction, type: str, run: Run) -> None:
     record(tx, type, space_id=run.space_id, agent_id=run.agent_id, run_id=run.id, run=rows.on_the_wire(run))
 
 
-def _tell_call(tx: Transaction, type: str, run: Run, tool: Tool | None, call: ToolCall, args: Any, **more: Any) -> None:
-    place = (run.space_id, run.agent_id, run.id)
-    tell_call(tx, type, place, call, args, visible=tool is not None and tool.visible, **more)
+def _tell_call(
+    tx: Transaction, type: str, run: Run, shown_in: str | None, call: ToolCall, args: Any, **more: Any
+) -> None:
+    """Where it shows, which need not be where the run was woken. What shows nowhere is told along with its run."""
+    place = (run.space_id if shown_in is None else shown_in, run.agent_id, run.id)
+    tell_call(tx, type, place, call, args, visible=shown_in is not None, **more)
 
 
 def tell_call(

@@ -78,6 +78,7 @@ async def _asked(drive: Drive, model: Model, shown: Transcript, definitions: Seq
     provider = str(spec["provider"] if isinstance(spec, Mapping) else spec.partition(":")[0])
     began, ending = monotonic(), "abandoned"
     drive.tries += 1
+    drive.live.asked(drive.run.step)
     try:
         reply = await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None)
         ending = "answered"

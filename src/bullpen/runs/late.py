@@ -45,11 +45,11 @@ class LateJournal:
     async def asked(self, tx: Transaction, call: ToolCall) -> None:
         raise Broken("What has been approved is not asked for like a new call.")
 
-    async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None:
+    async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None:
         if not call.started:
             self._tell(tx, "tool.started", call, args)
 
-    async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None:
+    async def settled(self, tx: Transaction, result: ToolResult, shown_in: str | None) -> None:
         if not result.call.started:
             self._tell(tx, "tool.started", result.call, result.args)
         self._tell(tx, "tool.error" if result.is_error else "tool.done", result.call, result.args, result=result.value)

@@ -1,7 +1,8 @@
 """What a run shows while it works: typing, messages and arguments as they grow. Live only, throttled, never stored.
 
 A message is shown while it is written only where it is sure to end up: in the space the agent is in, once it has named
-that space, or if it is a member of no other. Otherwise words meant for a DM would appear in a channel.
+that space, or if it is a member of no other. Otherwise words meant for a DM would appear in a channel. The same holds
+for a visible call: after one that moves the agent, nobody knows yet where it will show.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ from bullpen.runs.types import Run
 
 EVERY_SECONDS = 1 / 15
 SPACE_NAMES = ("spaceId", "space_id", "channelId", "channel_id")
+MOVES = frozenset({"enter_space", "leave_space"})
 
 
 class Live:
     def __init__(self, feed: Feed, run: Run) -> None:
         self._feed = feed
         self._run = run
+        self._step = run.step
         self._shown_at = 0.0
         # Where an unaddressed message will go, and whether the agent could send it anywhere else.
         self.space_id: str | None = None
         self.only_space = False
         self.visible: frozenset[str] = frozenset()  # tools whose calls everybody in that space sees
+        self._moves = False  # the answer that comes just now takes the agent elsewhere
         self._last: tuple[int, str] | None = None
 
     @property
@@ -42,8 +46,14 @@ class Live:
     def done(self) -> None:
         self._publish("agent_done")
 
+    def asked(self, step: int) -> None:
+        """The model begins an answer, after so many steps."""
+        self._step, self._moves = step, False
+
     def delta(self, delta: Delta) -> None:
         """Called for every piece a model streams; shows some of them."""
+        if isinstance(delta, CallDelta) and delta.name in MOVES:
+            self._moves = True
         now = monotonic()
         if now - self._shown_at < EVERY_SECONDS and self._same_call(delta):
             return
@@ -57,9 +67,9 @@ class Live:
         return same
 
     def _show_call(self, delta: CallDelta) -> None:
-        key = f"{self._run.id}/{self._run.step}/{delta.index}"
-        shown = {"toolName": REDACTOR.clean(delta.name), "index": delta.index, "runStep": self._run.step + 1}
-        seen = delta.name in self.visible and self.space_id is not None
+        key = f"{self._run.id}/{self._step}/{delta.index}"
+        shown = {"toolName": REDACTOR.clean(delta.name), "index": delta.index, "runStep": self._step + 1}
+        seen = delta.name in self.visible and self.space_id is not None and not self._moves
         self._publish(
             "tool.streaming",
             space_id=self.space_id if seen else None,

@@ -101,13 +101,17 @@ def insert_or_ignore(table: Table) -> Statement:
     )
 
 
-def upsert(table: Table, keys: Sequence[str], changed: Sequence[str]) -> Statement:
-    """Insert, or give the row that has these keys the new values of `changed`."""
+def upsert(
+    table: Table, keys: Sequence[str], changed: Sequence[str], *, where: ColumnElement[bool] | None = None
+) -> Statement:
+    """Insert, or give the row that has these keys the new values of `changed`, if it is as `where` says."""
     for_sqlite, for_postgres = sqlite.insert(table), postgresql.insert(table)
     return Statement(
-        for_sqlite.on_conflict_do_update(index_elements=keys, set_={n: for_sqlite.excluded[n] for n in changed}),
+        for_sqlite.on_conflict_do_update(
+            index_elements=keys, set_={n: for_sqlite.excluded[n] for n in changed}, where=where
+        ),
         postgresql=for_postgres.on_conflict_do_update(
-            index_elements=keys, set_={n: for_postgres.excluded[n] for n in changed}
+            index_elements=keys, set_={n: for_postgres.excluded[n] for n in changed}, where=where
         ),
     )
 

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from bullpen import ids
 from bullpen.audit.actions import Actor, note
-from bullpen.errors import AlreadyExists, Invalid, NotFound
+from bullpen.errors import AlreadyExists, Conflict, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.events.types import Audience
 from bullpen.storage import Transaction
@@ -126,7 +126,9 @@ def refuse_unknown(names: Sequence[str]) -> None:
 # ── policies ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def put_policy(tx: Transaction, actor: Actor, request: PutPolicy, tool_hash: str | None = None) -> Policy:
+async def put_policy(
+    tx: Transaction, actor: Actor, request: PutPolicy, tool_hash: str | None = None, *, lifts_deny: bool = True
+) -> Policy:
     """Decide; instead of what was decided before for the same agent, space, tool and condition.
 
     `tool_hash`: only for the tool as it is defined now.
@@ -145,7 +147,12 @@ async def put_policy(tx: Transaction, actor: Actor, request: PutPolicy, tool_has
         created_at=tx.clock.now(),
     )
     key = sha256(orjson.dumps(named, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    policy = await rows.put_policy(tx, policy, key, tool_hash)
+    policy = await rows.put_policy(tx, policy, key, tool_hash, lifts_deny=lifts_deny)
+    if policy.decision != request.decision:
+        message = (
+            "Somebody has denied this meanwhile, and approving a call does not lift that. Take that policy back first."
+        )
+        raise Conflict(message, fields={"result.always": "is denied"})
     note(tx, actor, "policy.set", "policy", policy.id, **_about(policy), bound=tool_hash is not None)
     return policy
 
@@ -159,7 +166,7 @@ def _about(policy: Policy) -> dict[str, object]:
 async def always_allow(tx: Transaction, actor: Actor, approved: Waiting, space_id: str | None) -> Policy:
     """Somebody approved a call, and the next ones of this tool along with it: as long as it does what it did then."""
     request = PutPolicy(agent_id=approved.agent_id, space_id=space_id, tool_name=approved.tool_name, decision="allow")
-    return await put_policy(tx, actor, request, approved.tool_hash or None)
+    return await put_policy(tx, actor, request, approved.tool_hash or None, lifts_deny=False)
 
 
 async def delete_policy(tx: Transaction, actor: Actor, id: str) -> None:

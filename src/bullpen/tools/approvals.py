@@ -8,6 +8,7 @@ is said in tools/execute.py.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
@@ -19,7 +20,7 @@ from bullpen.agents import rows as agent_rows
 from bullpen.errors import BadArguments, Conflict, Invalid
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import actions, pending, rows
+from bullpen.tools import actions, pending, policies, rows
 from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
 from bullpen.wire.nouns import PendingStatus
 from bullpen.wire.requests import ApprovalAnswer
@@ -106,21 +107,29 @@ def parsed(result: Any) -> ApprovalAnswer:
 
 
 def was_answered(waiting: Waiting, result: Any) -> bool:
-    """The call was approved, and waits for its result under the same id by now: is this that approval once more?"""
+    """The call was approved, and waits for its result under the same id by now: is this that approval once more?
+
+    Only what came from somebody who may approve, where approvals come. What names a hash is no result of a call.
+    """
     if waiting.kind == "approval" or not waiting.asks or not isinstance(result, dict):
         return False
     try:
         answer = ApprovalAnswer.model_validate(result)
     except ValidationError:
         return False
-    return answer.hash == waiting.hash if answer.hash is not None else waiting.kind == "external"
+    if answer.hash is None:
+        return answer.approved and waiting.kind == "external"
+    same = answer.hash == waiting.hash if answer.args is None else answer.args == waiting.args
+    if answer.approved and same:
+        return True
+    raise Conflict("Somebody has approved this call already, and otherwise.", fields={"callId": "already_resolved"})
 
 
 async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: str, tool: Tool | None) -> bool:
     """Take an answer; the row is locked, and `by` may give it. True: it was taken before, the same one."""
-    said = _said(answer, waiting)
+    said = _said(answer, waiting, tool)
     if waiting.status == "resolved":
-        if waiting.result == said:
+        if policies.same(waiting.result, said):
             return True
         raise Conflict(
             f"{waiting.answered_by} has answered this already, and otherwise; that stands.",
@@ -139,9 +148,13 @@ async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: 
     return False
 
 
-def _said(answer: ApprovalAnswer, waiting: Waiting) -> dict[str, Any]:
-    """The answer as it is kept. Arguments that are those that were asked for change nothing."""
+def _said(answer: ApprovalAnswer, waiting: Waiting, tool: Tool | None) -> dict[str, Any]:
+    """The answer as it is kept: arguments under the names that they are carried out with. Those that were asked for
+    change nothing."""
     said = answer.model_dump(exclude_none=True, exclude={"hash", "always"})
+    if "args" in said and tool is not None and tool.hash:
+        with suppress(BadArguments):  # whoever sends them is told
+            said["args"] = tool.parse(said["args"])
     if "args" in said and orjson.dumps(said["args"]).decode() == waiting.arguments and not edited(waiting):
         del said["args"]
     return said

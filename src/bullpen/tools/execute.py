@@ -118,6 +118,8 @@ async def execute(
         asked = await store.read(lambda tx: tool_rows.select_pending(tx, call.id))
         if asked is not None and asked.kind == "approval":
             return await _look_for_approval(door, tool, call)
+        if asked is not None:  # whatever has become of the tool since: somebody was asked, and may have answered
+            return await _look_for_answer(door, tool, call, asked)
     return await _carry_out(door, tool, call)
 
 
@@ -142,10 +144,8 @@ async def execute_late(
 async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResult | None:
     if tool is None:
         return await _settle(door, None, call, Denied(f"There is no tool named {call.tool!r} among yours."))
-    if call.started and tool.awaits is None and not rules.may_run_again(tool):
+    if call.started and (tool.awaits is not None or not rules.may_run_again(tool)):
         return await _settle(door, tool, call, OutcomeUnknown(rules.interrupted(tool.name)))
-    if call.started and tool.awaits is not None:
-        return await _look_for_answer(door, tool, call)
     if (refusal := _refusal(door, tool)) is not None:
         return await _settle(door, tool, call, Denied(refusal))
     try:
@@ -239,7 +239,7 @@ async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str
     async def begin(tx: Transaction) -> None:
         await door.journal.check(tx)
         await _take(tx, door, tool, begins=True)
-        await door.journal.started(tx, call, call.shown, tool)
+        await door.journal.started(tx, call, call.shown, _shown_in(door, tool))
         if not call.started:
             await _show(tx, door, tool, call, "streaming")
 
@@ -271,23 +271,23 @@ async def _await_answer(door: Door, tool: Tool, call: ToolCall) -> ToolResult | 
             result = ToolResult(call, Done(told, tool.act), call.shown, Effects())
             _count(tx, tool, result.outcome)
             if not door.late:  # then its run is over, and the answer alone is worth waking somebody for
-                await door.journal.settled(tx, result, tool)
+                await door.journal.settled(tx, result, _shown_in(door, tool))
             return result
-        await door.journal.started(tx, call, call.shown, tool)
+        await door.journal.started(tx, call, call.shown, _shown_in(door, tool))
         await _park(tx, door, waiting)
         return None
 
     return await door.store.transact(body)
 
 
-async def _look_for_answer(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
+async def _look_for_answer(door: Door, tool: Tool | None, call: ToolCall, asked: Waiting) -> ToolResult | None:
     """The run goes on: the answer is there, or its time is over; else it waits on."""
 
     async def body(tx: Transaction) -> ToolResult | None:
-        await in_turn(tx, *_where_shown(door, tool))
+        await pending.in_turn_of(tx, asked)
         await door.journal.check(tx)
         waiting = await tool_rows.lock_pending(tx, call.id)
-        outcome = await _answered(tx, tool, waiting)
+        outcome = await _answered(tx, tool, call, waiting)
         if outcome is None:
             assert waiting is not None
             await _park(tx, door, waiting)
@@ -295,24 +295,25 @@ async def _look_for_answer(door: Door, tool: Tool, call: ToolCall) -> ToolResult
         effects = Effects(outside=() if waiting is None else pending.came_from(waiting))
         result = ToolResult(call, _cleaned(outcome), call.shown, effects)
         _count(tx, tool, outcome)
-        await door.journal.settled(tx, result, tool)
+        await door.journal.settled(tx, result, asked.space_id if asked.visible else None)
         return result
 
     return await door.store.transact(body)
 
 
-async def _answered(tx: Transaction, tool: Tool, waiting: Waiting | None) -> Outcome | None:
+async def _answered(tx: Transaction, tool: Tool | None, call: ToolCall, waiting: Waiting | None) -> Outcome | None:
     """What the run is told; None: it has to wait on. Settles by which way the answer goes, once."""
     if waiting is None:
-        return OutcomeUnknown(rules.interrupted(tool.name))
+        return OutcomeUnknown(rules.interrupted(call.tool))
     if waiting.status == "resolved" and await tool_rows.deliver_pending(tx, waiting.call_id, "inline"):
         error = pending.failure(waiting.result)
-        return Done(waiting.result, tool.act) if error is None else Failed(error)
+        return Done(waiting.result, "acted") if error is None else Failed(error)
     if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
         return None
     if waiting.status == "waiting":
         await tool_rows.move_pending(tx, waiting, "pending")
-        return Failed(f"Tool timed out after {tool.timeout_ms}ms", {"pendingToolCallId": waiting.call_id})
+        why = pending.unanswered(waiting) if tool is None else f"Tool timed out after {tool.timeout_ms}ms"
+        return Failed(why, {"pendingToolCallId": waiting.call_id})
     if waiting.status == "cancelled":
         return Failed(f"{await approvals.name_of(tx, waiting.answered_by)} cancelled this call.")
     return Failed("Nobody answered in time.")
@@ -324,10 +325,16 @@ async def _park(tx: Transaction, door: Door, waiting: Waiting) -> None:
         await tx.store.nudge_port.remind(tx, door.run.thread_id, waiting.deadline_at)
 
 
+def _shown_in(door: Door, tool: Tool | None) -> str | None:
+    """The space whose people see the call. One that was approved goes on where it was asked for."""
+    visible = (tool is not None and tool.visible) if door.approval is None else door.approval.visible
+    return door.space_id if visible else None
+
+
 def _where_shown(door: Door, tool: Tool | None) -> list[str]:
     """The space whose followers see the call, and must see its changes in their order."""
-    shown = tool is not None and tool.visible
-    return [door.space_id] if shown and door.space_id is not None else []
+    shown_in = _shown_in(door, tool)
+    return [] if shown_in is None else [shown_in]
 
 
 async def _show(tx: Transaction, door: Door, tool: Tool, call: ToolCall, status: MessageStatus) -> None:
@@ -392,7 +399,7 @@ async def _ask(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
 
 async def _tell_waiting(tx: Transaction, door: Door, tool: Tool | None, call: ToolCall, **more: str) -> ToolResult:
     result = ToolResult(call, Done(approvals.told(call.id, **more), None), call.shown, Effects())
-    await door.journal.settled(tx, result, tool)
+    await door.journal.settled(tx, result, _shown_in(door, tool))
     return result
 
 
@@ -413,7 +420,7 @@ async def _look_for_approval(door: Door, tool: Tool | None, call: ToolCall) -> T
             await tool_rows.move_pending(tx, waiting, "pending")
             return await _tell_waiting(tx, door, tool, call)
         result = ToolResult(call, Denied(await _why_not(tx, waiting)), call.shown, Effects())
-        await door.journal.settled(tx, result, tool)
+        await door.journal.settled(tx, result, _shown_in(door, tool))
         return result
 
     found = await door.store.transact(body)
@@ -534,7 +541,7 @@ async def _record(tx: Transaction, door: Door, tool: Tool | None, result: ToolRe
     if door.approval is not None:
         await _standing(tx, door.approval.call_id)
         await tool_rows.deliver_pending(tx, door.approval.call_id, "inbox" if door.late else "inline")
-    await door.journal.settled(tx, result, tool)
+    await door.journal.settled(tx, result, _shown_in(door, tool))
     _count(tx, tool, result.outcome)
     if isinstance(result.outcome, Failed) and result.outcome.detail.get("code") == SecretInvalid.code:
         # Somebody has been at the database: an operator should know.

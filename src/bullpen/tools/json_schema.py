@@ -25,6 +25,7 @@ _constants: Final[Any] = import_module("re._constants")
 MAX_BYTES: Final = 65_536
 MAX_DEPTH: Final = 32
 MAX_COMPILED: Final = 1_000_000  # bytes that one pattern may take when it is compiled
+MANY: Final = 10  # a repeat that often may as well be without bound, for what is inside
 REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 FIELD: Final = "inputSchema"
 
@@ -77,7 +78,10 @@ def _walk(schema: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _is_explosive(pattern: str) -> bool:
-    """Does it repeat, without bound, something that itself repeats without bound? Unreadable counts as yes."""
+    """Does it repeat, often, something that itself repeats without bound? Unreadable counts as yes.
+
+    Alternatives that begin alike, as in (a|aa)*, are not seen: that is no simple question, and our engine is linear.
+    """
     try:
         parsed = _parser.parse(pattern)
     except (re.error, RecursionError, OverflowError):
@@ -91,7 +95,7 @@ def _nests(parsed: Any, *, inside: bool) -> bool:
         if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             _, most, repeated = argument
             unbounded = most == _constants.MAXREPEAT
-            if (unbounded and inside) or _nests(repeated, inside=inside or unbounded):
+            if (unbounded and inside) or _nests(repeated, inside=inside or most >= MANY):
                 return True
         elif any(_nests(part, inside=inside) for part in _parts(name, argument)):
             return True

@@ -19,7 +19,7 @@ from bullpen.inbox.types import Cause
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import rows
+from bullpen.tools import policies, rows
 from bullpen.tools.actions import ask, tell_over
 from bullpen.tools.outside import together
 from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
@@ -94,7 +94,7 @@ def made(
 async def accept(tx: Transaction, waiting: Waiting, result: Any, answered_by: str) -> bool:
     """Take a result; the row is locked, and the caller may answer. True: it was taken before, the same one."""
     if waiting.status == "resolved":
-        if waiting.result == result:
+        if policies.same(waiting.result, result):
             return True
         raise Conflict(
             f"{waiting.answered_by} has answered this call already, with another result, which stands.",

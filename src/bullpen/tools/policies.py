@@ -22,6 +22,8 @@ MAX_DEPTH: Final = 8
 MAX_NODES: Final = 64
 
 _STRICTEST: Final[Sequence[Decision]] = ("deny", "ask", "allow")
+_ABSENT: Final = object()
+_ODD: Final = object()
 
 
 # ── conditions ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,18 +78,20 @@ def _refused(problem: str) -> Invalid:
     return Invalid(f"The policy's condition {problem}.", fields={"when": problem})
 
 
-def holds(when: Any, args: Any) -> bool | None:
-    """Whether the condition holds for these arguments. None: it cannot be known, since something it asks about is not
-    there, or is of another type."""
+def holds(when: Any, args: Any, absent: bool | None = None) -> bool | None:
+    """Whether the condition holds for these arguments. None: it cannot be known, since something it asks about is of
+    another type. `absent` is what counts for a predicate about something that is not there."""
     if "all" in when:
-        return _all([holds(part, args) for part in when["all"]])
+        return _all([holds(part, args, absent) for part in when["all"]])
     if "any" in when:
-        found = _all([_not(holds(part, args)) for part in when["any"]])
+        found = _all([_not(holds(part, args, absent)) for part in when["any"]])
         return _not(found)
     if "not" in when:
-        return _not(holds(when["not"], args))
-    there, given = _at(args, when["path"])
-    return _OPERATORS[when["op"]](given, when["value"]) if there else None
+        return _not(holds(when["not"], args, absent))
+    given = _at(args, when["path"])
+    if given is _ABSENT:
+        return absent
+    return None if given is _ODD else _OPERATORS[when["op"]](given, when["value"])
 
 
 def _not(known: bool | None) -> bool | None:
@@ -100,40 +104,30 @@ def _all(parts: Sequence[bool | None]) -> bool | None:
     return None if None in parts else True
 
 
-def _plainly(when: Any, args: Any) -> bool:
-    """The same, where what is not known counts as not so, and the `not` of it as so."""
-    if "all" in when:
-        return all(_plainly(part, args) for part in when["all"])
-    if "any" in when:
-        return any(_plainly(part, args) for part in when["any"])
-    if "not" in when:
-        return not _plainly(when["not"], args)
-    return holds(when, args) is True
-
-
-def _at(args: Any, path: str) -> tuple[bool, Any]:
+def _at(args: Any, path: str) -> Any:
+    """What is there; _ABSENT, or _ODD if the path leads into something that has no parts."""
     for name in path.split("."):
         if isinstance(args, Mapping) and name in args:
             args = args[name]
         elif isinstance(args, list) and len(name) < 10 and name.isdecimal() and int(name) < len(args):
             args = args[int(name)]
         else:
-            return False, None
-    return True, args
+            return _ABSENT if isinstance(args, Mapping | list) else _ODD
+    return args
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _same(given: Any, value: Any) -> bool:
+def same(given: Any, value: Any) -> bool:
     """As JSON has it: true is not 1."""
     if isinstance(given, bool) or isinstance(value, bool):
         return given is value
     if isinstance(given, list) and isinstance(value, list):
-        return len(given) == len(value) and all(map(_same, given, value))
+        return len(given) == len(value) and all(map(same, given, value))
     if isinstance(given, Mapping) and isinstance(value, Mapping):
-        return given.keys() == value.keys() and all(_same(given[name], value[name]) for name in given)
+        return given.keys() == value.keys() and all(same(given[name], value[name]) for name in given)
     return bool(given == value)
 
 
@@ -148,7 +142,7 @@ def _order(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool | N
 def _contains(given: Any, value: Any) -> bool | None:
     if isinstance(given, str) and isinstance(value, str):
         return value in given
-    return any(_same(item, value) for item in given) if isinstance(given, list) else None
+    return any(same(item, value) for item in given) if isinstance(given, list) else None
 
 
 def _text(judge: Callable[[str, str], bool]) -> Callable[[Any, Any], bool | None]:
@@ -157,13 +151,13 @@ def _text(judge: Callable[[str, str], bool]) -> Callable[[Any, Any], bool | None
 
 _ORDERS: Final = ("gt", "gte", "lt", "lte")
 _OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool | None]]] = {
-    "eq": _same,
-    "ne": lambda given, value: not _same(given, value),
+    "eq": same,
+    "ne": lambda given, value: not same(given, value),
     "gt": _order(operator.gt),
     "gte": _order(operator.ge),
     "lt": _order(operator.lt),
     "lte": _order(operator.le),
-    "in": lambda given, value: any(_same(given, item) for item in value),
+    "in": lambda given, value: any(same(given, item) for item in value),
     "contains": _contains,
     "startsWith": _text(str.startswith),
     "endsWith": _text(str.endswith),
@@ -185,8 +179,11 @@ class Rule:
     def applies(self, args: Any) -> bool:
         if self.when is None:
             return True
-        # Whoever allows something under a condition has not allowed what the condition cannot be judged for.
-        return holds(self.when, args) is True if self.decision == "allow" else _plainly(self.when, args)
+        # Whoever allows something under a condition has not allowed what the condition cannot be judged for; whoever
+        # refuses something has refused that as well. What is not there at all is nothing to refuse.
+        if self.decision == "allow":
+            return holds(self.when, args) is True
+        return holds(self.when, args, absent=False) is not False
 
 
 def decide(rules: Sequence[Rule], args: Any, *, of_agent: Decision | None, of_tool: Decision | None) -> Decision:

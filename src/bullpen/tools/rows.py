@@ -85,6 +85,9 @@ async def select_page(tx: Transaction, *, after: str, limit: int) -> list[ToolCo
     return [_config(row) for row in await tx.all(_SELECT_PAGE, after=after, limit=limit)]
 
 
+MOST_WAITED_FOR = 200  # so many open calls of an agent are named in what is told of it
+
+
 # ── pending calls ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 _PENDING = (
@@ -184,11 +187,19 @@ _COUNT_OPEN_IN = Statement(
         pending_calls.c.resolved_at.is_(None),
     )
 )
-_SELECT_WAITED_FOR = Statement(
-    select(pending_calls.c.agent_id, pending_calls.c.call_id)
+_OPEN_BY_AGENT = (
+    select(
+        pending_calls.c.agent_id,
+        pending_calls.c.call_id,
+        func.row_number().over(partition_by=pending_calls.c.agent_id, order_by=pending_calls.c.call_id).label("nth"),
+    )
     .where(any_of(pending_calls.c.agent_id, "agent_ids"), pending_calls.c.resolved_at.is_(None))
-    .order_by(pending_calls.c.call_id)
-    .limit(200)
+    .subquery()
+)
+_SELECT_WAITED_FOR = Statement(
+    select(_OPEN_BY_AGENT.c.agent_id, _OPEN_BY_AGENT.c.call_id)
+    .where(_OPEN_BY_AGENT.c.nth <= bindparam("most", type_=BigInteger))
+    .order_by(_OPEN_BY_AGENT.c.call_id)
 )
 
 
@@ -351,9 +362,9 @@ async def select_expired(tx: Transaction, now: int, limit: int) -> list[str]:
 
 
 async def select_waited_for(tx: Transaction, agent_ids: list[str]) -> dict[str, list[str]]:
-    """Open calls, by their agent."""
+    """Open calls, by their agent; of each the oldest."""
     found: dict[str, list[str]] = {}
-    for agent_id, call_id in await tx.all(_SELECT_WAITED_FOR, agent_ids=agent_ids):
+    for agent_id, call_id in await tx.all(_SELECT_WAITED_FOR, agent_ids=agent_ids, most=MOST_WAITED_FOR):
         found.setdefault(agent_id, []).append(call_id)
     return found
 
@@ -484,6 +495,9 @@ _POLICY = (
     policies.c.created_at,
 )
 _PUT_POLICY = upsert(policies, ["key"], ["decision", "tool_hash", "created_by"])
+_PUT_POLICY_BUT_DENY = upsert(
+    policies, ["key"], ["decision", "tool_hash", "created_by"], where=policies.c.decision != literal_column("'deny'")
+)
 _SELECT_POLICY_BY_KEY = Statement(select(*_POLICY).where(policies.c.key == bindparam("key")))
 _SELECT_POLICY = Statement(select(*_POLICY).where(policies.c.id == bindparam("id")))
 _SELECT_POLICY_PAGE = Statement(
@@ -524,10 +538,10 @@ def _policy(row: Row) -> Policy:
     )
 
 
-async def put_policy(tx: Transaction, policy: Policy, key: str, tool_hash: str | None) -> Policy:
+async def put_policy(tx: Transaction, policy: Policy, key: str, tool_hash: str | None, *, lifts_deny: bool) -> Policy:
     """The row as it is then: of agent, space, tool and condition there is one."""
     await tx.run(
-        _PUT_POLICY,
+        _PUT_POLICY if lifts_deny else _PUT_POLICY_BUT_DENY,
         id=policy.id,
         key=key,
         agent_id=policy.agent_id,

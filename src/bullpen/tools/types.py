@@ -305,7 +305,10 @@ def rendered(value: Any) -> list[dict[str, str]]:
 
 
 class Journal(Protocol):
-    """Where calls and results are kept. Each method runs inside the transaction it is given."""
+    """Where calls and results are kept. Each method runs inside the transaction it is given.
+
+    `shown_in` is the space whose people see the call; None: nobody but owners and the agent itself does.
+    """
 
     async def check(self, tx: Transaction) -> None:
         """Raise Fenced unless this driver still holds the thread."""
@@ -313,9 +316,9 @@ class Journal(Protocol):
     async def asked(self, tx: Transaction, call: ToolCall) -> None:
         """Somebody has to approve it first."""
 
-    async def started(self, tx: Transaction, call: ToolCall, args: Any, tool: Tool) -> None: ...
+    async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None: ...
 
-    async def settled(self, tx: Transaction, result: ToolResult, tool: Tool | None) -> None: ...
+    async def settled(self, tx: Transaction, result: ToolResult, shown_in: str | None) -> None: ...
 
     async def park(self, tx: Transaction) -> None:
         """The run waits: nobody drives its thread until somebody lets it go on."""
