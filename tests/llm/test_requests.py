@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
+from pydantic_ai.profiles.anthropic import anthropic_model_profile
 
+from bullpen.llm import claude
 from bullpen.llm.elsewhere import DIALECTS
 from bullpen.llm.types import (
     AssistantTurn,
@@ -275,6 +277,86 @@ async def test_thoughts_go_back_where_they_stood_unchanged(wire: Wire, world: Wo
     assert b"seal1" not in server.asked[2].body
     if wire == "messages":  # calls are under way that began without a thought of this model
         assert "thinking" not in server.asked[2].json
+
+
+CLAUDES = [
+    "claude-3-5-haiku-20241022",
+    "claude-sonnet-4-20250514",
+    "claude-opus-4-1",
+    "claude-haiku-4-5",
+    "claude-sonnet-4-5-20250929",
+    "claude-opus-4-5",
+    "claude-sonnet-4-6",
+    "claude-opus-4-6",
+    "claude-opus-4-7",
+    "claude-opus-4-8",
+    "claude-opus-5",
+    "claude-opus-5-5",
+    "claude-sonnet-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+    "claude-fable-5",
+    "claude-fable-5-1",
+    "claude-mythos-5",
+    "claude-mythos-preview",
+]
+
+
+@pytest.mark.proves("B-wire")
+@pytest.mark.parametrize("name", CLAUDES)
+def test_each_family_of_claude_is_told_to_think_in_its_own_words(name: str) -> None:
+    """What each takes is what another library has found out."""
+    known: Any = anthropic_model_profile(name)
+    asked = {wanted: request("messages", shown(), name=name, thinking=wanted) for wanted in (None, True, 2048, False)}
+    said = {wanted: body.get("thinking", {}).get("type") for wanted, body in asked.items()}
+    assert said[None] is None
+    assert said[True] == ("adaptive" if known["anthropic_supports_adaptive_thinking"] else "enabled")
+    assert said[2048] in ("adaptive", "enabled")
+    assert not (said[2048] == "enabled" and known["anthropic_disallows_budget_thinking"])
+    quiet = "between_tools" if known["anthropic_disables_thinking_with_between_tools"] else "disabled"
+    can_be_off = known["thinking_enabled_by_default"] and not known["thinking_always_enabled"]
+    assert said[False] == (quiet if can_be_off else None)
+    warm = request("messages", shown(), name=name, temperature=0.5)
+    assert not ("temperature" in warm and known["anthropic_disallows_sampling_settings"])
+    for body in asked.values():
+        is_taken("messages", body)
+        assert body["max_tokens"] <= (known["anthropic_max_output_tokens"] or 128_000)
+    assert claude.thinks_unasked(name) == known["thinking_enabled_by_default"]
+    assert claude.binds(name) == known["anthropic_binds_thinking_blocks"]
+
+
+@pytest.mark.proves("B-wire")
+@pytest.mark.parametrize("name", ["claude-sonnet-5", "claude-sonnet-5-5"])
+async def test_what_a_model_thinks_unasked_goes_back_to_it(name: str, world: World, server: ModelServer) -> None:
+    server.gives(plays(*THOUGHTS))
+    reply = await world.ask(server, "messages", name=name)
+    history = shown(UserTurn("hello"), taken_up(reply), result("c1"))
+    await world.ask(server, "messages", history, name=name)
+    assert server.problems == []
+    assert server.asked[1].body.count(b"seal") == 2
+
+
+async def test_a_thought_that_is_bound_to_what_was_said_goes_back_only_behind_that(
+    world: World, server: ModelServer
+) -> None:
+    server.gives(plays(*THOUGHTS))
+    first = taken_up(await world.ask(server, "messages", name="claude-sonnet-5-5"))
+    again: list[Part] = [Thought("Third.", "seal3"), Wanted("c2", "send_message", '{"text":"y"}')]
+    server.gives(plays(*again))
+    turns: list[Turn] = [UserTurn("hello"), first, result("c1")]
+    second = taken_up(await world.ask(server, "messages", shown(*turns), name="claude-sonnet-5-5"))
+    server.gives(plays(Text("done")))
+    longer: list[Turn] = [*turns, second, result("c2")]
+    cut: list[Turn] = [UserTurn("hello"), first, result("c1", "left out"), second, result("c2")]
+    for history, seals in [
+        (shown(*longer), 3),
+        (shown(*longer, UserTurn("more")), 3),
+        (shown(*cut), 2),  # what stands before the first of them is the same
+        (shown(*longer, system="You are Bo."), 0),
+    ]:
+        await world.ask(server, "messages", history, name="claude-sonnet-5-5")
+        assert server.problems == []
+        assert server.asked[-1].body.count(b'"seal') == seals
 
 
 async def test_the_sdk_sends_the_same_conversation(world: World, server: ModelServer) -> None:
