@@ -31,7 +31,12 @@ _COLUMNS = (
 )
 # With who caused each, as far as they are still there.
 _SELECT_UNDER_WAY = Statement(
-    select(runs.c.id).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
+    select(runs.c.id).where(
+        runs.c.thread_id == bindparam("thread_id"),
+        runs.c.finished_at.is_(None),
+        runs.c.cause_kind == bindparam("cause_kind"),
+        runs.c.cause_id == bindparam("cause_id"),
+    )
 )
 _SELECT_UNCLAIMED = Statement(
     select(*_COLUMNS, people.c.role, agents.c.id)
@@ -212,9 +217,9 @@ async def select_held(tx: Transaction, cause: Cause) -> str:
     return access.written(access.parsed(cause.grants) & held)
 
 
-async def select_under_way(tx: Transaction, thread_id: str) -> str | None:
-    """The run that goes on in a thread."""
-    row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id)
+async def select_under_way(tx: Transaction, thread_id: str, cause: Cause) -> str | None:
+    """The run that goes on in a thread, if this is who caused it."""
+    row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id, cause_kind=cause.kind, cause_id=cause.id)
     return None if row is None else str(row[0])
 
 
