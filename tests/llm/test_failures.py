@@ -171,6 +171,8 @@ TOO_EARLY: list[tuple[Wire, bytes]] = [
     ("messages", b'{"type":"content_block_stop","index":0}\n\ndata: {"type":"message_stop"}'),
     ("responses", b'{"type":"response.completed","response":{"status":"completed","output":[]}}'),
     ("chat", b"[DONE]"),
+    ("chat", b'{"choices":[{"index":0,"delta":{},"finish_reason":"insufficient_system_resource"}]}\n\ndata: [DONE]'),
+    ("chat", b'{"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}\n\ndata: [DONE]'),
 ]
 
 

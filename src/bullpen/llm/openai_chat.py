@@ -37,6 +37,10 @@ QUIET: Final = 180.0  # a small machine thinks long about a long prompt
 
 # What models think, under the names that servers give it.
 _THOUGHTS: Final = ("reasoning_content", "reasoning")
+# Why an answer is over, the last three as some servers have it. Any other reason is one to break off in the middle.
+_ENDS: Final = frozenset(
+    {"stop", "tool_calls", "length", "content_filter", "function_call", "eos", "eos_token", "stop_sequence"}
+)
 
 
 # ── the request ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -179,7 +183,7 @@ class ChatAnswer:
         return place
 
     def end(self) -> None:
-        self.whole = self._stop is not None
+        self.whole = self._stop in _ENDS
 
     def reply(self) -> Reply:
         text = self._text.text
