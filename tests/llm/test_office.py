@@ -189,6 +189,19 @@ async def test_another_model_answers_when_the_first_is_away(offices: Offices, se
         assert len(away.asked) == len(server.asked) == 2
 
 
+@pytest.mark.proves("B-model-away")
+async def test_a_run_waits_for_whoever_of_its_models_is_there_first(offices: Offices, server: ModelServer) -> None:
+    """The first wants to be left alone for hours; the other only hiccups."""
+    async with model_server(fails(429, Retry_After="7200"), key=None) as away:
+        office = await an_office(offices, server, egress=EgressSettings(listed=f"model={away.url}"))
+        server.gives(fails(503), plays(say("I stand in")), plays(SILENT))
+        first = {"provider": "openai-chat", "name": "gone", "baseUrl": f"{away.url}/v1"}
+        await ada(office, {**first, "fallback": ["anthropic:a-model"]})
+        await office.post("general", "hello")
+        run = await office.run_finished("ada")
+        assert await office.texts("general") == ["hello", "I stand in"], run
+
+
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_run_that_waits_for_a_model_is_cancelled_at_once(
     wire: Wire, offices: Offices, server: ModelServer
