@@ -42,7 +42,6 @@ from bullpen.variables.types import Value
 from bullpen.wire.nouns import VariableDefinition
 
 if TYPE_CHECKING:
-    import httpx2
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model as TheirModel
 
@@ -90,7 +89,6 @@ class OtherModel:
 
     @asynccontextmanager
     async def _model(self, about: About) -> AsyncIterator[TheirModel]:
-        import httpx2
         from pydantic_ai.models import infer_model
         from pydantic_ai.providers import infer_provider_class
 
@@ -103,7 +101,9 @@ class OtherModel:
         if "http_client" not in takes or "api_key" not in takes:
             raise ModelRefused(f"{about.model} cannot be asked: its library would go out by a way of its own.")
         quiet = self.spec.settings.timeout or QUIET
-        async with httpx2.AsyncClient(transport=_through(self.reach, quiet), timeout=None, trust_env=False) as client:
+        http = _http_of(takes["http_client"].annotation)
+        transport = _through(http, self.reach, quiet)
+        async with http.AsyncClient(transport=transport, timeout=None, trust_env=False) as client:
             more: dict[str, Any] = {"base_url": self.spec.base_url} if self.spec.base_url else {}
             provider = made(api_key=self.reach.vault.text(value), http_client=client, **more)  # type: ignore[call-arg]
             yield infer_model(self.spec.name, lambda _: provider)
@@ -129,6 +129,7 @@ class OtherModel:
             for tool in tools
         ]
         settings: Any = self.spec.settings.model_dump(include={"max_tokens", "temperature"}, exclude_none=True)
+        settings["max_retries"] = 0  # whoever drives the run asks again, and counts
         async with model_request_stream(
             model,
             _messages(self.spec, transcript),
@@ -250,11 +251,12 @@ class _told:  # noqa: N801, a block: `with _told(about):`
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and (ours := _ours(error, self._about)) is not None:
+        # Who is cancelled is cancelled, whatever went wrong before that.
+        if isinstance(error, Exception) and (ours := _ours(error, self._about)) is not None:
             raise ours from None
 
 
-def _ours(error: BaseException, about: About) -> ModelError | None:
+def _ours(error: Exception, about: About) -> ModelError | None:
     from pydantic_ai import exceptions
 
     inner: BaseException | None = error
@@ -277,9 +279,12 @@ def _ours(error: BaseException, about: About) -> ModelError | None:
     return None
 
 
-def _through(reach: Reach, quiet: float) -> httpx2.AsyncBaseTransport:
-    import httpx2
+def _http_of(annotation: object) -> Any:
+    """Which of two libraries that are nearly one a provider wants its client from: its code insists."""
+    return importlib.import_module("httpx" if "httpx.AsyncClient" in str(annotation) else "httpx2")
 
+
+def _through(http: Any, reach: Reach, quiet: float) -> Any:
     limits = Limits(
         total=None,
         connect=min(streaming.CONNECT, quiet),
@@ -290,7 +295,7 @@ def _through(reach: Reach, quiet: float) -> httpx2.AsyncBaseTransport:
     )
     ours = {"host", "content-length", "transfer-encoding", "connection", "accept-encoding"}
 
-    class Body(httpx2.AsyncByteStream):
+    class Body(http.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, asked: Any, response: Any) -> None:
             self._asked, self._response = asked, response
 
@@ -301,8 +306,8 @@ def _through(reach: Reach, quiet: float) -> httpx2.AsyncBaseTransport:
         async def aclose(self) -> None:
             await self._asked.__aexit__(None, None, None)
 
-    class Through(httpx2.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    class Through(http.AsyncBaseTransport):  # type: ignore[misc]
+        async def handle_async_request(self, request: Any) -> Any:
             headers = [(name, value) for name, value in request.headers.items() if name.lower() not in ours]
             body = await request.aread()
             asked = reach.egress().stream(
@@ -310,6 +315,6 @@ def _through(reach: Reach, quiet: float) -> httpx2.AsyncBaseTransport:
             )
             response = await asked.__aenter__()
             told = {name: value for name, value in response.headers.items() if name != "content-encoding"}
-            return httpx2.Response(response.status, headers=told, stream=Body(asked, response))
+            return http.Response(response.status, headers=told, stream=Body(asked, response))
 
     return Through()
