@@ -11,7 +11,7 @@ import pytest
 from bullpen.errors import ContextTooLong, EgressError, Invalid, ModelError, ModelRefused, ModelUnavailable
 from bullpen.llm import others
 from bullpen.llm.failures import About
-from bullpen.llm.types import AssistantTurn, Reach, ToolTurn, UserTurn
+from bullpen.llm.types import AssistantTurn, Attachment, Reach, ToolTurn, UserTurn
 from bullpen.testing.model_server import ModelServer, breaks_off, fails, plays, says
 from bullpen.testing.wires import PATHS, Text, Wanted
 from bullpen.variables.types import SETTINGS, SecretRef
@@ -80,6 +80,16 @@ async def test_its_failures_are_ours(world: World, server: ModelServer, behaviou
     with pytest.raises(ModelError) as caught:
         await model(world, server).ask(shown(), [SEND])
     assert type(caught.value) is kind, caught.value.message
+
+
+async def test_it_is_shown_pictures_where_the_agent_says_so(world: World, server: ModelServer) -> None:
+    server.gives(plays(Text("red")))
+    seen = shown(UserTurn("what is this?", attachments=[Attachment("red.png", "image/png", "aGk=")]))
+    for said in ({}, {"images": True}):
+        asked = model(world, server, settings=said)
+        assert asked.takes_pictures == bool(said)
+        assert (await asked.ask(seen, [SEND])).text == "red"
+    assert [b"data:image/png;base64,aGk=" in asked.body for asked in server.asked] == [False, True]
 
 
 @pytest.mark.parametrize("name, path", [("groq:small", "/openai/v1/chat/completions"), ("mistral:small", None)])

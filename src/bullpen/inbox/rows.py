@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import orjson
 from sqlalchemy import Text, and_, bindparam, delete, exists, select, update
@@ -83,6 +84,9 @@ _HAS_UNCLAIMED = Statement(
     .limit(1)
 )
 _CLAIM = Statement(update(inbox_items).where(any_of(inbox_items.c.id, "ids")).values(claimed_by=bindparam("run_id")))
+_SELECT_PAYLOADS = Statement(
+    select(inbox_items.c.payload).where(inbox_items.c.claimed_by == bindparam("run_id")).order_by(inbox_items.c.id)
+)
 _SELECT_BATCHES = Statement(
     select(inbox_items.c.batch)
     .distinct()
@@ -221,6 +225,11 @@ async def select_under_way(tx: Transaction, thread_id: str, cause: Cause) -> str
     """The run that goes on in a thread, if this is who caused it."""
     row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id, cause_kind=cause.kind, cause_id=cause.id)
     return None if row is None else str(row[0])
+
+
+async def select_payloads(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
+    """All that a run was told, in its order."""
+    return [orjson.loads(row[0]) for row in await tx.all(_SELECT_PAYLOADS, run_id=run_id)]
 
 
 async def has_unclaimed(tx: Transaction, thread_id: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -72,6 +73,10 @@ class OtherModel:
     @property
     def variables(self) -> list[VariableDefinition]:
         return [VariableDefinition(name=self._key_name(), type="secret", required=False)]
+
+    @property
+    def takes_pictures(self) -> bool:
+        return self.spec.settings.images is True  # some of these do; which, only the agent's maker knows
 
     def given(self, values: Mapping[str, Value]) -> OtherModel:
         return replace(self, values=values)
@@ -148,13 +153,15 @@ class OtherModel:
 
 
 def _messages(spec: ModelSpec, transcript: Transcript) -> list[ModelMessage]:
-    from pydantic_ai.messages import ModelRequest, SystemPromptPart, ToolReturnPart, UserPromptPart
+    from pydantic_ai.messages import BinaryContent, ModelRequest, SystemPromptPart, ToolReturnPart, UserPromptPart
 
     messages: list[ModelMessage] = []
     waiting: list[Any] = [SystemPromptPart(transcript.system)] if transcript.system.strip() else []
     for each in conversation.conversation(transcript.turns):
         if isinstance(each, Said):
-            waiting.append(UserPromptPart("\n\n".join(each.texts) or EMPTY))
+            text = "\n\n".join(each.texts) or EMPTY
+            files = [BinaryContent(b64decode(file.data), media_type=file.type) for file in each.attachments]
+            waiting.append(UserPromptPart([*files, text] if files and spec.settings.images else text))
             continue
         messages += [ModelRequest(parts=waiting), _answered(spec, each)]
         waiting = [

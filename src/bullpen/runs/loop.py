@@ -25,7 +25,7 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.llm import prices
 from bullpen.llm.models import Models, in_space
 from bullpen.llm.prices import Prices
-from bullpen.llm.types import Attachment, Reply, Transcript, Turn, takes_pictures
+from bullpen.llm.types import Reply, Transcript, Turn, takes_pictures
 from bullpen.observe import logs
 from bullpen.observe.redact import REDACTOR
 from bullpen.runs import actions, asking, bounds, holds, late, past, pictures, rows, rules, transcript
@@ -114,7 +114,7 @@ class Drive:
     before: list[Turn] = field(default_factory=list)
     outside: Sequence[str] = ()  # where that came from, if from outside; counts once it has led to something
     tokens: int = 0  # how much the model is shown at once
-    pictures: list[Attachment] = field(default_factory=list)
+    pictures: pictures.Pictures = field(default_factory=dict)
     said: str = ""  # the text of what woke the run
     scope: str = "space"  # of its thread; a fresh one was made for this alone, and has no past
     home: Room | None = None  # where it was woken
@@ -227,8 +227,13 @@ async def _load(drive: Drive) -> None:
             await _look_back(tx, drive)
 
     await drive.world.store.read(read)
-    if run.payload.get("attachments") and drive.agent is not None and _takes_pictures(drive):
-        drive.pictures = await pictures.load(drive.world.means.blobs, run.payload)
+    await _look_at_pictures(drive)
+
+
+async def _look_at_pictures(drive: Drive) -> None:
+    if drive.agent is not None and _takes_pictures(drive):
+        payloads = await drive.world.store.read(lambda tx: inbox_rows.select_payloads(tx, drive.run.id))
+        drive.pictures = await pictures.load(drive.world.means.blobs, payloads)
 
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
@@ -352,6 +357,7 @@ async def _take_in(drive: Drive) -> None:
         drive.run, drive.entries = await drive.world.store.transact(
             lambda tx: actions.take_in(tx, drive.lease, drive.run, drive.entries)
         )
+        await _look_at_pictures(drive)
 
 
 async def _stay_away(drive: Drive, error: ModelUnavailable) -> None:
