@@ -33,7 +33,7 @@ from bullpen.llm.types import (
     Turn,
     UserTurn,
 )
-from bullpen.testing.model_server import ModelServer, plays
+from bullpen.testing.model_server import ModelServer, plays, says
 from bullpen.testing.wire_checks import problems
 from bullpen.testing.wires import Part, Text, Thought, Wanted, Wire
 from tests.llm.speaking import PROVIDERS, SDKS, SEND, WIRES, World, request, shown
@@ -398,6 +398,52 @@ async def test_the_sdk_is_answered_when_it_sends_what_we_send(wire: Wire, server
         assert (await SDKS[wire](server, body)).text == "fine"
         assert server.asked[-1].json == body
     assert server.problems == []
+
+
+async def test_a_model_is_told_again_what_it_said_by_the_way(world: World, server: ModelServer) -> None:
+    server.gives(
+        plays(
+            Thought("Hm.", "seal1"),
+            Text("I look.", phase="commentary"),
+            Text("It is so.", phase="final_answer"),
+            Wanted("c1", "send_message", '{"text":"x"}'),
+        )
+    )
+    reply = await world.ask(server, "responses")
+    body = request("responses", shown(UserTurn("hello"), taken_up(reply), result("c1")))
+    is_taken("responses", body, server.seals)
+    assert [item for item in body["input"] if item.get("role") == "assistant"] == [
+        {"role": "assistant", "content": "I look.", "phase": "commentary"},
+        {"role": "assistant", "content": "It is so.", "phase": "final_answer"},
+    ]
+
+
+async def test_who_sells_the_models_of_many_gets_their_thoughts_back_and_is_believed_what_they_cost(
+    world: World, server: ModelServer
+) -> None:
+    def chunk(**delta: Any) -> bytes:
+        return b"data: " + orjson.dumps({"choices": [{"index": 0, "delta": delta}]}) + b"\n\n"
+
+    def detail(text: str, **more: Any) -> dict[str, Any]:
+        return {"type": "reasoning.text", "index": 0, "format": "x-v1", "text": text, **more}
+
+    call = {"index": 0, "id": "c1", "function": {"name": "send_message", "arguments": "{}"}}
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.0125}
+    server.gives(
+        says(
+            chunk(reasoning="H", reasoning_details=[detail("H")]),
+            chunk(reasoning="m.", reasoning_details=[detail("m.", signature=None)]),
+            chunk(reasoning_details=[detail("", signature="sealed")]),
+            chunk(tool_calls=[call]),
+            b"data: " + orjson.dumps({**end, "usage": usage}) + b"\n\n",
+            b"data: [DONE]\n\n",
+        )
+    )
+    reply = await world.ask(server, "chat", name="anthropic/claude-sonnet-4.5")
+    assert reply.usage.cost == 0.0125
+    body = request("chat", shown(UserTurn("hi"), taken_up(reply), result("c1")), name="anthropic/claude-sonnet-4.5")
+    assert body["messages"][2]["reasoning_details"] == [detail("Hm.", signature="sealed")]
 
 
 async def test_what_a_server_thinks_goes_back_where_the_agent_says_so(world: World, server: ModelServer) -> None:
