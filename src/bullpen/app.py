@@ -209,6 +209,7 @@ class Office:
         self.engine.go_on = threads.go_on_waiting
         self.engine.hurry = self.world.stop
         self.engine.tidy = self._tidy
+        self.engine.look = partial(loop.look_for_cancelled, self.world)
         self.signals.on_cancel = self.world.interrupt
         self.store.on_interrupt = self.signals.cancel
         store.nudge_port = self.engine

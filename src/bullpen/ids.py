@@ -14,6 +14,7 @@ from base64 import b32hexencode
 from time import time_ns
 
 CHOSEN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+OF_TASK = "@"  # in the id of a chain: what follows is the task that began it
 
 
 class _Rising:
@@ -140,8 +141,14 @@ def skill() -> str:
     return "skl_" + _stem()
 
 
-def chain() -> str:
-    return "chn_" + _stem()
+def chain(task_id: str = "") -> str:
+    """The id of a chain. One that a task begins names it, so that all that comes of it can be counted for the task."""
+    return f"chn_{_stem()}{OF_TASK}{task_id}" if task_id else "chn_" + _stem()
+
+
+def task_of(chain_id: str) -> str:
+    """The task that began this chain; '': none did."""
+    return chain_id.partition(OF_TASK)[2]
 
 
 def dm(first: str, second: str) -> str:

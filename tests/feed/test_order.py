@@ -203,3 +203,42 @@ def test_what_was_streamed_is_not_remembered_for_ever() -> None:
         here._shortened({"key": f"{number}", "text": "words"})
         here._whole({"key": f"{number}", "text": "words", "offset": 0})
     assert len(here._sent) == len(here._received) == signals.KEPT
+
+
+class Line:
+    """A database that hears what is told, but breaks off the first time."""
+
+    connection_errors = (ConnectionError,)
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.heard = asyncio.Event()
+        self.breaks = True
+
+    async def connect(self) -> Line:
+        return self
+
+    def terminate(self) -> None: ...
+
+    async def add_listener(self, channel: str, hear: Any) -> None: ...
+
+    async def execute(self, statement: str, *told: str, timeout: float) -> None:
+        if told and self.breaks:
+            self.breaks = False
+            raise ConnectionError("cut")
+        if told:
+            self.told.append(told[0])
+            self.heard.set()
+
+
+async def test_a_cancel_is_told_first_and_not_lost_for_want_of_room_or_of_a_connection() -> None:
+    line = Line()
+    here = signals.PostgresSignals(line, "here")
+    for number in range(2 * signals.MOST_WAITING):
+        here.live({"type": "agent_typing", "number": number})
+    here.cancel("run_1")
+    await here.start()
+    await asyncio.wait_for(line.heard.wait(), 10)
+    await here.stop()
+    assert line.told[0] == "bullpen_cancel"
+    assert len(line.told) <= signals.MOST_WAITING + 1

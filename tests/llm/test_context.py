@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Iterator
 from itertools import pairwise, takewhile
 from typing import Any
@@ -188,6 +189,40 @@ async def test_a_model_that_takes_pictures_sees_those_it_was_sent(
     for file in (red, text):
         assert file["id"].encode() in first
     assert run["outside"] == ["file"]
+
+
+PAPER = b"%PDF-1.4 one page"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_model_sees_what_several_messages_show_and_what_comes_in_meanwhile(
+    wire: Wire, offices: Offices, server: ModelServer
+) -> None:
+    """A photo and then the question, taken up together; and a document while it works."""
+    office = await an_office(offices, server)
+    go_on = asyncio.Event()
+
+    async def thinks_long(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await go_on.wait()
+        await plays(READ)(asked, writer)
+
+    server.gives(thinks_long, plays(say("a red square and a paper")), plays(SILENT))
+    await ada(office, {"provider": PROVIDERS[wire], "name": "a-model"}, onNewMessage="steer")
+    red, paper = await give(office, picture(), "red.png"), await give(office, PAPER, "paper.pdf")
+    locked = await give(office, PAPER + b" /Encrypt 1", "locked.pdf")
+    await office.create("/agents/ada/pause", {})
+    await office.post("general", "", attachments=[red["id"]])
+    await office.post("general", "what is this?")
+    await office.create("/agents/ada/resume", {})
+    await server.was_asked(1)
+    await office.post("general", "and this?", attachments=[paper["id"], locked["id"]])
+    go_on.set()
+    await office.run_finished("ada")
+    assert server.problems == []
+    drawn, written = b"iVBORw0KGgo", b64encode(PAPER)
+    counts = [(asked.body.count(drawn), asked.body.count(written)) for asked in server.asked]
+    assert counts == [(1, 0), (1, 1), (1, 1)]
+    assert sent(server.asked[2]).startswith(sent(server.asked[1]))
 
 
 # ── nothing is lost for good ────────────────────────────────────────────────────────────────────────────────────────

@@ -52,6 +52,16 @@ STATUSES: dict[str, tuple[Behaviour, type[ModelError], str]] = {
     "too long, by code": (fails(400, error("x", code="context_length_exceeded")), ContextTooLong, "more than"),
     "too large": (fails(413, error("x", type="request_too_large")), ContextTooLong, "more than"),
     "no credit": (fails(429, error("You exceeded your quota", code="insufficient_quota")), ModelRefused, "no credit"),
+    "too fast for an account that pays little": (
+        fails(429, error("Rate limit reached. Add a payment method: /account/billing", code="rate_limit_exceeded")),
+        ModelUnavailable,
+        "Rate limit reached",
+    ),
+    "too fast for a plan": (
+        fails(429, error("Check your plan and billing details. Please retry in 26s.", status="RESOURCE_EXHAUSTED")),
+        ModelUnavailable,
+        "retry in 26s",
+    ),
     "low balance": (fails(400, error("Your credit balance is too low")), ModelRefused, "no credit"),
     "something else": (fails(400, error("tools.0: no such thing")), ModelRefused, "tools.0: no such thing"),
     "says the key back": (fails(400, error(f"no such thing: {KEY}")), ModelRefused, "no such thing"),
@@ -161,6 +171,8 @@ TOO_EARLY: list[tuple[Wire, bytes]] = [
     ("messages", b'{"type":"content_block_stop","index":0}\n\ndata: {"type":"message_stop"}'),
     ("responses", b'{"type":"response.completed","response":{"status":"completed","output":[]}}'),
     ("chat", b"[DONE]"),
+    ("chat", b'{"choices":[{"index":0,"delta":{},"finish_reason":"insufficient_system_resource"}]}\n\ndata: [DONE]'),
+    ("chat", b'{"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}\n\ndata: [DONE]'),
 ]
 
 

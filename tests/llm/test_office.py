@@ -81,6 +81,30 @@ async def test_an_agent_thinks_with_a_real_model(wire: Wire, offices: Offices, s
     assert {tool.get("name") or tool["function"]["name"] for tool in tools} == {tool.name for tool in listed}
 
 
+@pytest.mark.proves("B-wire")
+async def test_a_mind_that_remembers_more_is_not_refused_for_what_it_thought_before(
+    offices: Offices, server: ModelServer
+) -> None:
+    """By default, and without being asked to, it thinks: what it thought is sealed with its prompt, which changes."""
+    office = await an_office(offices, server)
+    written = orjson.dumps({"label": "notes", "content": "They are called Pia."}).decode()
+    server.gives(
+        plays(Thought("A name.", "s1"), Wanted("c1", "update_memory", written)),
+        plays(Thought("Now greet.", "s2"), say("hello Pia", "c2")),
+        plays(SILENT),
+        plays(Thought("Again.", "s3"), say("hello again", "c3")),
+        plays(SILENT),
+    )
+    await ada(office, "anthropic:claude-sonnet-5-5", scope="agent", tools=["messaging", "memory"])
+    await office.post("general", "I am Pia")
+    assert (await office.run_finished("ada"))["outcome"] == "spoke"
+    assert [b"s1" in server.asked[2].body, b"s2" in server.asked[2].body] == [True, True]
+    await office.post("general", "hello again")
+    run = await office.run_finished("ada", nth=2)
+    assert (run["outcome"], server.problems) == ("spoke", []), run
+    assert [b'"s2"' in server.asked[4].body, b'"s3"' in server.asked[4].body] == [False, True]
+
+
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_message_is_shown_while_it_is_written(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
@@ -163,6 +187,19 @@ async def test_another_model_answers_when_the_first_is_away(offices: Offices, se
         run = await office.run_finished("ada")
         assert await office.texts("general") == ["hello", "I stand in"], run
         assert len(away.asked) == len(server.asked) == 2
+
+
+@pytest.mark.proves("B-model-away")
+async def test_a_run_waits_for_whoever_of_its_models_is_there_first(offices: Offices, server: ModelServer) -> None:
+    """The first wants to be left alone for hours; the other only hiccups."""
+    async with model_server(fails(429, Retry_After="7200"), key=None) as away:
+        office = await an_office(offices, server, egress=EgressSettings(listed=f"model={away.url}"))
+        server.gives(fails(503), plays(say("I stand in")), plays(SILENT))
+        first = {"provider": "openai-chat", "name": "gone", "baseUrl": f"{away.url}/v1"}
+        await ada(office, {**first, "fallback": ["anthropic:a-model"]})
+        await office.post("general", "hello")
+        run = await office.run_finished("ada")
+        assert await office.texts("general") == ["hello", "I stand in"], run
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
 import pytest
 
-from bullpen.errors import ContextTooLong, Invalid, ModelError, ModelRefused, ModelUnavailable
+from bullpen.errors import ContextTooLong, EgressError, Invalid, ModelError, ModelRefused, ModelUnavailable
 from bullpen.llm import others
-from bullpen.llm.types import AssistantTurn, Reach, ToolTurn, UserTurn
+from bullpen.llm.failures import About
+from bullpen.llm.types import AssistantTurn, Attachment, Reach, ToolTurn, UserTurn
 from bullpen.testing.model_server import ModelServer, breaks_off, fails, plays, says
-from bullpen.testing.wires import Text, Wanted
+from bullpen.testing.wires import PATHS, Text, Wanted
 from bullpen.variables.types import SETTINGS, SecretRef
 from tests.llm.speaking import KEY_NAME, SEND, World, shown
 
@@ -78,6 +80,42 @@ async def test_its_failures_are_ours(world: World, server: ModelServer, behaviou
     with pytest.raises(ModelError) as caught:
         await model(world, server).ask(shown(), [SEND])
     assert type(caught.value) is kind, caught.value.message
+
+
+async def test_it_is_shown_pictures_where_the_agent_says_so(world: World, server: ModelServer) -> None:
+    server.gives(plays(Text("red")))
+    seen = shown(UserTurn("what is this?", attachments=[Attachment("red.png", "image/png", "aGk=")]))
+    for said in ({}, {"images": True}):
+        asked = model(world, server, settings=said)
+        assert asked.takes_pictures == bool(said)
+        assert (await asked.ask(seen, [SEND])).text == "red"
+    assert [b"data:image/png;base64,aGk=" in asked.body for asked in server.asked] == [False, True]
+
+
+@pytest.mark.parametrize("name, path", [("groq:small", "/openai/v1/chat/completions"), ("mistral:small", None)])
+async def test_it_is_asked_once(
+    world: World, server: ModelServer, monkeypatch: pytest.MonkeyPatch, name: str, path: str | None
+) -> None:
+    """Asking again is for whoever drives the run: a library that does so as well would multiply it."""
+    if path is not None:
+        monkeypatch.setitem(PATHS, path, "chat")
+    server.gives(fails(500))
+    with pytest.raises(ModelUnavailable):
+        await model(world, server, name).ask(shown(), [SEND])
+    assert len(server.asked) == 1
+
+
+def test_who_is_cancelled_is_cancelled_whatever_went_wrong_before() -> None:
+    def stay_away() -> None:
+        """As a library does that was hung up on."""
+        with others._told(About("m", "s")):
+            try:
+                raise EgressError("It hung up.")
+            except EgressError:
+                raise asyncio.CancelledError  # noqa: B904
+
+    with pytest.raises(asyncio.CancelledError):
+        stay_away()
 
 
 async def test_what_is_not_listed_is_not_reached(world: World, server: ModelServer) -> None:

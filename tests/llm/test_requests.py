@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
+from pydantic_ai.profiles.anthropic import anthropic_model_profile
 
+from bullpen.llm import claude
 from bullpen.llm.elsewhere import DIALECTS
 from bullpen.llm.types import (
     AssistantTurn,
@@ -31,7 +33,7 @@ from bullpen.llm.types import (
     Turn,
     UserTurn,
 )
-from bullpen.testing.model_server import ModelServer, plays
+from bullpen.testing.model_server import ModelServer, plays, says
 from bullpen.testing.wire_checks import problems
 from bullpen.testing.wires import Part, Text, Thought, Wanted, Wire
 from tests.llm.speaking import PROVIDERS, SDKS, SEND, WIRES, World, request, shown
@@ -277,6 +279,86 @@ async def test_thoughts_go_back_where_they_stood_unchanged(wire: Wire, world: Wo
         assert "thinking" not in server.asked[2].json
 
 
+CLAUDES = [
+    "claude-3-5-haiku-20241022",
+    "claude-sonnet-4-20250514",
+    "claude-opus-4-1",
+    "claude-haiku-4-5",
+    "claude-sonnet-4-5-20250929",
+    "claude-opus-4-5",
+    "claude-sonnet-4-6",
+    "claude-opus-4-6",
+    "claude-opus-4-7",
+    "claude-opus-4-8",
+    "claude-opus-5",
+    "claude-opus-5-5",
+    "claude-sonnet-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+    "claude-fable-5",
+    "claude-fable-5-1",
+    "claude-mythos-5",
+    "claude-mythos-preview",
+]
+
+
+@pytest.mark.proves("B-wire")
+@pytest.mark.parametrize("name", CLAUDES)
+def test_each_family_of_claude_is_told_to_think_in_its_own_words(name: str) -> None:
+    """What each takes is what another library has found out."""
+    known: Any = anthropic_model_profile(name)
+    asked = {wanted: request("messages", shown(), name=name, thinking=wanted) for wanted in (None, True, 2048, False)}
+    said = {wanted: body.get("thinking", {}).get("type") for wanted, body in asked.items()}
+    assert said[None] is None
+    assert said[True] == ("adaptive" if known["anthropic_supports_adaptive_thinking"] else "enabled")
+    assert said[2048] in ("adaptive", "enabled")
+    assert not (said[2048] == "enabled" and known["anthropic_disallows_budget_thinking"])
+    quiet = "between_tools" if known["anthropic_disables_thinking_with_between_tools"] else "disabled"
+    can_be_off = known["thinking_enabled_by_default"] and not known["thinking_always_enabled"]
+    assert said[False] == (quiet if can_be_off else None)
+    warm = request("messages", shown(), name=name, temperature=0.5)
+    assert not ("temperature" in warm and known["anthropic_disallows_sampling_settings"])
+    for body in asked.values():
+        is_taken("messages", body)
+        assert body["max_tokens"] <= (known["anthropic_max_output_tokens"] or 128_000)
+    assert claude.thinks_unasked(name) == known["thinking_enabled_by_default"]
+    assert claude.binds(name) == known["anthropic_binds_thinking_blocks"]
+
+
+@pytest.mark.proves("B-wire")
+@pytest.mark.parametrize("name", ["claude-sonnet-5", "claude-sonnet-5-5"])
+async def test_what_a_model_thinks_unasked_goes_back_to_it(name: str, world: World, server: ModelServer) -> None:
+    server.gives(plays(*THOUGHTS))
+    reply = await world.ask(server, "messages", name=name)
+    history = shown(UserTurn("hello"), taken_up(reply), result("c1"))
+    await world.ask(server, "messages", history, name=name)
+    assert server.problems == []
+    assert server.asked[1].body.count(b"seal") == 2
+
+
+async def test_a_thought_that_is_bound_to_what_was_said_goes_back_only_behind_that(
+    world: World, server: ModelServer
+) -> None:
+    server.gives(plays(*THOUGHTS))
+    first = taken_up(await world.ask(server, "messages", name="claude-sonnet-5-5"))
+    again: list[Part] = [Thought("Third.", "seal3"), Wanted("c2", "send_message", '{"text":"y"}')]
+    server.gives(plays(*again))
+    turns: list[Turn] = [UserTurn("hello"), first, result("c1")]
+    second = taken_up(await world.ask(server, "messages", shown(*turns), name="claude-sonnet-5-5"))
+    server.gives(plays(Text("done")))
+    longer: list[Turn] = [*turns, second, result("c2")]
+    cut: list[Turn] = [UserTurn("hello"), first, result("c1", "left out"), second, result("c2")]
+    for history, seals in [
+        (shown(*longer), 3),
+        (shown(*longer, UserTurn("more")), 3),
+        (shown(*cut), 2),  # what stands before the first of them is the same
+        (shown(*longer, system="You are Bo."), 0),
+    ]:
+        await world.ask(server, "messages", history, name="claude-sonnet-5-5")
+        assert server.problems == []
+        assert server.asked[-1].body.count(b'"seal') == seals
+
+
 async def test_the_sdk_sends_the_same_conversation(world: World, server: ModelServer) -> None:
     """An answer goes back as the SDK sends it back, its thoughts included."""
     server.knows(*[part for part in THOUGHTS if isinstance(part, Thought)])
@@ -316,6 +398,52 @@ async def test_the_sdk_is_answered_when_it_sends_what_we_send(wire: Wire, server
         assert (await SDKS[wire](server, body)).text == "fine"
         assert server.asked[-1].json == body
     assert server.problems == []
+
+
+async def test_a_model_is_told_again_what_it_said_by_the_way(world: World, server: ModelServer) -> None:
+    server.gives(
+        plays(
+            Thought("Hm.", "seal1"),
+            Text("I look.", phase="commentary"),
+            Text("It is so.", phase="final_answer"),
+            Wanted("c1", "send_message", '{"text":"x"}'),
+        )
+    )
+    reply = await world.ask(server, "responses")
+    body = request("responses", shown(UserTurn("hello"), taken_up(reply), result("c1")))
+    is_taken("responses", body, server.seals)
+    assert [item for item in body["input"] if item.get("role") == "assistant"] == [
+        {"role": "assistant", "content": "I look.", "phase": "commentary"},
+        {"role": "assistant", "content": "It is so.", "phase": "final_answer"},
+    ]
+
+
+async def test_who_sells_the_models_of_many_gets_their_thoughts_back_and_is_believed_what_they_cost(
+    world: World, server: ModelServer
+) -> None:
+    def chunk(**delta: Any) -> bytes:
+        return b"data: " + orjson.dumps({"choices": [{"index": 0, "delta": delta}]}) + b"\n\n"
+
+    def detail(text: str, **more: Any) -> dict[str, Any]:
+        return {"type": "reasoning.text", "index": 0, "format": "x-v1", "text": text, **more}
+
+    call = {"index": 0, "id": "c1", "function": {"name": "send_message", "arguments": "{}"}}
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "cost": 0.0125}
+    server.gives(
+        says(
+            chunk(reasoning="H", reasoning_details=[detail("H")]),
+            chunk(reasoning="m.", reasoning_details=[detail("m.", signature=None)]),
+            chunk(reasoning_details=[detail("", signature="sealed")]),
+            chunk(tool_calls=[call]),
+            b"data: " + orjson.dumps({**end, "usage": usage}) + b"\n\n",
+            b"data: [DONE]\n\n",
+        )
+    )
+    reply = await world.ask(server, "chat", name="anthropic/claude-sonnet-4.5")
+    assert reply.usage.cost == 0.0125
+    body = request("chat", shown(UserTurn("hi"), taken_up(reply), result("c1")), name="anthropic/claude-sonnet-4.5")
+    assert body["messages"][2]["reasoning_details"] == [detail("Hm.", signature="sealed")]
 
 
 async def test_what_a_server_thinks_goes_back_where_the_agent_says_so(world: World, server: ModelServer) -> None:

@@ -73,6 +73,18 @@ async def test_a_message_breaks_off_what_the_model_is_doing_and_keeps_what_is_do
     await office.run_finished("ada")
 
 
+async def test_what_others_say_breaks_nothing_off(office: Driver) -> None:
+    """It would not be heard in this run, whose model would be asked the same again and again."""
+    _, pia = await office.person("Pia")
+    ada = await at_work(office, "interrupt", [say("done")])
+    await office.create("/spaces/lab/members", {"memberId": "psn_pia"})
+    await pia.create("/spaces/lab/messages", {"text": "and me?"})
+    ada.release()
+    await office.run_finished("ada", nth=2)
+    begun = [told(shown) for shown in ada.shown if shown.steps == 0]
+    assert ["and me?" in text for text in begun] == [False, True]
+
+
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
 async def test_a_message_posted_to_another_process_interrupts_too(database: Database) -> None:
     async with AsyncExitStack() as stack:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bullpen.tools import Tool, ToolContext, tool
+from bullpen.tools.types import Effect
 from tests.driver import Driver, Offices
 from tests.path.puppets import puppet
 from tests.path.scripts import call, say, step
@@ -32,21 +33,35 @@ async def test_a_run_is_cancelled_while_its_model_thinks(office: Driver) -> None
     assert (await office.run_finished("ada", nth=2))["outcome"] == "spoke"
 
 
-def slow_tool() -> tuple[Tool, asyncio.Event, asyncio.Event]:
-    begun, go_on = asyncio.Event(), asyncio.Event()
+def endless_tool(effect: Effect = "pure") -> tuple[Tool, asyncio.Event]:
+    begun = asyncio.Event()
 
-    @tool(effect="pure")
+    @tool(effect=effect, timeout_ms=600_000)
     async def wait_here(context: ToolContext) -> dict[str, Any]:
-        """Wait until the test says so."""
+        """Wait, and never come back."""
         begun.set()
-        await go_on.wait()
+        await asyncio.Event().wait()
         return {"waited": True}
 
-    return wait_here, begun, go_on
+    return wait_here, begun
 
 
-async def test_a_run_is_cancelled_between_calls_and_the_others_are_settled_as_not_run(offices: Offices) -> None:
-    wait_here, begun, go_on = slow_tool()
+STOPPED = {"error": "wait_here was stopped while it ran, along with the run. It had no effect."}
+UNKNOWN = {
+    "error": "wait_here was interrupted while it ran; whether it took effect is unknown. It was not run again.",
+    "outcome": "unknown",
+}
+
+
+@pytest.mark.parametrize(
+    "effect, told, way",
+    [("pure", STOPPED, "api"), ("once", UNKNOWN, "space"), ("idempotent", UNKNOWN, "api")],
+    ids=["pure", "once", "idempotent"],
+)
+async def test_a_run_is_cancelled_in_a_call_that_does_not_end_and_the_others_are_settled_as_not_run(
+    offices: Offices, effect: Effect, told: dict[str, str], way: str
+) -> None:
+    wait_here, begun = endless_tool(effect)
     office = await offices.open(families={"waiting": [wait_here]})
     calls = [call("wait_here"), call("send_message", text="never"), call("do_nothing")]
     await office.agent("ada", steps=[step(*calls)], tools=["messaging", "waiting"])
@@ -55,16 +70,18 @@ async def test_a_run_is_cancelled_between_calls_and_the_others_are_settled_as_no
     await asyncio.wait_for(begun.wait(), 10)
     (running,) = await office.runs()
     assert running["status"] == "acting"
-    await office.create(f"/runs/{running['id']}/cancel", {})
-    go_on.set()
+    if way == "api":
+        await office.create(f"/runs/{running['id']}/cancel", {})
+    else:
+        await office.post("general", "/stop")
     run = await office.run_finished("ada")
     assert (run["status"], run["stopReason"]) == ("cancelled", "cancelled")
     assert await office.results(run["id"]) == [
-        {"waited": True},
+        told,
         {"error": "Not run: the run was cancelled."},
         {"error": "Not run: the run was cancelled."},
     ]
-    assert await office.texts("general") == ["hello"]
+    assert "never" not in await office.texts("general")
 
 
 async def test_a_finished_run_cannot_be_cancelled_and_a_foreign_one_is_unknown(office: Driver) -> None:
@@ -152,7 +169,7 @@ async def test_cancelling_twice_ends_it_once_and_then_it_is_over(office: Driver)
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
 @pytest.mark.parametrize("told", [True, False])
 async def test_a_run_is_cancelled_from_another_process_even_if_the_signal_is_lost(offices: Offices, told: bool) -> None:
-    wait_here, begun, go_on = slow_tool()
+    wait_here, begun = endless_tool()
     worker = await offices.open(families={"waiting": [wait_here]})
     door = await offices.open(drive=False, watch=False)
     await worker.agent("ada", steps=[step(call("wait_here")), say("never")], tools=["messaging", "waiting"])
@@ -163,9 +180,8 @@ async def test_a_run_is_cancelled_from_another_process_even_if_the_signal_is_los
         worker.office.signals.on_cancel = lambda run_id: None
     (running,) = await door.runs()
     await door.create(f"/runs/{running['id']}/cancel", {})
-    go_on.set()
     run = await worker.run_finished("ada")
-    assert (run["status"], await worker.results(run["id"])) == ("cancelled", [{"waited": True}])
+    assert (run["status"], await worker.results(run["id"])) == ("cancelled", [STOPPED])
     assert await worker.texts("general") == ["hello"]
 
 

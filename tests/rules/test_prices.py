@@ -37,6 +37,9 @@ LISTED = Prices(
         ("openai:my-gpt-5", None),
         ("openai-chat:local-llama", 0),
         ("openai-chat:big-model", 5),
+        ("openai-chat:maker/gpt-5", 1),
+        ("openai-chat:maker/big.model", 5),
+        ("openai-chat:gpt-5/another", None),
         ("script", None),
     ],
 )
@@ -58,6 +61,8 @@ def test_the_models_that_are_chosen_for_people_have_a_price(tmp_path: Path) -> N
     for provider, name in DEFAULT_NAMES.items():
         if provider != "script":
             assert ours.find(f"{provider}:{name}") is not None, name
+    for named in ("anthropic:claude-haiku-5-5", "openai-chat:anthropic/claude-sonnet-4.5"):  # in our guides
+        assert ours.find(named) is not None, named
 
 
 def test_the_data_folder_has_the_last_word(tmp_path: Path) -> None:

@@ -165,3 +165,26 @@ async def test_what_a_task_spends_counts_for_the_task_and_for_whoever_made_it(of
     await office.driver.post("studio", "@ada are you there?")
     await office.driver.event("run_finished", lambda e: e["run"]["trigger"]["kind"] == "message")
     assert (await office.driver.texts("studio"))[-1] == "done", "the budget of a task holds nobody else back"
+
+
+async def test_what_a_task_makes_others_spend_counts_for_the_task(offices: Offices) -> None:
+    office = await timed(offices)
+    paid = [{**say("done"), "usage": {"cost": 0.4}}, {}]
+    await office.driver.agent("ada", steps=[{**say("@bo please do it"), "usage": {"cost": 0.2}}, {}])
+    await office.driver.agent("bo", steps=paid)
+    await office.driver.space("studio", ["ada", "bo"])
+    task = await scheduled(office.driver, agentId="ada")
+    await office.driver.ask("PUT", "/budgets", json={"kind": "task", "subjectId": task["id"], "amount": 1})
+    await office.wait(hours=1)
+    await office.driver.run_finished("bo")
+    [budget] = await office.driver.items("/budgets", kind="task")
+    assert budget["spent"] == pytest.approx(0.6)
+    await office.wait(hours=1)
+    [budget] = await office.driver.items("/budgets", kind="task")
+    assert (budget["reached"], budget["spent"]) == (True, pytest.approx(1.2))
+    assert [run["status"] for run in await office.driver.runs(agentId="bo") if "pausedReason" in run] == ["thinking"]
+    await office.driver.post("studio", "@bo and for me?")  # what the task has begun does not stand in others' way
+    assert (await office.driver.run_finished("bo", nth=2))["stopReason"] == "max_cost"
+    assert (await office.driver.run_finished("bo", nth=3))["outcome"] == "spoke"
+    [budget] = await office.driver.items("/budgets", kind="task")
+    assert budget["spent"] == pytest.approx(1.2)

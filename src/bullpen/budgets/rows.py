@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from bullpen import ids
 from bullpen.budgets import rules
 from bullpen.budgets.types import Hold, Spent, Standing, Subject
 from bullpen.storage import Row, Statement, Transaction, any_of
@@ -285,6 +286,7 @@ _OTHERS_WAIT = (
             and_(
                 holds.c.kind == "task",
                 ~inbox_items.c.key.like(_OF_TASK + holds.c.subject_id + ":%"),
+                ~inbox_items.c.chain_id.like("%" + ids.OF_TASK + holds.c.subject_id),
             ),
             and_(holds.c.kind == "space", func.coalesce(inbox_items.c.space_id, "") != holds.c.subject_id),
         ),
@@ -294,7 +296,13 @@ _OTHERS_WAIT = (
 )
 _SELECT_LAPSED = Statement(select(*_HOLD).where(or_(holds.c.until <= bindparam("now"), _OTHERS_WAIT)))
 _SELECT_UNCLAIMED = Statement(
-    select(inbox_items.c.cause_kind, inbox_items.c.cause_id, inbox_items.c.space_id, inbox_items.c.key).where(
+    select(
+        inbox_items.c.cause_kind,
+        inbox_items.c.cause_id,
+        inbox_items.c.space_id,
+        inbox_items.c.key,
+        inbox_items.c.chain_id,
+    ).where(
         inbox_items.c.thread_id == bindparam("thread_id"),
         inbox_items.c.claimed_by.is_(None),
         inbox_items.c.due_at <= bindparam("now"),
@@ -335,7 +343,9 @@ async def select_waiting(tx: Transaction, thread_id: str, agent_id: str) -> list
             agent_id,
             space_id=space_id or "",
             person_id=cause_id if kind == "person" else "",
-            task_id=key.split(":")[1] if key.startswith(_OF_TASK) else "",
+            task_id=key.split(":")[1] if key.startswith(_OF_TASK) else ids.task_of(chain_id),
         )
-        for kind, cause_id, space_id, key in await tx.all(_SELECT_UNCLAIMED, thread_id=thread_id, now=tx.clock.millis())
+        for kind, cause_id, space_id, key, chain_id in await tx.all(
+            _SELECT_UNCLAIMED, thread_id=thread_id, now=tx.clock.millis()
+        )
     ]

@@ -126,6 +126,8 @@ class PgQueuerEngine(Worker):
             left = max(0.1, renewed + self.settings.lease_seconds - monotonic())
             if not held or await self.survive(self._write(renew, left)):
                 renewed = monotonic()
+                if held and self.look is not None:  # whoever cancelled has told us, but that may have got lost
+                    await self.survive(self.look())
             elif monotonic() - renewed >= self.settings.lease_seconds:
                 logger.warning("the database cannot be reached for a whole lease; others may drive our threads now")
                 self._lose()

@@ -100,6 +100,7 @@ class Worker(abc.ABC):
         self.go_on: Wake | None = None
         self.hurry: Callable[[], None] | None = None
         self.tidy: Callable[[], Awaitable[None]] | None = None
+        self.look: Callable[[], Awaitable[None]] | None = None  # whether something that is driven here is to end
         self.driving: set[str] = set()
         self._sweep_now = asyncio.Event()
         self._moments: set[int] = set()  # at which there will be a sweep besides the regular ones

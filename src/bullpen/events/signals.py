@@ -3,16 +3,17 @@
 On SQLite there is one process, so everything stays in it. On PostgreSQL three things travel by NOTIFY: "there are new
 events" (coalesced: a NOTIFY in each transaction halves the commit rate), live frames, and "look whether this run was
 cancelled or paused". Sending and listening have connections of their own. Nothing here is ever the truth: a lost
-NOTIFY is covered by the feed's poll or the run's next step, a lost live frame is replaced by the next one.
+NOTIFY is covered by the feed's poll or the look that comes with every renewal of the leases, a lost live frame is
+replaced by the next one. Cancels come before all else and are never left out for want of room.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import itertools
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import orjson
 
@@ -22,11 +23,16 @@ logger = logging.getLogger("bullpen.events")
 
 COALESCE_SECONDS = 0.01
 ANSWER_SECONDS = 5.0
+MOST_WAITING = 1000  # hints that have not been sent
 # A NOTIFY payload may have 8,000 bytes.
 FRAME_BYTES = 7_000
 PIECE = 1_000  # characters
 # How many growing texts are remembered, so that only what was added needs to travel.
 KEPT = 1_000
+
+
+# Whether it can wait, in which order it came, the channel and what is said there.
+_Hint: TypeAlias = tuple[bool, int, str, str]
 
 
 class Signals(Protocol):
@@ -80,7 +86,8 @@ class PostgresSignals(LocalSignals):
         super().__init__()
         self._store = store
         self._origin = origin
-        self._outgoing: asyncio.Queue[tuple[str, str]] = asyncio.Queue(1000)
+        self._outgoing: asyncio.PriorityQueue[_Hint] = asyncio.PriorityQueue()
+        self._numbers = itertools.count()
         self._events_pending = False
         self._sent: dict[str, str] = {}
         self._received: dict[str, str] = {}
@@ -112,12 +119,12 @@ class PostgresSignals(LocalSignals):
 
     def cancel(self, run_id: str) -> None:
         self.on_cancel(run_id)
-        self._put("bullpen_cancel", f"{self._origin} {run_id}")
+        self._put("bullpen_cancel", f"{self._origin} {run_id}", urgent=True)
 
-    def _put(self, channel: str, payload: str) -> None:
+    def _put(self, channel: str, payload: str, *, urgent: bool = False) -> None:
         # Full: the sender cannot keep up or is reconnecting. A hint that does not fit is a hint that is lost.
-        with contextlib.suppress(asyncio.QueueFull):
-            self._outgoing.put_nowait((channel, payload))
+        if urgent or self._outgoing.qsize() < MOST_WAITING:
+            self._outgoing.put_nowait((not urgent, next(self._numbers), channel, payload))
 
     # ── long frames ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -164,8 +171,13 @@ class PostgresSignals(LocalSignals):
 
     async def _send(self, connection: Any) -> None:
         while True:
-            channel, payload = await self._outgoing.get()
-            await connection.execute("SELECT pg_notify($1, $2)", channel, payload, timeout=ANSWER_SECONDS)
+            hint = await self._outgoing.get()
+            try:
+                await connection.execute("SELECT pg_notify($1, $2)", *hint[2:], timeout=ANSWER_SECONDS)
+            except self._store.connection_errors:
+                if not hint[0]:
+                    self._outgoing.put_nowait(hint)  # somebody waits for it; whether it was sent does not matter
+                raise
 
     async def _listen(self, connection: Any) -> None:
         await connection.add_listener("bullpen_events", self._hear_events)

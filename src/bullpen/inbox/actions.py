@@ -54,7 +54,8 @@ async def deliver(
         due_at = now + rank * group_wait_ms
         if not await rows.insert_item(tx, item, key=f"message:{message_id}", rank=rank, due_at=due_at):
             continue
-        if recipient.interrupts and (run_id := await rows.select_under_way(tx, thread_id)) is not None:
+        # What others say is not taken into the run, so that breaking it off for them would only cost.
+        if recipient.interrupts and (run_id := await rows.select_under_way(tx, thread_id, cause)) is not None:
             tx.after_commit(partial(tx.store.on_interrupt, run_id))
         if has_turn:
             threads.wake(tx, thread_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import orjson
 from sqlalchemy import Text, and_, bindparam, delete, exists, select, update
@@ -31,7 +32,12 @@ _COLUMNS = (
 )
 # With who caused each, as far as they are still there.
 _SELECT_UNDER_WAY = Statement(
-    select(runs.c.id).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
+    select(runs.c.id).where(
+        runs.c.thread_id == bindparam("thread_id"),
+        runs.c.finished_at.is_(None),
+        runs.c.cause_kind == bindparam("cause_kind"),
+        runs.c.cause_id == bindparam("cause_id"),
+    )
 )
 _SELECT_UNCLAIMED = Statement(
     select(*_COLUMNS, people.c.role, agents.c.id)
@@ -78,6 +84,9 @@ _HAS_UNCLAIMED = Statement(
     .limit(1)
 )
 _CLAIM = Statement(update(inbox_items).where(any_of(inbox_items.c.id, "ids")).values(claimed_by=bindparam("run_id")))
+_SELECT_PAYLOADS = Statement(
+    select(inbox_items.c.payload).where(inbox_items.c.claimed_by == bindparam("run_id")).order_by(inbox_items.c.id)
+)
 _SELECT_BATCHES = Statement(
     select(inbox_items.c.batch)
     .distinct()
@@ -212,10 +221,15 @@ async def select_held(tx: Transaction, cause: Cause) -> str:
     return access.written(access.parsed(cause.grants) & held)
 
 
-async def select_under_way(tx: Transaction, thread_id: str) -> str | None:
-    """The run that goes on in a thread."""
-    row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id)
+async def select_under_way(tx: Transaction, thread_id: str, cause: Cause) -> str | None:
+    """The run that goes on in a thread, if this is who caused it."""
+    row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id, cause_kind=cause.kind, cause_id=cause.id)
     return None if row is None else str(row[0])
+
+
+async def select_payloads(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
+    """All that a run was told, in its order."""
+    return [orjson.loads(row[0]) for row in await tx.all(_SELECT_PAYLOADS, run_id=run_id)]
 
 
 async def has_unclaimed(tx: Transaction, thread_id: str) -> bool:

@@ -2,18 +2,20 @@
 
 What stays the same from step to step and from run to run comes first and is marked for the provider's cache: tools and
 system together, the stable part of what was said, and the last two things said, so that each step reads what the one
-before it has written. Thinking goes back as it came, signature included, to the model that thought it.
+before it has written. Thinking goes back as it came, signature included, to the model that thought it: whether or not
+it was asked to think, and, if the model is particular about that, only behind the very words it was thought behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, Final
 
 import orjson
 
 from bullpen.errors import ContextTooLong
-from bullpen.llm import conversation, failures
+from bullpen.llm import claude, conversation, failures
 from bullpen.llm.conversation import EMPTY, Conversation, Result, Said, Step
 from bullpen.llm.failures import About
 from bullpen.llm.spec import ModelSpec
@@ -36,10 +38,13 @@ PATH: Final = "/v1/messages"
 KEY: Final = "ANTHROPIC_API_KEY"
 QUIET: Final = 60.0  # it sends a ping every few seconds
 MAX_TOKENS: Final = 8192  # it must be said
+MAX_WITH_THOUGHTS: Final = 32_000  # where what it thinks unasked counts as well
+BUDGET: Final = 8192  # tokens, for a model that has to be given some to think
 ROOM: Final = 4096  # for the answer itself, beside what may be thought
 
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _CACHED: Final = {"type": "ephemeral"}
+_MARK: Final = b',"cache_control":{"type":"ephemeral"}'
 
 
 def headers(key: str) -> dict[str, str]:
@@ -61,24 +66,43 @@ def request(spec: ModelSpec, transcript: Transcript, tools: Sequence[ToolSpec]) 
         made["system"] = [{"type": "text", "text": transcript.system, "cache_control": _CACHED}]
     if thinking is not None:
         made["thinking"] = thinking
-    elif settings.temperature is not None:  # a model that thinks takes none
+    elif settings.temperature is not None and claude.takes_budget(spec.name):  # a model that thinks takes none
         made["temperature"] = settings.temperature
     if settings.effort is not None:
         made["output_config"] = {"effort": settings.effort}
-    made["messages"] = _messages(spec, said, thoughts=thinking is not None)
+    made["messages"] = _messages(spec, said, made if _goes_back(spec, thinking) else None)
     return made
 
 
 def _most(spec: ModelSpec) -> int:
-    most, thinking = spec.settings.max_tokens or MAX_TOKENS, spec.settings.thinking
-    return max(most, thinking + ROOM) if thinking and thinking is not True else most
+    default = MAX_WITH_THOUGHTS if claude.is_claude(spec.name) and claude.decides(spec.name) else MAX_TOKENS
+    budget = _budget(spec)
+    most = spec.settings.max_tokens or default
+    return max(most, budget + ROOM) if budget else most
+
+
+def _budget(spec: ModelSpec) -> int:
+    """For how many tokens it is told to think, if that is how it is told."""
+    wanted, name = spec.settings.thinking, spec.name
+    if wanted is True:
+        return 0 if claude.decides(name) else BUDGET
+    return wanted if wanted and claude.takes_budget(name) else 0
 
 
 def _thinking(spec: ModelSpec, said: Conversation) -> dict[str, Any] | None:
     wanted = spec.settings.thinking
-    if not wanted or not _may_think(spec, said):
-        return None
-    return {"type": "adaptive"} if wanted is True else {"type": "enabled", "budget_tokens": wanted}
+    if wanted is False:
+        return claude.off(spec.name)
+    if budget := _budget(spec):
+        return {"type": "enabled", "budget_tokens": budget} if _may_think(spec, said) else None
+    return {"type": "adaptive"} if wanted else None
+
+
+def _goes_back(spec: ModelSpec, thinking: Mapping[str, Any] | None) -> bool:
+    """Is it sent what it thought before? Always, unless it is not to think now."""
+    if thinking is not None:
+        return bool(thinking["type"] != "disabled")
+    return claude.thinks_unasked(spec.name)
 
 
 def _may_think(spec: ModelSpec, said: Conversation) -> bool:
@@ -99,7 +123,9 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
     }
 
 
-def _messages(spec: ModelSpec, said: Conversation, *, thoughts: bool) -> list[dict[str, Any]]:
+def _messages(spec: ModelSpec, said: Conversation, head: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """`head` is what comes before, where thoughts go back; else None."""
+    words = None if head is None else _Words(head, bound=claude.binds(spec.name))
     messages: list[dict[str, Any]] = []
     ours: list[list[dict[str, Any]]] = []  # what the model is told
     stable: dict[str, Any] | None = None
@@ -114,6 +140,7 @@ def _messages(spec: ModelSpec, said: Conversation, *, thoughts: bool) -> list[di
             if each.stable:
                 stable = blocks[each.stable - 1 - len(each.texts)]
             continue
+        thoughts = words is not None and words.led_to(each, messages)
         messages.append({"role": "assistant", "content": _answered(spec, each, thoughts=thoughts)})
         if each.results:
             results = [_result(result) for result in each.results]
@@ -123,6 +150,40 @@ def _messages(spec: ModelSpec, said: Conversation, *, thoughts: bool) -> list[di
         if block is not None:
             block["cache_control"] = _CACHED
     return messages
+
+
+class _Words:
+    """All that stands before a thought, as far as a request has been written."""
+
+    def __init__(self, head: Mapping[str, Any], *, bound: bool) -> None:
+        self._bound = bound
+        self._hash = blake2b(digest_size=16)
+        self._seen = 0
+        for part in (head.get("system"), head.get("tools")) if bound else ():
+            self._hash.update(_unmarked({"head": part}))
+
+    def led_to(self, step: Step, messages: Sequence[Mapping[str, Any]]) -> bool:
+        """May the thoughts of this answer stand behind these messages?"""
+        if not self._bound or not step.thinking:
+            return True
+        digest = self.digest(messages)
+        return all(thought.bound == digest for thought in step.thinking)
+
+    def digest(self, messages: Sequence[Mapping[str, Any]]) -> str:
+        for message in messages[self._seen :]:
+            self._hash.update(_unmarked(message))
+        self._seen = len(messages)
+        return self._hash.hexdigest()
+
+
+def _unmarked(part: Mapping[str, Any]) -> bytes:
+    """The marks for the cache move on from step to step, and mean nothing to the model."""
+    return conversation.encoded(part).replace(_MARK, b"")
+
+
+def bound_to(spec: ModelSpec, made: Mapping[str, Any]) -> str:
+    """What the thoughts of an answer to this request are bound to, if to anything."""
+    return _Words(made, bound=True).digest(made["messages"]) if claude.binds(spec.name) else ""
 
 
 def _told(said: Said, *, takes_files: bool) -> list[dict[str, Any]]:

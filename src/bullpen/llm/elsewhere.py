@@ -36,6 +36,7 @@ class Dialect:
     headers: Callable[[str], dict[str, str]]
     request: Callable[[ModelSpec, Transcript, Sequence[ToolSpec]], dict[str, Any]]
     answer: Callable[[ModelSpec, About, Mapping[str, str]], Answer]
+    bound_to: Callable[[ModelSpec, Mapping[str, Any]], str] = lambda spec, made: ""  # see Thinking.bound
 
 
 DIALECTS: Mapping[str, Dialect] = {
@@ -50,6 +51,7 @@ DIALECTS: Mapping[str, Dialect] = {
             anthropic.headers,
             anthropic.request,
             anthropic.MessagesAnswer,
+            anthropic.bound_to,
         ),
         Dialect(
             openai_responses.PROVIDER,
@@ -110,7 +112,8 @@ class RemoteModel:
         name, value = self._key()
         about = About(f"{self.spec.provider}:{self.spec.name}", str(url.origin), _where(name, value))
         word = f"var{secrets.token_hex(12)}" if value is not None else ""
-        body = conversation.encoded(self.dialect.request(self.spec, transcript, tools))
+        made = self.dialect.request(self.spec, transcript, tools)
+        body = conversation.encoded(made)
         question = Question(
             str(url),
             self.dialect.headers(word),
@@ -121,6 +124,8 @@ class RemoteModel:
         )
         answer = self.dialect.answer(self.spec, about, conversation.names_of(tools))
         reply = await streaming.ask(self.reach.egress(), question, answer, on_delta)
+        if reply.thinking and (bound := self.dialect.bound_to(self.spec, made)):
+            reply = replace(reply, thinking=[replace(thought, bound=bound) for thought in reply.thinking])
         return replace(reply, usage=reply.usage if reply.usage.output_tokens else _guessed(body, reply))
 
     # ── where to, and with which key ────────────────────────────────────────────────────────────────────────────────

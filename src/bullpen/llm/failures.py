@@ -89,7 +89,9 @@ def of_status(status: int, headers: Mapping[str, str], body: bytes, about: About
         return _wrong_key(about, status)
     if status in (400, 413, 422) and (status == 413 or _TOO_LONG.search(str(told))):
         return _too_long(about)
-    if status == 402 or (status in (400, 429) and _NO_CREDIT.search(str(told))):
+    # Whoever is asked too fast mentions the billing pages as well: there only the code tells the two apart.
+    said = told.kind if status == 429 else str(told)
+    if status == 402 or (status in (400, 429) and _NO_CREDIT.search(said)):
         return _no_credit(about)
     if status == 404:
         return _unknown(about, told)

@@ -45,10 +45,16 @@ class FallbackModel:
                 raise
             except ModelError as error:
                 logger.warning("%s", error.message)
-                # One that may be there later is worth waiting for, whoever else refused.
-                if failed is None or (isinstance(error, ModelUnavailable) and not isinstance(failed, ModelUnavailable)):
+                if failed is None or _sooner(error, failed):
                     failed = error
             else:
                 return replace(reply, model=name)
         assert failed is not None
         raise failed
+
+
+def _sooner(error: ModelError, other: ModelError) -> bool:
+    """Is this one worth waiting for rather than the other? Who refused is not, whoever may be there later."""
+    if not isinstance(error, ModelUnavailable) or not isinstance(other, ModelUnavailable):
+        return isinstance(error, ModelUnavailable) and not isinstance(other, ModelUnavailable)
+    return (error.retry_after or 0.0) < (other.retry_after or 0.0)

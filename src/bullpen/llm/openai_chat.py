@@ -7,6 +7,7 @@ calls without a number, the same number for several calls, a name in every chunk
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -33,10 +34,18 @@ __all__ = ["BASE", "KEY", "PATH", "PROVIDER", "QUIET", "ChatAnswer", "headers", 
 
 PROVIDER: Final = "openai-chat"
 PATH: Final = "/chat/completions"
+MOST_DOLLARS: Final = 1000.0  # for one answer
 QUIET: Final = 180.0  # a small machine thinks long about a long prompt
 
 # What models think, under the names that servers give it.
 _THOUGHTS: Final = ("reasoning_content", "reasoning")
+# And in pieces that whoever sells the models of many wants back as they came.
+_DETAILS: Final = "reasoning_details"
+_WRITTEN: Final = frozenset({"text", "summary", "data"})  # of a piece: it grows
+# Why an answer is over, the last three as some servers have it. Any other reason is one to break off in the middle.
+_ENDS: Final = frozenset(
+    {"stop", "tool_calls", "length", "content_filter", "function_call", "eos", "eos_token", "stop_sequence"}
+)
 
 
 # ── the request ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -103,7 +112,7 @@ def _step(spec: ModelSpec, step: Step) -> list[dict[str, Any]]:
         if isinstance(piece, Result):
             function = {"name": piece.call.name, "arguments": piece.call.arguments}
             calls.append({"id": piece.call.id, "type": "function", "function": function})
-        elif isinstance(piece, Thinking) and spec.settings.thinking:
+        elif isinstance(piece, Thinking) and (spec.settings.thinking or _DETAILS in piece.block):
             # Some servers want it back and others refuse it, so it goes back where `thinking` is set.
             answer |= piece.block
     if calls:
@@ -128,6 +137,7 @@ class ChatAnswer:
         self._calls: list[tuple[str, CallDelta]] = []
         self._places: dict[Any, int] = {}  # the server's number of a call, to ours
         self._thought: dict[str, list[str]] = {}
+        self._details: dict[tuple[Any, Any], dict[str, Any]] = {}
         self._refusal: list[str] = []
         self._usage: dict[str, Any] = {}
         self._stop: str | None = None
@@ -156,9 +166,19 @@ class ChatAnswer:
         for name in _THOUGHTS:
             if thought := delta.get(name):
                 self._thought.setdefault(name, []).append(thought)
+        for detail in delta.get(_DETAILS) or ():
+            self._keep(detail)
         if refusal := delta.get("refusal"):
             self._refusal.append(refusal)
         return grown
+
+    def _keep(self, detail: dict[str, Any]) -> None:
+        kept = self._details.setdefault((detail.get("index"), detail.get("type")), {})
+        for name, value in detail.items():
+            if name in _WRITTEN and isinstance(value, str):
+                kept[name] = kept.get(name, "") + value
+            elif value is not None:
+                kept[name] = value
 
     def _grow_call(self, call: dict[str, Any]) -> CallDelta | None:
         function = call.get("function") or {}
@@ -179,7 +199,7 @@ class ChatAnswer:
         return place
 
     def end(self) -> None:
-        self.whole = self._stop is not None
+        self.whole = self._stop in _ENDS
 
     def reply(self) -> Reply:
         text = self._text.text
@@ -189,15 +209,26 @@ class ChatAnswer:
         if self._stop == "length":
             return Reply(text, (), usage, "length")
         calls = [CallWish(id or f"call_{call.index}", call.name, call.arguments or "{}") for id, call in self._calls]
-        thinking = [Thinking(PROVIDER, self._model, {name: "".join(pieces)}) for name, pieces in self._thought.items()]
-        return Reply(text, calls, usage, thinking=thinking)
+        return Reply(text, calls, usage, thinking=[Thinking(PROVIDER, self._model, each) for each in self._thoughts()])
+
+    def _thoughts(self) -> list[dict[str, Any]]:
+        if self._details:  # the same again, and more of it
+            return [{_DETAILS: list(self._details.values())}]
+        return [{name: "".join(pieces)} for name, pieces in self._thought.items()]
 
 
 def _usage(usage: Mapping[str, Any]) -> TokenUsage:
     details = usage.get("prompt_tokens_details") or {}
-    return TokenUsage.counted(
+    counted = TokenUsage.counted(
         usage.get("prompt_tokens"),
         usage.get("completion_tokens"),
         details.get("cached_tokens"),
         details.get("cache_write_tokens"),
     )
+    return replace(counted, cost=_cost(usage.get("cost")))
+
+
+def _cost(said: Any) -> float:
+    """Dollars, where whoever sells the models of many says what an answer came to."""
+    is_sum = isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said <= MOST_DOLLARS
+    return float(said) if is_sum else 0.0

@@ -102,13 +102,17 @@ def _file(file: Attachment) -> dict[str, Any] | None:
 
 def _step(spec: ModelSpec, step: Step) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
+    phase: dict[str, str] = {}
     for piece in conversation.pieces(step, PROVIDER, spec.name):
         if isinstance(piece, str):
-            items.append({"role": "assistant", "content": piece})
+            items.append({"role": "assistant", "content": piece, **phase})
+            phase = {}
         elif isinstance(piece, Result):
             call = piece.call
             wish = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
             items.append({"type": "function_call", **wish})
+        elif piece.block["type"] == "message":
+            phase = {"phase": piece.block["phase"]}
         else:
             items.append(dict(piece.block))
     for result in step.results:
@@ -181,6 +185,9 @@ class ResponsesAnswer:
         for item in items:
             match item["type"]:
                 case "message":
+                    if phase := item.get("phase"):  # said by the way, or as the answer: it wants to know again
+                        marked = {"type": "message", "phase": phase}
+                        thinking.append(Thinking(PROVIDER, self._model, marked, len(text), len(calls)))
                     text += self._said(item["content"])
                 case "function_call":
                     name = self._names.get(item["name"], item["name"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -42,7 +43,6 @@ from bullpen.variables.types import Value
 from bullpen.wire.nouns import VariableDefinition
 
 if TYPE_CHECKING:
-    import httpx2
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model as TheirModel
 
@@ -74,6 +74,10 @@ class OtherModel:
     def variables(self) -> list[VariableDefinition]:
         return [VariableDefinition(name=self._key_name(), type="secret", required=False)]
 
+    @property
+    def takes_pictures(self) -> bool:
+        return self.spec.settings.images is True  # some of these do; which, only the agent's maker knows
+
     def given(self, values: Mapping[str, Value]) -> OtherModel:
         return replace(self, values=values)
 
@@ -90,7 +94,6 @@ class OtherModel:
 
     @asynccontextmanager
     async def _model(self, about: About) -> AsyncIterator[TheirModel]:
-        import httpx2
         from pydantic_ai.models import infer_model
         from pydantic_ai.providers import infer_provider_class
 
@@ -103,7 +106,9 @@ class OtherModel:
         if "http_client" not in takes or "api_key" not in takes:
             raise ModelRefused(f"{about.model} cannot be asked: its library would go out by a way of its own.")
         quiet = self.spec.settings.timeout or QUIET
-        async with httpx2.AsyncClient(transport=_through(self.reach, quiet), timeout=None, trust_env=False) as client:
+        http = _http_of(takes["http_client"].annotation)
+        transport = _through(http, self.reach, quiet)
+        async with http.AsyncClient(transport=transport, timeout=None, trust_env=False) as client:
             more: dict[str, Any] = {"base_url": self.spec.base_url} if self.spec.base_url else {}
             provider = made(api_key=self.reach.vault.text(value), http_client=client, **more)  # type: ignore[call-arg]
             yield infer_model(self.spec.name, lambda _: provider)
@@ -129,6 +134,7 @@ class OtherModel:
             for tool in tools
         ]
         settings: Any = self.spec.settings.model_dump(include={"max_tokens", "temperature"}, exclude_none=True)
+        settings["max_retries"] = 0  # whoever drives the run asks again, and counts
         async with model_request_stream(
             model,
             _messages(self.spec, transcript),
@@ -147,13 +153,15 @@ class OtherModel:
 
 
 def _messages(spec: ModelSpec, transcript: Transcript) -> list[ModelMessage]:
-    from pydantic_ai.messages import ModelRequest, SystemPromptPart, ToolReturnPart, UserPromptPart
+    from pydantic_ai.messages import BinaryContent, ModelRequest, SystemPromptPart, ToolReturnPart, UserPromptPart
 
     messages: list[ModelMessage] = []
     waiting: list[Any] = [SystemPromptPart(transcript.system)] if transcript.system.strip() else []
     for each in conversation.conversation(transcript.turns):
         if isinstance(each, Said):
-            waiting.append(UserPromptPart("\n\n".join(each.texts) or EMPTY))
+            text = "\n\n".join(each.texts) or EMPTY
+            files = [BinaryContent(b64decode(file.data), media_type=file.type) for file in each.attachments]
+            waiting.append(UserPromptPart([*files, text] if files and spec.settings.images else text))
             continue
         messages += [ModelRequest(parts=waiting), _answered(spec, each)]
         waiting = [
@@ -250,11 +258,12 @@ class _told:  # noqa: N801, a block: `with _told(about):`
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and (ours := _ours(error, self._about)) is not None:
+        # Who is cancelled is cancelled, whatever went wrong before that.
+        if isinstance(error, Exception) and (ours := _ours(error, self._about)) is not None:
             raise ours from None
 
 
-def _ours(error: BaseException, about: About) -> ModelError | None:
+def _ours(error: Exception, about: About) -> ModelError | None:
     from pydantic_ai import exceptions
 
     inner: BaseException | None = error
@@ -277,9 +286,12 @@ def _ours(error: BaseException, about: About) -> ModelError | None:
     return None
 
 
-def _through(reach: Reach, quiet: float) -> httpx2.AsyncBaseTransport:
-    import httpx2
+def _http_of(annotation: object) -> Any:
+    """Which of two libraries that are nearly one a provider wants its client from: its code insists."""
+    return importlib.import_module("httpx" if "httpx.AsyncClient" in str(annotation) else "httpx2")
 
+
+def _through(http: Any, reach: Reach, quiet: float) -> Any:
     limits = Limits(
         total=None,
         connect=min(streaming.CONNECT, quiet),
@@ -290,7 +302,7 @@ def _through(reach: Reach, quiet: float) -> httpx2.AsyncBaseTransport:
     )
     ours = {"host", "content-length", "transfer-encoding", "connection", "accept-encoding"}
 
-    class Body(httpx2.AsyncByteStream):
+    class Body(http.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, asked: Any, response: Any) -> None:
             self._asked, self._response = asked, response
 
@@ -301,8 +313,8 @@ def _through(reach: Reach, quiet: float) -> httpx2.AsyncBaseTransport:
         async def aclose(self) -> None:
             await self._asked.__aexit__(None, None, None)
 
-    class Through(httpx2.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    class Through(http.AsyncBaseTransport):  # type: ignore[misc]
+        async def handle_async_request(self, request: Any) -> Any:
             headers = [(name, value) for name, value in request.headers.items() if name.lower() not in ours]
             body = await request.aread()
             asked = reach.egress().stream(
@@ -310,6 +322,6 @@ def _through(reach: Reach, quiet: float) -> httpx2.AsyncBaseTransport:
             )
             response = await asked.__aenter__()
             told = {name: value for name, value in response.headers.items() if name != "content-encoding"}
-            return httpx2.Response(response.status, headers=told, stream=Body(asked, response))
+            return http.Response(response.status, headers=told, stream=Body(asked, response))
 
     return Through()

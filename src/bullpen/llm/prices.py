@@ -1,9 +1,10 @@
 """What an answer of a model costs: the one place where tokens become money.
 
 Prices are the list that comes with Bullpen and `prices.yaml` in the data folder, which has the last word. A model is
-found by `provider:name`, then by its name alone; a date or `-latest` after a listed name changes nothing, and a listed
-name that ends with `*` stands for all that begin so. A model that nobody has priced costs 0 and is said to be unpriced:
-it is not free. What was paid is kept with the answer, so another price never rewrites the past.
+found by `provider:name`, then by its name alone; a date or `-latest` after a listed name changes nothing, nor does its
+maker before it, as in `anthropic/claude-sonnet-4.5`; a listed name that ends with `*` stands for all that begin so. A
+model that nobody has priced costs 0 and is said to be unpriced: it is not free. What was paid is kept with the answer,
+so another price never rewrites the past.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class Prices:
         return self._found[model]
 
     def _look(self, model: str) -> Price | None:
-        names = [model, model.partition(":")[2]]
+        name = model.partition(":")[2]
+        bare = name.rpartition("/")[2]  # whoever sells the models of many names their maker, and writes 4.5 for 4-5
+        names = list(dict.fromkeys([model, name, bare, bare.replace(".", "-")]))
         for name in [*names, *(_SUFFIX.sub("", each) for each in names)]:
             if name in self._exact:
                 return self._exact[name]

@@ -61,6 +61,7 @@ class Thinking:
     block: Mapping[str, Any]
     text_before: int = 0  # characters
     calls_before: int = 0
+    bound: str = ""  # a digest of all that stood before it, if its provider wants it back behind just that
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ the result, the run's new counts and the events in the very transaction in which
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
 from hashlib import sha256
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -51,6 +52,8 @@ from bullpen.wire import Agent
 from bullpen.wire.nouns import Outcome, StopReason
 
 logger = logging.getLogger("bullpen.runs")
+
+Stoppable: TypeAlias = AbstractContextManager[None]
 
 SILENCE = "agent_chose_silence"
 _SILENCE: dict[StopReason, str] = {"not_needed": "precheck"}
@@ -397,8 +400,11 @@ def _unrun(call: ToolCall, why: str) -> ToolResult:
 class RunJournal:
     """Records calls of one run for `bullpen.tools`. What it recorded becomes true for us once the commit is durable."""
 
-    def __init__(self, lease: Lease, run: Run, entries: list[Entry]) -> None:
+    def __init__(
+        self, lease: Lease, run: Run, entries: list[Entry], stoppable: Callable[[], Stoppable] = nullcontext
+    ) -> None:
         self._lease = lease
+        self._stoppable = stoppable
         self.run = run
         self.entries = entries
         self._began = monotonic()
@@ -407,6 +413,9 @@ class RunJournal:
     def adopt(self) -> None:
         """The commit is durable: its outcome is what we go on from."""
         self.run, self.entries = self._next
+
+    def stoppable(self) -> Stoppable:
+        return self._stoppable()
 
     async def check(self, tx: Transaction) -> None:
         await leases.check(tx, self._lease)

@@ -8,6 +8,7 @@ and what comes of it is delivered by inbox, in the commit that has the effect or
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,9 @@ class LateJournal:
 
     async def park(self, tx: Transaction) -> None:
         raise Broken("There is no run that could wait.")
+
+    def stoppable(self) -> AbstractContextManager[None]:
+        return nullcontext()  # nor one that could be stopped
 
     def _tell(self, tx: Transaction, type: str, call: ToolCall, args: Any, **more: Any) -> None:
         place = (self.approval.space_id, self.approval.agent_id, self.approval.run_id)

@@ -25,7 +25,7 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.llm import prices
 from bullpen.llm.models import Models, in_space
 from bullpen.llm.prices import Prices
-from bullpen.llm.types import Attachment, Reply, Transcript, Turn, takes_pictures
+from bullpen.llm.types import Reply, Transcript, Turn, takes_pictures
 from bullpen.observe import logs
 from bullpen.observe.redact import REDACTOR
 from bullpen.runs import actions, asking, bounds, holds, late, past, pictures, rows, rules, transcript
@@ -42,7 +42,7 @@ from bullpen.tools.configs import made
 from bullpen.tools.outside import together
 from bullpen.tools.registry import Registry
 from bullpen.tools.toolkit import Toolkit, get_toolkit
-from bullpen.tools.types import Means, RunView, Tool
+from bullpen.tools.types import Means, RunView, Stopped, Tool
 from bullpen.variables import actions as variables
 from bullpen.variables import rules as variable_rules
 from bullpen.variables.types import Place
@@ -70,9 +70,11 @@ class World:
     teaching: dict[str, str]
     prices: Prices = field(default_factory=prices.load)
     say: holds.Say | None = None  # tells the people of a space something, as the office itself
-    # Runs that are driven here; those of them that wait for a model just now; those to be looked at again.
+    # Runs that are driven here; those of them that wait for a model just now; how those that wait for a tool look
+    # whether they are to end; those to be looked at again.
     driven: set[str] = field(default_factory=set)
     interruptible: dict[str, asyncio.Task[object]] = field(default_factory=dict)
+    stoppable: dict[str, Callable[[], None]] = field(default_factory=dict)
     interrupted: set[str] = field(default_factory=set)
     stopping: bool = False
 
@@ -86,6 +88,9 @@ class World:
             task = self.interruptible.get(run_id)
             if task is not None:
                 task.cancel()
+            look = self.stoppable.get(run_id)
+            if look is not None:
+                look()
 
     def stop(self) -> None:
         """The process ends: drives stop at their next safe place, and those who wait for a model at once."""
@@ -109,7 +114,7 @@ class Drive:
     before: list[Turn] = field(default_factory=list)
     outside: Sequence[str] = ()  # where that came from, if from outside; counts once it has led to something
     tokens: int = 0  # how much the model is shown at once
-    pictures: list[Attachment] = field(default_factory=list)
+    pictures: pictures.Pictures = field(default_factory=dict)
     said: str = ""  # the text of what woke the run
     scope: str = "space"  # of its thread; a fresh one was made for this alone, and has no past
     home: Room | None = None  # where it was woken
@@ -222,8 +227,13 @@ async def _load(drive: Drive) -> None:
             await _look_back(tx, drive)
 
     await drive.world.store.read(read)
-    if run.payload.get("attachments") and drive.agent is not None and _takes_pictures(drive):
-        drive.pictures = await pictures.load(drive.world.means.blobs, run.payload)
+    await _look_at_pictures(drive)
+
+
+async def _look_at_pictures(drive: Drive) -> None:
+    if drive.agent is not None and _takes_pictures(drive):
+        payloads = await drive.world.store.read(lambda tx: inbox_rows.select_payloads(tx, drive.run.id))
+        drive.pictures = await pictures.load(drive.world.means.blobs, payloads)
 
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
@@ -347,6 +357,7 @@ async def _take_in(drive: Drive) -> None:
         drive.run, drive.entries = await drive.world.store.transact(
             lambda tx: actions.take_in(tx, drive.lease, drive.run, drive.entries)
         )
+        await _look_at_pictures(drive)
 
 
 async def _stay_away(drive: Drive, error: ModelUnavailable) -> None:
@@ -375,7 +386,7 @@ async def go_on(drive: Drive) -> None:
 
 async def act(drive: Drive) -> None:
     """Carry out the next call that has no result yet. Only one: its result is stored before anything else happens."""
-    journal = actions.RunJournal(drive.lease, drive.run, drive.entries)
+    journal = actions.RunJournal(drive.lease, drive.run, drive.entries, partial(_stoppable, drive))
     left = actions.unsettled(drive.entries)
     index = sum(1 for e in drive.entries if e.type == "tool_call_message" and e.step == drive.run.step) - len(left)
     limit = drive.world.settings.limits.calls_per_step
@@ -491,6 +502,54 @@ def _interruptible(drive: Drive) -> Iterator[None]:
         raise _Interrupted from None
     finally:
         world.interruptible.pop(id, None)
+
+
+@contextlib.contextmanager
+def _stoppable(drive: Drive) -> Iterator[None]:
+    """While this lasts, a tool is at work. A cancelled run ends it at once; nothing else that interrupts a run does.
+
+    The rows say which it was, and are looked at by a task of its own: ours waits for the tool.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    id, world = drive.run.id, drive.world
+    looks: set[asyncio.Task[None]] = set()
+    stopped = False
+
+    async def stop_if_cancelled() -> None:
+        nonlocal stopped
+        with contextlib.suppress(*world.store.connection_errors):  # then the next commit says so
+            if await world.store.read(lambda tx: rows.is_cancel_requested(tx, id)) and not stopped:
+                stopped = True
+                task.cancel()
+
+    def look() -> None:
+        looking = asyncio.create_task(stop_if_cancelled())
+        looks.add(looking)
+        looking.add_done_callback(looks.discard)
+
+    world.stoppable[id] = look
+    if id in world.interrupted:
+        look()
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not stopped or task.cancelling() > 1:  # the server stops as well
+            raise
+        raise Stopped from None
+    finally:
+        del world.stoppable[id]
+        for looking in looks:
+            looking.cancel()
+        if stopped:
+            task.uncancel()
+
+
+async def look_for_cancelled(world: World) -> None:
+    """Interrupt what somebody has cancelled elsewhere: what tells us may get lost, and a model or a tool takes long."""
+    driven = sorted(world.driven)
+    for id in await world.store.read(lambda tx: rows.select_cancelled(tx, driven)):
+        world.interrupt(id)
 
 
 async def give_up(world: World, thread_id: str, error: Exception) -> None:

@@ -76,6 +76,7 @@ _SELECT_UNDER_WAY_IN = Statement(
 )
 _SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
 _IS_CANCEL_REQUESTED = Statement(select(runs.c.cancel_requested).where(runs.c.id == bindparam("id")))
+_SELECT_CANCELLED = Statement(select(runs.c.id).where(any_of(runs.c.id, "ids"), runs.c.cancel_requested == 1))
 _SELECT_UNDER_WAY = Statement(
     select(*_COLUMNS).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
 )
@@ -238,6 +239,11 @@ async def select_under_way_in(tx: Transaction, space_id: str) -> list[Run]:
 async def is_cancel_requested(tx: Transaction, id: str) -> bool:
     row = await tx.one(_IS_CANCEL_REQUESTED, id=id)
     return row is not None and bool(row[0])
+
+
+async def select_cancelled(tx: Transaction, ids: list[str]) -> list[str]:
+    """Which of these somebody wants to end."""
+    return [row[0] for row in await tx.all(_SELECT_CANCELLED, ids=ids)]
 
 
 async def select_run(tx: Transaction, id: str) -> Run | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from bullpen import ids
 from bullpen.budgets.types import DOLLAR, Spent, Subject
 from bullpen.llm.types import Reply
 from bullpen.runs.types import Entry, Run
@@ -84,10 +85,10 @@ def cost_with(run: Run, nanodollars: int) -> float:
 
 
 def subject_of(run: Run) -> Subject:
-    """Whom the run's spending counts for. Its cause is inherited by all that it makes others do."""
+    """Whom the run's spending counts for. Its cause and its chain are inherited by all it makes others do."""
     return Subject(
         run.agent_id,
         space_id=run.space_id or "",
         person_id=run.cause_id if run.cause_kind == "person" else "",
-        task_id=str(run.trigger.get("taskId") or ""),
+        task_id=str(run.trigger.get("taskId") or "") or ids.task_of(run.chain_id),
     )

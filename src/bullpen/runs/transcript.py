@@ -214,11 +214,20 @@ def _address(payload: Mapping[str, Any]) -> str:
     return f"[{payload.get('messageId')} in {payload.get('spaceId')}] {who}"
 
 
-def pictured(turns: list[Turn], pictures: Sequence[Attachment]) -> list[Turn]:
-    """With the pictures of what woke the run, beside the words."""
-    if pictures and turns and isinstance(turns[0], UserTurn):
-        turns[0] = replace(turns[0], attachments=tuple(pictures))
-    return turns
+def pictured(turns: list[Turn], pictures: Mapping[str, Sequence[Attachment]]) -> list[Turn]:
+    """With the pictures of what the run was told, each with the words of its message; else with the first of all."""
+    if not pictures:
+        return turns
+    told = [number for number, turn in enumerate(turns) if isinstance(turn, UserTurn)]
+    shown: dict[int, tuple[Attachment, ...]] = {}
+    for message_id, files in pictures.items():
+        places = (number for number in told if f"[{message_id} in " in turns[number].text)  # type: ignore[union-attr]
+        number = next(places, told[0] if told else -1)
+        shown[number] = (*shown.get(number, ()), *files)
+    return [
+        replace(turn, attachments=shown[number]) if isinstance(turn, UserTurn) and number in shown else turn
+        for number, turn in enumerate(turns)
+    ]
 
 
 # ── what a run was ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -384,16 +393,16 @@ def build(
     entries: Sequence[Entry],
     said: str,
     most: Bounds | None = None,
-    pictures: Sequence[Attachment] = (),
+    pictures: Mapping[str, Sequence[Attachment]] | None = None,
 ) -> Transcript:
     """`before` is what the run was shown of the past, fixed when it began; `entries` is its own story so far.
 
-    `said` is the text of what woke it, and `pictures` are what came with it.
+    `said` is the text of what woke it, and `pictures` are what came with that and since, by their messages.
     """
     payload = run.payload
     return Transcript(
         system=system,
-        turns=[*before, *pictured(journal(entries, most), pictures)],
+        turns=[*before, *pictured(journal(entries, most), pictures or {})],
         trigger=TriggerView(
             kind=str(run.trigger.get("kind", "message")),
             text=said,

@@ -115,7 +115,7 @@ async def _deliver(
     tx: Transaction, task: Task, agent: Agent, firing: Firing, chain_limit: int, makers: Makers
 ) -> Firing:
     """Keep the firing and, if it is the first of its time, wake the agent."""
-    depth, chain_id = 0, ids.chain()
+    depth, chain_id = 0, ids.chain(task.id)
     if rules.inherits(task, firing.nominal_at) and task.chain_id is not None:
         depth, chain_id = task.depth + 1, task.chain_id
     own_limit = agent.limits.max_chain_depth

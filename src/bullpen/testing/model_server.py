@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from bullpen.testing.wire_checks import problems
-from bullpen.testing.wires import PATHS, Answer, Part, Thought, Wire, frames
+from bullpen.testing.wire_checks import Given, problems, said_before, unreturned
+from bullpen.testing.wires import PATHS, Answer, Part, Thought, Wanted, Wire, frames
 
 KEY = "open-sesame-of-this-test-42"
 
@@ -56,6 +56,7 @@ def plays(*parts: Part, cuts: int | None = None, pace: float = 0.0, **more: Any)
                 await asyncio.sleep(pace)
         writer.write(b"0\r\n\r\n")
 
+    behave.parts = parts  # type: ignore[attr-defined]
     return behave
 
 
@@ -131,7 +132,7 @@ def hangs_up() -> Behaviour:
 
 @dataclass
 class ModelServer:
-    """Answers in turn, the last one for ever. Thoughts that it gave out must come back unchanged."""
+    """Answers in turn, the last one for ever. Thoughts that it gave out must come back, and unchanged."""
 
     answers: list[Behaviour] = field(default_factory=list)
     key: str | None = KEY
@@ -139,6 +140,7 @@ class ModelServer:
     asked: list[Asked] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     seals: dict[str, str] = field(default_factory=dict)
+    given: list[Given] = field(default_factory=list)
     port: int = 0
     connections: int = 0
     _heard: asyncio.Event = field(default_factory=asyncio.Event)
@@ -178,10 +180,25 @@ class ModelServer:
         sent = asked.headers.get("x-api-key") or asked.headers.get("authorization", "").removeprefix("Bearer ")
         if self.key is not None and sent != self.key:
             return fails(401, {"error": {"type": "authentication_error", "message": f"Incorrect API key: {sent}"}})
-        if self.strict and (wrong := problems(asked.wire, asked.json, self.seals)):
+        if self.strict and (wrong := self._wrong(asked)):
             self.problems += wrong
             return fails(400, {"error": {"type": "invalid_request_error", "message": "; ".join(wrong)}})
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        chosen = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        self._give(asked, getattr(chosen, "parts", ()))
+        return chosen
+
+    def _wrong(self, asked: Asked) -> list[str]:
+        found = problems(asked.wire, asked.json, self.seals)
+        return [*found, *unreturned(asked.json, self.given)] if asked.wire == "messages" else found
+
+    def _give(self, asked: Asked, parts: Sequence[Part]) -> None:
+        thoughts = [part for part in parts if isinstance(part, Thought) and part.seal]
+        self.knows(*thoughts)
+        if asked.wire == "messages" and thoughts:
+            after = said_before(asked.json, len(asked.json["messages"]))
+            seals = frozenset(thought.seal for thought in thoughts)
+            calls = [(part.name, orjson.loads(part.arguments)) for part in parts if isinstance(part, Wanted)]
+            self.given.append(Given(str(asked.json["model"]), after, seals, calls))
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked:

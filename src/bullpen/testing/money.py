@@ -44,7 +44,7 @@ def _counted(run: Row, entry: Row, usage: dict[str, Any], *, first: bool) -> dic
     whose = {"agent": run["agent_id"], "space": run["space_id"] or "", "person": ""}
     if run["cause_kind"] == "person":
         whose["person"] = run["cause_id"]
-    if task_id := orjson.loads(run["trigger"]).get("taskId"):
+    if task_id := orjson.loads(run["trigger"]).get("taskId") or run["chain_id"].partition("@")[2]:
         whose["task"] = task_id
     counts = {name: usage[short] for name, short in _COUNTED.items()}
     counts |= {"steps": 1, "runs": int(first), "nanodollars": usage["nano"]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ Json = Mapping[str, Any]
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_BINDS = re.compile(r"(?:opus|sonnet|haiku)-5-5|fable-5-1")
 _BOTH = frozenset({"model", "stream", "tools", "temperature"})
 _KEYS: Mapping[Wire, frozenset[str]] = {
     "messages": _BOTH | {"max_tokens", "system", "thinking", "output_config", "messages"},
@@ -124,7 +126,7 @@ def _message(where: str, message: Json, before: Json | None, seals: Mapping[str,
 
 def _thinking(request: Json, messages: Sequence[Json]) -> Iterator[str]:
     thinking = request.get("thinking")
-    if not thinking:
+    if not thinking or thinking["type"] not in ("enabled", "adaptive"):
         return
     if thinking.get("budget_tokens", 0) >= request["max_tokens"]:
         yield "max_tokens must be greater than thinking.budget_tokens"
@@ -135,8 +137,49 @@ def _thinking(request: Json, messages: Sequence[Json]) -> Iterator[str]:
         if message["role"] == "user" and message["content"][-1]["type"] != "tool_result":
             break
         first = message
-    if first is not None and not first["content"][0]["type"].endswith("thinking"):
+    is_told = thinking["type"] == "enabled"
+    if is_told and first is not None and not first["content"][0]["type"].endswith("thinking"):
         yield "calls that are under way must begin with a thinking block"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer with thoughts, as a server of Messages gave it: to whom, after what, and what it thought and wanted."""
+
+    model: str
+    after: bytes
+    seals: frozenset[str]
+    calls: list[tuple[str, Any]]
+
+
+def said_before(request: Json, number: int) -> bytes:
+    """All that stands before a message, without the marks for the cache."""
+    before = [request.get("system"), request.get("tools"), *request["messages"][:number]]
+    return orjson.dumps(_plain(before), option=orjson.OPT_SORT_KEYS)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items() if name != "cache_control"}
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def unreturned(request: Json, given: Sequence[Given]) -> Iterator[str]:
+    """Thoughts come back with the calls that they led to; to models that are particular about that, and only then,
+    behind the very words that they were thought behind."""
+    if request.get("thinking", {}).get("type") == "disabled":
+        return
+    for number, message in enumerate(request["messages"]):
+        if message["role"] != "assistant":
+            continue
+        returned = {block.get("signature") or block.get("data") for block in message["content"]}
+        calls = [(block["name"], block["input"]) for block in message["content"] if block["type"] == "tool_use"]
+        for answer in (each for each in given if each.model == request["model"]):
+            moved = _BINDS.search(answer.model) is not None and said_before(request, number) != answer.after
+            if moved and answer.seals & returned:
+                yield f"messages.{number}: a thinking block is bound to another conversation"
+            elif not moved and calls and calls == answer.calls and not answer.seals <= returned:
+                yield f"messages.{number}: the thinking blocks of these calls must come back"
 
 
 # ── Responses ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -158,7 +201,7 @@ def _responses(request: Json, seals: Mapping[str, str]) -> Iterator[str]:
         role = item.get("role") if kind == "message" else None
         if waiting and kind == "message":
             yield f"{where}: no tool output found for function calls {waiting}"
-        if role is not None and role == last_role:
+        if role is not None and role == last_role and "phase" not in item:
             yield f"{where}: two messages of {role} in a row"
         last_role = role
         match kind:

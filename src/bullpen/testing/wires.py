@@ -24,6 +24,7 @@ PIECE = 8  # characters in one delta
 @dataclass(frozen=True, slots=True)
 class Text:
     text: str
+    phase: str = ""  # in Responses: by the way, or as the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,8 @@ def _item(index: int, part: Part, *, whole: bool, refused: bool) -> dict[str, An
             if refused:
                 said = {"type": "refusal", "refusal": text}
             content = [said] if whole else []
-            return {"id": id, "type": "message", "role": "assistant", "status": status, "content": content}
+            message = {"id": id, "type": "message", "role": "assistant", "status": status, "content": content}
+            return {**message, "phase": part.phase} if part.phase else message
         case Wanted(call_id, name, arguments):
             written = arguments if whole else ""
             call = {"call_id": call_id, "name": name, "arguments": written}

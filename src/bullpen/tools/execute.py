@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -55,6 +56,7 @@ from bullpen.tools.types import (
     Outcome,
     OutcomeUnknown,
     RunView,
+    Stopped,
     Tool,
     ToolCall,
     ToolContext,
@@ -213,26 +215,29 @@ async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Mapp
     try:
         if tool.prepare is not None:
             prepared = await _call(door, tool, tool.prepare, door.context(tool, call, None), args)
-        return await _in_its_place(door.store, body)
+        return await _in_its_place(door, body)
     except _ToolRaised as raised:
         # The transaction is undone, so nothing of the call happened; what is left is to say so.
         return await _settle(door, tool, call, _as_outcome(tool, raised.error))
     except TooManyRequests as error:
         return await _settle(door, tool, call, Failed(error.message))
+    except Stopped as stopped:
+        return await _settle(door, tool, call, _as_outcome(tool, stopped))
 
 
-async def _in_its_place(store: Store, body: Body[ToolResult]) -> ToolResult:
+async def _in_its_place(door: Door, body: Body[ToolResult]) -> ToolResult:
     """Where many agents speak, wait a little for this one's place: outside any transaction, and bounded."""
     left = PLACE_SECONDS
     while True:
         try:
-            return await store.transact(body)
+            return await door.store.transact(body)
         except TooManyRequests as error:
             if error.retry_after > left:
                 raise
             wait = max(error.retry_after, 0.01)
             left -= wait
-        await asyncio.sleep(wait)
+        with door.journal.stoppable():
+            await asyncio.sleep(wait)
 
 
 async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult:
@@ -498,10 +503,12 @@ class _ToolRaised(Exception):
 
 
 async def _call(door: Door, tool: Tool, function: Function, context: ToolContext, args: Mapping[str, Any]) -> Any:
-    """Run one of the tool's functions, bounded in time."""
+    """Run one of the tool's functions, bounded in time. Outside a transaction it ends at once if its run is to end."""
+    stoppable = door.journal.stoppable() if context.transaction is None else nullcontext()
     try:
-        async with asyncio.timeout(tool.timeout_ms / 1000):
-            return await function(context, **args)
+        with stoppable:
+            async with asyncio.timeout(tool.timeout_ms / 1000):
+                return await function(context, **args)
     except Exception as error:
         if isinstance(error, door.store.driver_errors) and context.transaction is not None:
             raise  # the store's to explain, or to try again
@@ -512,6 +519,9 @@ def _as_outcome(tool: Tool, error: Exception) -> Outcome:
     """What the model reads about an exception."""
     if isinstance(error, TimeoutError):
         return Failed(f"Tool timed out after {tool.timeout_ms}ms")
+    if isinstance(error, Stopped):
+        unsure = not rules.has_no_effect_yet(tool)
+        return OutcomeUnknown(rules.interrupted(tool.name)) if unsure else Failed(rules.stopped(tool.name))
     if isinstance(error, VariablesRequired):
         return Failed(error.message, {"code": error.code, "missing": error.missing})
     if isinstance(error, RequestError) or (isinstance(error, ToolError) and error.code in UNTOLD):

@@ -47,6 +47,15 @@ def interrupted(name: str) -> str:
     return f"{name} was interrupted while it ran; whether it took effect is unknown. It was not run again."
 
 
+def stopped(name: str) -> str:
+    return f"{name} was stopped while it ran, along with the run. It had no effect."
+
+
+def has_no_effect_yet(tool: Tool) -> bool:
+    """A call was stopped before it was done: is it certain that nothing has come of it?"""
+    return tool.effect in ("tx", "pure")
+
+
 def may_run_again(tool: Tool) -> bool:
     """A call had started when the process died: may it simply be run again?"""
     return tool.effect in REPEATABLE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -304,6 +305,10 @@ def rendered(value: Any) -> list[dict[str, str]]:
     return [{"type": "text", "text": orjson.dumps(value).decode()}]
 
 
+class Stopped(Exception):
+    """Somebody wants the run to end, and so the call that is under way."""
+
+
 class Journal(Protocol):
     """Where calls and results are kept. Each method runs inside the transaction it is given.
 
@@ -322,3 +327,6 @@ class Journal(Protocol):
 
     async def park(self, tx: Transaction) -> None:
         """The run waits: nobody drives its thread until somebody lets it go on."""
+
+    def stoppable(self) -> AbstractContextManager[None]:
+        """While this lasts, nothing of ours is being written: whoever wants the run to end ends it with Stopped."""
