@@ -216,7 +216,8 @@ async def _authority(tx: Transaction, items: Sequence[Item], room: Room | None, 
 
 
 def _of(room: Room | None) -> frozenset[Grant]:
-    return access.GRANTS if room is None else access.preset(room.kind, room.main).grants
+    """Whoever is in no space is not in the main group either: a hook rings for whoever has its address."""
+    return access.SPACE if room is None else access.preset(room.kind, room.main).grants
 
 
 def _active_space(scope: str, home: str | None, agent: Agent, items: Sequence[Item]) -> str | None:
