@@ -4,8 +4,8 @@ Six things that only somebody who may register groups can have done, and two tha
 through each way in which work goes on later, by somebody else, or with the help of what somebody else has said. Beside
 them, the same asked for directly.
 
-Of the doors that G6 names, an agent of ours does not have two yet: subagents, and MCP back into us. Another agent, a run
-of the owner's that is joined and an approval are tried instead; whoever builds those two adds them to DOORS.
+Of the doors that G6 names, two are not built yet: subagents, and MCP back into us. Another agent, a run of the owner's
+that is joined and an approval are tried instead; whoever builds those two adds them to DOORS.
 """
 
 from __future__ import annotations

@@ -130,6 +130,51 @@ async def test_whoever_changes_what_a_task_does_answers_for_it(office: Driver) -
     await pia.create(f"/tasks/{task['id']}/pause", {}, status=200)
 
 
+@pytest.mark.proves("P10", "G6")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"missed": "none"},
+        {"scheduleValue": "2h"},
+        {"contextMode": "isolated"},
+        {"maySchedule": True},
+        {"prompt": None},
+        {"prompt": "act"},
+        {"precheck": None},
+    ],
+)
+async def test_whoever_changes_only_when_it_is_done_does_not_lend_it_their_rights(office: Driver, change: Json) -> None:
+    group = {"jid": "tg:-1", "name": "Mine", "folder": "mine", "trigger": "@Ada"}
+    await office.agent("ada", steps=calls("register_group", **group), tools=[*TOOLS, "groups"])
+    id, pia = await office.person("Pia")
+    await office.space("home", ["ada", id], kind="group", main=True)
+    task = await scheduled(pia, spaceId="home", prompt="act")
+    changed = await office.ask("PATCH", f"/tasks/{task['id']}", json=change)
+    assert (changed["onBehalfOf"], changed["createdBy"]) == (id, id)
+    assert changed["maySchedule"] is bool(change.get("maySchedule"))
+    await office.create(f"/tasks/{task['id']}/run", {})
+    [refused] = await office.results((await office.run_finished("ada"))["id"])
+    assert refused["error"].startswith("Denied: register_group")
+
+
+@pytest.mark.proves("P10")
+async def test_what_a_task_does_and_what_it_asks_first_are_one_persons(office: Driver) -> None:
+    """Else what Pia wrote in one of them would be done with the rights of whoever wrote the other."""
+    await studio(office)
+    id, pia = await office.person("Pia")
+    await office.create("/spaces/studio/members", {"memberId": id})
+    ask = {"tool": "list_tasks", "args": {}}
+    task = await scheduled(pia, precheck=ask)
+    path = f"/tasks/{task['id']}"
+    for half in ({"prompt": "tidy up"}, {"precheck": {**ask, "tool": "skip"}}):
+        refused = await office.ask("PATCH", path, json=half, status=422)
+        assert set(refused["error"]["fields"]) == {"prompt", "precheck"} - half.keys()
+        assert (await office.get(path))["onBehalfOf"] == id
+        await pia.ask("PATCH", path, json=half)
+    changed = await office.ask("PATCH", path, json={"prompt": "tidy up again", "precheck": None})
+    assert (changed["onBehalfOf"], "precheck" in changed) == (office.owner_id, False)
+
+
 @pytest.mark.proves("L12")
 async def test_a_space_has_only_so_many_tasks(offices: Offices) -> None:
     office = await offices.open(tasks=TaskSettings(per_space=2))
@@ -182,8 +227,12 @@ async def test_depth_is_inherited_by_a_single_time_within_the_hour_and_by_nothin
     assert depths == {"soon": 1, "later": 0, "often": 0}
 
 
-async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_runs(offices: Offices) -> None:
-    """Whoever could write a prompt by way of a document must not be taken for somebody of the office later."""
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_runs(
+    offices: Offices, moved: bool
+) -> None:
+    """Whoever could write a prompt by way of a document must not be taken for somebody of the office later: not even
+    when somebody has moved the task."""
     office = await timed(offices)
     wish = {"prompt": "as the paper says", "scheduleType": "interval", "scheduleValue": "1h"}
     turns = [{"when": "as the paper says", "steps": [{}]}, {"steps": calls("schedule_task", **wish)}]
@@ -191,6 +240,9 @@ async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_ru
     file = await give(office.driver, space="studio")
     await office.driver.post("studio", "@ada read this", attachments=[file["id"]])
     await office.driver.run_finished("ada")
+    if moved:
+        [task] = await office.driver.items("/tasks")
+        await office.driver.ask("PATCH", f"/tasks/{task['id']}", json={"scheduleValue": "30m"})
     await office.driver.office.fire_tasks()
     await office.wait(hours=1)
     run = (await office.driver.runs())[-1]
