@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from bullpen.agents import actions as agents
 from bullpen.settings import TaskSettings
 from bullpen.storage import Transaction
 from bullpen.tasks import rows
+from bullpen.testing import schedules, snapshot
 from tests.driver import Driver, Json, Offices
 from tests.files.offering import give
 from tests.tasks.offices import SPEAK, TOOLS, hourly, scheduled, studio, timed
@@ -69,6 +71,42 @@ async def test_whoever_lost_the_right_between_firing_and_run_has_nothing_done_fo
     assert (await office.task(task))["status"] == "paused"
     await office.wait(hours=3)
     assert await office.statuses(task) == ["fired"]
+
+
+GONE = ("dropped", "Its agent was deleted before this had begun.")
+
+
+@pytest.mark.proves("V9")
+async def test_what_was_fired_for_an_agent_that_is_deleted_before_it_began_is_dropped(offices: Offices) -> None:
+    office = await timed(offices)
+    await studio(office.driver)
+    task = await scheduled(office.driver)
+    await office.driver.create("/agents/ada/pause", {})
+    await office.wait(hours=1)
+    await office.driver.ask("DELETE", "/agents/ada")
+    [firing] = await office.firings(task)
+    assert (firing["status"], firing["reason"]) == GONE
+    seen = await snapshot.read(office.driver.office.settings.database_url)
+    assert list(schedules.firing_faults(seen, at_rest=False)) == []
+
+
+@pytest.mark.proves("V9")
+async def test_what_is_fired_in_the_moment_in_which_its_agent_is_deleted_is_dropped(offices: Offices) -> None:
+    """Another process had fired it and not yet committed, so whoever deleted the agent saw nothing of it."""
+    office = await timed(offices)
+    await studio(office.driver)
+    task = await scheduled(office.driver)
+    await office.driver.create("/agents/pause", {})
+    await office.wait(hours=1)
+    await office.driver.office.store.transact(lambda tx: agents.delete(tx, "ada"))
+    await office.driver.create("/agents/resume", {})
+
+    async def is_dropped() -> bool:
+        [firing] = await office.firings(task)
+        return (firing["status"], firing.get("reason")) == GONE
+
+    await office.driver.until(is_dropped)
+    assert await office.driver.runs() == []
 
 
 async def test_a_run_of_a_task_may_not_schedule_unless_somebody_allowed_it(offices: Offices) -> None:

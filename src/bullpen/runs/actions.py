@@ -90,6 +90,7 @@ async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str
     if thread is None or agent is None:
         if thread is not None:
             # Spoken to in the very moment in which it was deleted; what nobody will read must not wake it for ever.
+            await task_rows.drop_waiting_of(tx, thread[0])
             await inbox_rows.delete_unclaimed(tx, thread[0])
         await _rest(tx, lease, always=True)
         return None
