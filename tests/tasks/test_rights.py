@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from bullpen.agents import actions as agents
 from bullpen.settings import TaskSettings
-from bullpen.storage import Transaction
-from bullpen.tasks import rows
 from bullpen.testing import schedules, snapshot
 from tests.driver import Driver, Json, Offices
 from tests.files.offering import give
+from tests.path.scripts import say, turn
 from tests.tasks.offices import SPEAK, TOOLS, hourly, scheduled, studio, timed
 
 
@@ -213,7 +210,6 @@ async def test_what_a_task_does_and_what_it_asks_first_are_one_persons(office: D
     assert (changed["onBehalfOf"], "precheck" in changed) == (office.owner_id, False)
 
 
-@pytest.mark.proves("L12")
 async def test_a_space_has_only_so_many_tasks(offices: Offices) -> None:
     office = await offices.open(tasks=TaskSettings(per_space=2))
     await studio(office)
@@ -221,29 +217,53 @@ async def test_a_space_has_only_so_many_tasks(offices: Offices) -> None:
     await scheduled(office)
     refused = await office.create("/tasks", hourly(), status=422)
     assert "spaceId" in refused["error"]["fields"]
-    for value in ("1", "0", "* * * * * *"):
-        await office.create("/tasks", hourly(scheduleValue=value), status=422)
     assert len(await office.items("/tasks")) == 2
+
+
+FETCH: Json = {
+    "name": "fetch",
+    "description": "Fetch something.",
+    "inputSchema": {"type": "object", "properties": {}},
+    "executionType": "external",
+    "isAsync": True,
+}
+
+
+async def chained(office: Driver, *last: Json) -> None:
+    """Ada and Bo answer each other until a run of Bo's is as deep as runs may be, which does this."""
+    await office.create("/tools", FETCH)
+    await office.agent("ada", [turn("start", say("@bo one")), turn("two", say("@bo three"))])
+    await office.agent("bo", [*last, turn("one", say("@ada two"))], tools=[*TOOLS, "fetch"])
+    await office.space("studio", ["ada", "bo"])
+    await office.post("studio", "@ada start")
 
 
 @pytest.mark.proves("L4")
 async def test_a_task_for_soon_is_a_link_of_the_chain_and_the_chain_ends(offices: Offices) -> None:
-    """As it would be if a run that is as deep as runs may be had made it."""
     office = await timed(offices)
-    await studio(office.driver)
-    task = await scheduled(office.driver, scheduleType="once", scheduleValue="2026-06-01T08:01:00")
-
-    async def deepen(tx: Transaction) -> None:
-        found = await rows.select_task(tx, task["id"])
-        assert found is not None
-        await rows.update_task(tx, replace(found, depth=3, chain_id="chn_long"))
-
-    await office.driver.office.store.transact(deepen)
+    soon = {"prompt": "soon", "scheduleType": "once", "scheduleValue": "2026-06-01T08:01:00"}
+    await chained(office.driver, turn("three", *calls("schedule_task", **soon)))
+    run = await office.driver.run_finished("bo", nth=2)
+    assert run["depth"] == 3
+    [task] = await office.driver.items("/tasks")
     await office.wait(minutes=1)
     assert await office.statuses(task) == ["stopped"]
     told = await office.driver.event("chain_stopped")
     assert told["chain"]["depth"] == 3
-    assert [m["type"] for m in await office.driver.messages("studio")] == ["system"]
+    assert (await office.driver.messages("studio"))[-1]["type"] == "system"
+    assert len(await office.driver.runs()) == 4
+
+
+@pytest.mark.proves("L4")
+async def test_a_result_that_comes_later_is_a_link_of_the_chain_and_the_chain_ends(office: Driver) -> None:
+    later = {"kind": "tool_result", "steps": [say("@ada four")]}
+    await chained(office, turn("three", *calls("fetch")), later)
+    await office.run_finished("bo", nth=2)
+    [waiting] = await office.items("/pending")
+    await office.create(f"/pending/{waiting['callId']}/resolve", {"result": "news"})
+    await office.event("chain_stopped")
+    await office.idle()
+    assert [(run["agentId"], run["depth"]) for run in await office.runs()][-2:] == [("bo", 3), ("bo", 3)]
 
 
 async def test_depth_is_inherited_by_a_single_time_within_the_hour_and_by_nothing_else(offices: Offices) -> None:
