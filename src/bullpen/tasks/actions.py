@@ -34,6 +34,7 @@ from bullpen.wire.nouns import ContextMode, MissedPolicy, ScheduleType
 from bullpen.wire.requests import CreateTask, UpdateTask
 
 DROPPED = "The task was paused before this had begun."
+MOVED = "The task was given other times before this had begun."
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +237,8 @@ async def update(tx: Transaction, caller: Principal, id: str, request: UpdateTas
         next_at=times.first_after(schedule, now) if again else task.next_at,
         failures=0,
     )
+    if schedule != task.schedule:  # else a new time that comes before this has begun would count as missed
+        await rows.drop_waiting(tx, task.id, MOVED)
     if changed.precheck != task.precheck:
         await _check_precheck(tx, task.agent_id, changed.precheck, limits)
     if _does_something_else(task, changed):
