@@ -110,6 +110,9 @@ BUDGETS: Mapping[str, Budget] = {
     "tasks.list": Budget("the tasks of one space, of 100,000", "µs CPU", 3000.0),
     "tasks.idle_cpu": Budget("a server with 100,000 tasks of which none is due", "% of a core", 0.5),
     "tasks.lag_p99": Budget("1,000 tasks due at once: fired, the slowest of a hundred", "ms", 1000.0),
+    "tasks.postgres_look": Budget("a look on PostgreSQL, this side", "µs CPU"),
+    "tasks.postgres_list": Budget("the tasks of one space on PostgreSQL, this side", "µs CPU"),
+    "tasks.postgres_lag_p99": Budget("1,000 due at once on PostgreSQL, the slowest of a hundred", "ms", 1000.0),
     "idle.cpu": Budget("a server that does nothing", "% of a core", 0.5),
     "idle.memory": Budget("memory of a server that does nothing", "MB", 120.0),
     # Looking at many rows fills SQLite's page caches: 2 MB for each of two connections, however many rows there are.

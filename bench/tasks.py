@@ -1,5 +1,8 @@
 """A hundred thousand tasks: what a look at them costs when nothing is due, how late a thousand are that are due at
-once, what listing those of one space costs, and what a server costs that only waits for them."""
+once, what listing those of one space costs, and what a server costs that only waits for them.
+
+On PostgreSQL the CPU is that of this process: what the database itself spends is its own.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from bullpen.inbox.types import Cause
 from bullpen.storage import Transaction
 from bullpen.tasks import firing, rows
 from bullpen.tasks.types import Schedule, Task
+from tests.postgres import started, why_absent
 
 TASKS = 100_000
 DUE = 1000
@@ -28,13 +32,32 @@ DAY = 86_400_000
 async def measure(*, quick: bool) -> Figures:
     tasks, due, looks = (TASKS // 20, DUE // 10, 200) if quick else (TASKS, DUE, 2000)
     with folder() as data:
-        async with rooms.opened(data / "office", drive=False) as made:
-            spaces = await _furnish(made, tasks)
-            figures = {"tasks.look": await _look(made, looks), "tasks.list": await _list(made, spaces[0], looks)}
-            token = await made.token()
+        figures, token = await _asked(data / "office", tasks, looks)
         figures["tasks.idle_cpu"] = await at_rest(data / "office", token, 3.0 if quick else 10.0)
         figures["tasks.lag_p99"] = await _lag(data / "due", due)
+        if why_absent() is None:
+            figures |= await _on_postgres(data, tasks, due, looks)
     return figures
+
+
+async def _on_postgres(data: Path, tasks: int, due: int, looks: int) -> Figures:
+    loop = asyncio.get_running_loop()
+    server = started()
+    running = await loop.run_in_executor(None, server.__enter__)
+    try:
+        late = await _lag(data / "postgres-due", due, running.url())
+        figures, _ = await _asked(data / "postgres", tasks, looks, running.url())
+    finally:
+        await loop.run_in_executor(None, server.__exit__, None, None, None)
+    figures["tasks.lag_p99"] = late
+    return {name.replace("tasks.", "tasks.postgres_"): figure for name, figure in figures.items()}
+
+
+async def _asked(data: Path, tasks: int, looks: int, database_url: str = "") -> tuple[Figures, str]:
+    async with rooms.opened(data, database_url, drive=False) as made:
+        spaces = await _furnish(made, tasks)
+        figures = {"tasks.look": await _look(made, looks), "tasks.list": await _list(made, spaces[0], looks)}
+        return figures, await made.token()
 
 
 def _task(space_id: str, agent_id: str, next_at: int, now: str) -> Task:
@@ -107,10 +130,10 @@ async def _list(made: rooms.Rooms, space_id: str, times: int) -> float:
     return (process_time() - began) / times * 1e6
 
 
-async def _lag(data: Path, count: int) -> float:
+async def _lag(data: Path, count: int, database_url: str = "") -> float:
     """All due in the same moment, in an office that is awake: how late the latest of a hundred is fired, in ms."""
-    async with rooms.opened(data, drive=True) as made:
-        names = await made.make_empty("tower", count, wake="none")
+    async with rooms.opened(data, database_url, drive=True) as made:
+        names = await made.make_empty("due", count, wake="none")
         clock = made.office.store.clock
         due = clock.millis() + 3000
         some = [_task(name, f"agent-{name}", due, clock.now()) for name in names]

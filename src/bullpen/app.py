@@ -183,7 +183,7 @@ class Office:
         self.registry = Registry(families)
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
         self._egress = egress
-        self.task_rules = TaskRules(settings.tasks, settings.timezone)
+        self.task_rules = TaskRules(settings.tasks, settings.timezone, self.registry.names_of)
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)

@@ -1,4 +1,4 @@
-"""More chapters of the story: somebody schedules, a task is due, another is wanted now, and one is cancelled.
+"""More chapters of the story: somebody schedules, a task is due, and another is wanted now.
 
 A kill may come between any two commits of it, also while nobody is there at the very time: afterwards each time was
 fired once, and its run did its work once.

@@ -91,7 +91,8 @@ async def test_only_a_members_space_can_be_entered_or_read(office: Driver) -> No
     run = await office.run_finished("ada")
     *refused, sent = await office.results(run["id"])
     mine = "Your spaces: red (channel)."
-    assert refused == [{"error": f"You are not a member of a space {id!r}. {mine}"} for id in ("secret", "nowhere")] * 2
+    told = "You are not a member of a space {!r}, or those you work for now are not. {}"
+    assert refused == [{"error": told.format(id, mine)} for id in ("secret", "nowhere")] * 2
     assert sent["spaceId"] == "red"
 
 

@@ -82,6 +82,24 @@ async def test_no_other_space_registers_a_group(office: Driver, space: str) -> N
     assert await office.items("/chats") == []
 
 
+@pytest.mark.proves("S2-43", "G4")
+@pytest.mark.parametrize("door", ["hook", "trigger"])
+async def test_nothing_outside_the_main_group_registers_a_group(office: Driver, door: str) -> None:
+    """Not even for an owner, who made the hook: whoever has its address could."""
+    room = await house(office, {"steps": [step(call("register_group", **FAMILY), call("list_groups"))]})
+    if door == "hook":
+        hook = await office.create("/hooks", {"agentId": "ada", "name": "ci"})
+        await office.http.post(hook["url"].replace(office.office.url, "http://office"), json={"text": "register"})
+    else:
+        await office.create("/agents/ada/trigger", {"serviceName": "ci", "payload": "register"})
+    results = await office.results((await office.run_finished("ada"))["id"])
+    assert [result["error"].split(" takes")[0] for result in results] == [
+        "Denied: register_group",
+        "Denied: list_groups",
+    ]
+    assert "family-chat" not in {space["id"] for space in await room.office.items("/spaces")}
+
+
 @pytest.mark.proves("E13")
 @pytest.mark.parametrize(
     "field, value",

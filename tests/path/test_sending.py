@@ -53,7 +53,9 @@ async def test_the_space_may_be_public_private_or_a_dm_and_the_agent_must_be_in_
     results = await office.results(run["id"])
     assert [result.get("spaceId") for result in results] == ["public", "private", "dm-ada-bo", "dm-ada-bo", *[None] * 3]
     for space, result in zip(spaces[4:], results[4:], strict=True):
-        assert result == {"error": f"You are not a member of a space {space!r}. {mine}"}
+        assert result == {
+            "error": f"You are not a member of a space {space!r}, or those you work for now are not. {mine}"
+        }
     assert await office.texts("dm-ada-bo") == ["to dm-ada-bo", "to dm-bo-ada"]
     assert await office.texts("others") == []
     # The DM woke bo (both messages, in one run or two); nothing said in a channel did.

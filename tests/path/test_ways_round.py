@@ -1,7 +1,11 @@
 """Nobody gets more by a way round: what Pia may not have an agent of the main group do, she may not by any door.
 
-Six things that only somebody who may register groups can have done, through each way in which work goes on later, by
-somebody else, or with the help of what somebody else has said. Beside them, the same asked for directly.
+Six things that only somebody who may register groups can have done, and two that members of the other group can, too,
+through each way in which work goes on later, by somebody else, or with the help of what somebody else has said. Beside
+them, the same asked for directly.
+
+Of the doors that G6 names, two are not built yet: subagents, and MCP back into us. Another agent, a run of the owner's
+that is joined and an approval are tried instead; whoever builds those two adds them to DOORS.
 """
 
 from __future__ import annotations
@@ -33,6 +37,8 @@ DEEDS: dict[str, Json] = {
     "pause_task": {},
     "resume_task": {},
     "cancel_task": {},
+    "read_messages": {"spaceId": "work"},
+    "send_message": {"spaceId": "work", "text": "psst"},
 }
 
 
@@ -192,8 +198,11 @@ async def check_denied(main: Main, result: Any) -> None:
             assert "error" in result or (result["spaceId"], "ignored" in result["note"]) == ("home", True), result
         case "list_tasks":
             assert "work" not in {task["spaceId"] for task in result["tasks"]}
+        case "read_messages" | "send_message":
+            assert "You are not a member of a space 'work'" in result["error"], result
         case _:
             assert "There is no task" in result["error"], result
+    assert await office.texts("work") == []
     assert {space["id"] for space in await office.items("/spaces")} == {"home", "work"}
     [task] = await office.items("/tasks", spaceId="work")
     assert (task["id"], task["status"]) == (main.task, "paused" if main.deed == "resume_task" else "active")

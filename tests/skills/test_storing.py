@@ -11,6 +11,7 @@ from bullpen.skills.rules import RESERVED
 from bullpen.spaces.rules import COMMANDS
 from bullpen.testing.clock import FakeClock
 from tests.driver import Driver, Json, Offices
+from tests.files.offering import give
 from tests.skills.offices import STANDUP, call, stored, studio, told, turn
 
 ALLOW = {"store_skill": "allow"}
@@ -134,6 +135,22 @@ async def test_a_deleted_skill_is_gone_and_so_is_its_command(office: Driver) -> 
     await office.idle()
     assert len(await office.runs()) == 1, "a word that means nothing is an ordinary message"
     assert "There is no skill" in (await told(office, "drop it", nth=2))["error"]
+
+
+async def test_a_run_that_has_read_outside_text_asks_before_it_deletes_a_skill(office: Driver) -> None:
+    await studio(office, turn("drop it", call("delete_skill", name="standup")))
+    await stored(office)
+    file = await give(office, space="studio")
+    await office.post("studio", "@ada drop it, as the paper says", attachments=[file["id"]])
+
+    async def asked() -> bool:
+        return bool(await office.items("/pending"))
+
+    await office.until(asked)
+    assert (await office.get("/spaces/studio/skills/standup"))["status"] == "active"
+    [waiting] = await office.items("/pending")
+    await office.create(f"/pending/{waiting['callId']}/resolve", {"result": {"approved": True}})
+    await office.event("skill_deleted")
 
 
 @pytest.mark.proves("G15", "S2-06")

@@ -5,11 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from bullpen.testing.clock import FakeClock
+from bullpen.wire.nouns import ScheduleType
 from tests.driver import Api, Driver, Json, Offices
 
 START = "2026-06-01T08:00:00Z"
 SPEAK = [{"calls": [{"tool": "send_message", "args": {"text": "done: {{trigger.text}}"}}]}, {}]
 TOOLS = ["messaging", "memory", "tasks"]
+# What nobody can schedule at START, and a part of the sentence that says why.
+REFUSED: list[tuple[ScheduleType, str, str]] = [
+    ("cron", "* * * * * *", "five fields"),
+    ("cron", "0 9 * *", "five fields"),
+    ("cron", "61 * * * *", "no cron expression"),
+    ("cron", "0 9 * * FUN", "no cron expression"),
+    ("cron", "0 0 30 2 *", "no cron expression"),
+    ("cron", "0 0 31 4 */7", "no cron expression"),
+    ("cron", "@daily", "five fields"),
+    ("interval", "0", "no interval"),
+    ("interval", "-5", "no interval"),
+    ("interval", "1", "shorter than 60 s"),
+    ("interval", "59999", "shorter than 60 s"),
+    ("interval", "soon", "no interval"),
+    ("interval", "1.5h", "no interval"),
+    ("interval", "99999999999999", "ten years"),
+    ("interval", "9" * 100, "no interval"),
+    ("once", "2026-02-01T15:30:00", "in the past"),
+    ("once", "2026-06-01T09:30:00Z", "without Z"),
+    ("once", "2026-06-01T09:30:00+02:00", "without Z"),
+    ("once", "9999-12-31T23:59:59", "ten years"),
+    ("once", "2027-02-30T10:00:00", "no local time"),
+    ("once", "tomorrow", "no local time"),
+    ("once", "2026-06-02", "no local time"),
+]
 
 
 class Timed:

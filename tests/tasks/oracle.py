@@ -1,8 +1,9 @@
 """When a task is due, worked out another way: by walking through a year, not by asking a library.
 
 A zone is what its clocks show: stretches of time with one offset each, found by looking at the clock. What is written
-in a cron expression is expanded to sets. A time that happens every so often is due whenever the clock shows it; any
-other time is due when the clock shows it first, or right after, if it never does.
+in a cron expression is expanded to sets. What is to happen all day, in every hour or every so many, keeps to real time:
+it is due whenever the clock shows it. What names its hours is due when the clock shows it first, or right after, if it
+never does; how often within those hours makes no difference.
 """
 
 from __future__ import annotations
@@ -82,15 +83,15 @@ def cron(expression: str, zone: str, year: int) -> list[datetime]:
     """When it is due in a year of UTC."""
     found: set[datetime] = set()
     parts = stretches(zone, year)
-    often = any(field.startswith("*") for field in expression.split()[:2])
+    all_day = expression.split()[1].startswith("*")
     margin = timedelta(days=1)
     for local in shown(expression, parts[0].begins - margin, parts[-1].ends + margin):
         times = [part.begins + (local - (part.begins + part.offset)) for part in parts if part.holds(local)]
         if not times:
             later = [part.begins for part in parts[1:] if part.begins + part.offset > local]
             earlier = [part for part in parts if part.ends + part.offset <= local]
-            times = later[:1] if earlier and not often else []
-        found |= set(times if often else times[:1])
+            times = later[:1] if earlier and not all_day else []
+        found |= set(times if all_day else times[:1])
     return sorted(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -68,6 +69,13 @@ async def test_a_group_lists_its_own_tasks_and_the_main_group_all(groups: Groups
     assert [task["spaceId"] for task in own["tasks"]] == ["family"]
     all_of_them = await groups.ask("home", "list_tasks")
     assert {task["spaceId"] for task in all_of_them["tasks"]} == {"home", "family", "work"}
+
+
+async def test_a_list_that_is_cut_off_says_so(groups: Groups, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "more" not in await groups.ask("home", "list_tasks")
+    monkeypatch.setattr(sys.modules["bullpen.toolbox.tasks.list_tasks"], "MOST", 2)
+    cut = await groups.ask("home", "list_tasks")
+    assert (len(cut["tasks"]), cut["more"]) == (2, True)
 
 
 @pytest.mark.proves("S2-06", "G3")

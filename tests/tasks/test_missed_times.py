@@ -45,6 +45,20 @@ async def test_a_paused_agent_finds_one_firing_and_not_a_pile(offices: Offices) 
     assert (await office.statuses(task))[-1] == "fired"
 
 
+async def test_a_single_time_that_is_moved_while_its_agent_is_paused_is_fired_at_the_new_time(offices: Offices) -> None:
+    office = await timed(offices)
+    await studio(office.driver)
+    task = await scheduled(office.driver, scheduleType="once", scheduleValue="2026-06-01T09:00:00")
+    await office.driver.create("/agents/ada/pause", {})
+    await office.wait(hours=1)
+    await office.driver.ask("PATCH", f"/tasks/{task['id']}", json={"scheduleValue": "2026-06-01T10:00:00"})
+    await office.wait(hours=1)
+    assert await office.statuses(task) == ["dropped", "fired"]
+    await office.driver.create("/agents/ada/resume", {})
+    await office.look()
+    assert await office.driver.texts("studio") == ["done: look"]
+
+
 @pytest.mark.proves("S2-37", "S2-38")
 async def test_a_paused_task_does_not_fire_and_a_resumed_one_goes_on_with_its_next_time(offices: Offices) -> None:
     office = await timed(offices)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from bullpen.agents import actions as agents
 from bullpen.settings import TaskSettings
-from bullpen.storage import Transaction
-from bullpen.tasks import rows
+from bullpen.testing import schedules, snapshot
 from tests.driver import Driver, Json, Offices
 from tests.files.offering import give
+from tests.path.scripts import say, turn
 from tests.tasks.offices import SPEAK, TOOLS, hourly, scheduled, studio, timed
 
 
@@ -69,6 +68,42 @@ async def test_whoever_lost_the_right_between_firing_and_run_has_nothing_done_fo
     assert (await office.task(task))["status"] == "paused"
     await office.wait(hours=3)
     assert await office.statuses(task) == ["fired"]
+
+
+GONE = ("dropped", "Its agent was deleted before this had begun.")
+
+
+@pytest.mark.proves("V9")
+async def test_what_was_fired_for_an_agent_that_is_deleted_before_it_began_is_dropped(offices: Offices) -> None:
+    office = await timed(offices)
+    await studio(office.driver)
+    task = await scheduled(office.driver)
+    await office.driver.create("/agents/ada/pause", {})
+    await office.wait(hours=1)
+    await office.driver.ask("DELETE", "/agents/ada")
+    [firing] = await office.firings(task)
+    assert (firing["status"], firing["reason"]) == GONE
+    seen = await snapshot.read(office.driver.office.settings.database_url)
+    assert list(schedules.firing_faults(seen, at_rest=False)) == []
+
+
+@pytest.mark.proves("V9")
+async def test_what_is_fired_in_the_moment_in_which_its_agent_is_deleted_is_dropped(offices: Offices) -> None:
+    """Another process had fired it and not yet committed, so whoever deleted the agent saw nothing of it."""
+    office = await timed(offices)
+    await studio(office.driver)
+    task = await scheduled(office.driver)
+    await office.driver.create("/agents/pause", {})
+    await office.wait(hours=1)
+    await office.driver.office.store.transact(lambda tx: agents.delete(tx, "ada"))
+    await office.driver.create("/agents/resume", {})
+
+    async def is_dropped() -> bool:
+        [firing] = await office.firings(task)
+        return (firing["status"], firing.get("reason")) == GONE
+
+    await office.driver.until(is_dropped)
+    assert await office.driver.runs() == []
 
 
 async def test_a_run_of_a_task_may_not_schedule_unless_somebody_allowed_it(offices: Offices) -> None:
@@ -130,7 +165,51 @@ async def test_whoever_changes_what_a_task_does_answers_for_it(office: Driver) -
     await pia.create(f"/tasks/{task['id']}/pause", {}, status=200)
 
 
-@pytest.mark.proves("L12")
+@pytest.mark.proves("P10", "G6")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"missed": "none"},
+        {"scheduleValue": "2h"},
+        {"contextMode": "isolated"},
+        {"maySchedule": True},
+        {"prompt": None},
+        {"prompt": "act"},
+        {"precheck": None},
+    ],
+)
+async def test_whoever_changes_only_when_it_is_done_does_not_lend_it_their_rights(office: Driver, change: Json) -> None:
+    group = {"jid": "tg:-1", "name": "Mine", "folder": "mine", "trigger": "@Ada"}
+    await office.agent("ada", steps=calls("register_group", **group), tools=[*TOOLS, "groups"])
+    id, pia = await office.person("Pia")
+    await office.space("home", ["ada", id], kind="group", main=True)
+    task = await scheduled(pia, spaceId="home", prompt="act")
+    changed = await office.ask("PATCH", f"/tasks/{task['id']}", json=change)
+    assert (changed["onBehalfOf"], changed["createdBy"]) == (id, id)
+    assert changed["maySchedule"] is bool(change.get("maySchedule"))
+    await office.create(f"/tasks/{task['id']}/run", {})
+    [refused] = await office.results((await office.run_finished("ada"))["id"])
+    assert refused["error"].startswith("Denied: register_group")
+
+
+@pytest.mark.proves("P10")
+async def test_what_a_task_does_and_what_it_asks_first_are_one_persons(office: Driver) -> None:
+    """Else what Pia wrote in one of them would be done with the rights of whoever wrote the other."""
+    await studio(office)
+    id, pia = await office.person("Pia")
+    await office.create("/spaces/studio/members", {"memberId": id})
+    ask = {"tool": "list_tasks", "args": {}}
+    task = await scheduled(pia, precheck=ask)
+    path = f"/tasks/{task['id']}"
+    for half in ({"prompt": "tidy up"}, {"precheck": {**ask, "tool": "skip"}}):
+        refused = await office.ask("PATCH", path, json=half, status=422)
+        assert set(refused["error"]["fields"]) == {"prompt", "precheck"} - half.keys()
+        assert (await office.get(path))["onBehalfOf"] == id
+        await pia.ask("PATCH", path, json=half)
+    changed = await office.ask("PATCH", path, json={"prompt": "tidy up again", "precheck": None})
+    assert (changed["onBehalfOf"], "precheck" in changed) == (office.owner_id, False)
+
+
 async def test_a_space_has_only_so_many_tasks(offices: Offices) -> None:
     office = await offices.open(tasks=TaskSettings(per_space=2))
     await studio(office)
@@ -138,29 +217,53 @@ async def test_a_space_has_only_so_many_tasks(offices: Offices) -> None:
     await scheduled(office)
     refused = await office.create("/tasks", hourly(), status=422)
     assert "spaceId" in refused["error"]["fields"]
-    for value in ("1", "0", "* * * * * *"):
-        await office.create("/tasks", hourly(scheduleValue=value), status=422)
     assert len(await office.items("/tasks")) == 2
+
+
+FETCH: Json = {
+    "name": "fetch",
+    "description": "Fetch something.",
+    "inputSchema": {"type": "object", "properties": {}},
+    "executionType": "external",
+    "isAsync": True,
+}
+
+
+async def chained(office: Driver, *last: Json) -> None:
+    """Ada and Bo answer each other until a run of Bo's is as deep as runs may be, which does this."""
+    await office.create("/tools", FETCH)
+    await office.agent("ada", [turn("start", say("@bo one")), turn("two", say("@bo three"))])
+    await office.agent("bo", [*last, turn("one", say("@ada two"))], tools=[*TOOLS, "fetch"])
+    await office.space("studio", ["ada", "bo"])
+    await office.post("studio", "@ada start")
 
 
 @pytest.mark.proves("L4")
 async def test_a_task_for_soon_is_a_link_of_the_chain_and_the_chain_ends(offices: Offices) -> None:
-    """As it would be if a run that is as deep as runs may be had made it."""
     office = await timed(offices)
-    await studio(office.driver)
-    task = await scheduled(office.driver, scheduleType="once", scheduleValue="2026-06-01T08:01:00")
-
-    async def deepen(tx: Transaction) -> None:
-        found = await rows.select_task(tx, task["id"])
-        assert found is not None
-        await rows.update_task(tx, replace(found, depth=3, chain_id="chn_long"))
-
-    await office.driver.office.store.transact(deepen)
+    soon = {"prompt": "soon", "scheduleType": "once", "scheduleValue": "2026-06-01T08:01:00"}
+    await chained(office.driver, turn("three", *calls("schedule_task", **soon)))
+    run = await office.driver.run_finished("bo", nth=2)
+    assert run["depth"] == 3
+    [task] = await office.driver.items("/tasks")
     await office.wait(minutes=1)
     assert await office.statuses(task) == ["stopped"]
     told = await office.driver.event("chain_stopped")
     assert told["chain"]["depth"] == 3
-    assert [m["type"] for m in await office.driver.messages("studio")] == ["system"]
+    assert (await office.driver.messages("studio"))[-1]["type"] == "system"
+    assert len(await office.driver.runs()) == 4
+
+
+@pytest.mark.proves("L4")
+async def test_a_result_that_comes_later_is_a_link_of_the_chain_and_the_chain_ends(office: Driver) -> None:
+    later = {"kind": "tool_result", "steps": [say("@ada four")]}
+    await chained(office, turn("three", *calls("fetch")), later)
+    await office.run_finished("bo", nth=2)
+    [waiting] = await office.items("/pending")
+    await office.create(f"/pending/{waiting['callId']}/resolve", {"result": "news"})
+    await office.event("chain_stopped")
+    await office.idle()
+    assert [(run["agentId"], run["depth"]) for run in await office.runs()][-2:] == [("bo", 3), ("bo", 3)]
 
 
 async def test_depth_is_inherited_by_a_single_time_within_the_hour_and_by_nothing_else(offices: Offices) -> None:
@@ -182,8 +285,12 @@ async def test_depth_is_inherited_by_a_single_time_within_the_hour_and_by_nothin
     assert depths == {"soon": 1, "later": 0, "often": 0}
 
 
-async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_runs(offices: Offices) -> None:
-    """Whoever could write a prompt by way of a document must not be taken for somebody of the office later."""
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_runs(
+    offices: Offices, moved: bool
+) -> None:
+    """Whoever could write a prompt by way of a document must not be taken for somebody of the office later: not even
+    when somebody has moved the task."""
     office = await timed(offices)
     wish = {"prompt": "as the paper says", "scheduleType": "interval", "scheduleValue": "1h"}
     turns = [{"when": "as the paper says", "steps": [{}]}, {"steps": calls("schedule_task", **wish)}]
@@ -191,6 +298,9 @@ async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_ru
     file = await give(office.driver, space="studio")
     await office.driver.post("studio", "@ada read this", attachments=[file["id"]])
     await office.driver.run_finished("ada")
+    if moved:
+        [task] = await office.driver.items("/tasks")
+        await office.driver.ask("PATCH", f"/tasks/{task['id']}", json={"scheduleValue": "30m"})
     await office.driver.office.fire_tasks()
     await office.wait(hours=1)
     run = (await office.driver.runs())[-1]

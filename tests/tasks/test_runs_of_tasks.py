@@ -11,7 +11,7 @@ from bullpen.errors import ModelRefused
 from bullpen.tools import ToolContext, tool
 from tests.driver import Offices
 from tests.path.puppets import Puppet, puppet, told
-from tests.path.scripts import say
+from tests.path.scripts import call, say, step
 from tests.tasks.offices import TOOLS, Timed, scheduled, timed
 
 
@@ -128,20 +128,23 @@ async def test_a_precheck_decides_whether_the_model_is_woken(offices: Offices, f
 
 
 async def test_a_precheck_names_a_tool_that_the_agent_has(offices: Offices) -> None:
-    office, _ = await played(offices)
-    refused = await office.driver.create(
-        "/tasks",
-        {
-            "spaceId": "studio",
-            "prompt": "p",
-            "scheduleType": "interval",
-            "scheduleValue": "1h",
-            "precheck": {"tool": "fly", "args": {}},
-        },
-        status=422,
-    )
+    """At the door and by the agent's own call; of one that the agent has lost since, the hour can still be changed."""
+    office = await timed(offices, families={"mail": [new_mail]})
+    driver, fly = office.driver, {"precheck": {"tool": "fly", "args": {}}}
+    wish = {"prompt": "p", "scheduleType": "interval", "scheduleValue": "1h", **fly}
+    await driver.agent("ada", steps=[step(call("schedule_task", **wish))], tools=["tasks", "mail"])
+    await driver.space("studio", ["ada"])
+    refused = await driver.create("/tasks", {"spaceId": "studio", **wish}, status=422)
     assert "fly" in refused["error"]["fields"]["precheck"]
-    assert await office.driver.items("/tasks") == []
+    await driver.post("studio", "@ada schedule it")
+    [told_so] = await driver.results((await driver.run_finished("ada"))["id"])
+    assert "ada has no tool 'fly'" in told_so["error"]
+    assert await driver.items("/tasks") == []
+    task = await scheduled(driver, precheck={"tool": "new_mail", "args": {"folder": "empty"}})
+    await driver.ask("PATCH", f"/tasks/{task['id']}", json=fly, status=422)
+    await driver.ask("PATCH", "/agents/ada", json={"tools": ["tasks"]})
+    moved = await driver.ask("PATCH", f"/tasks/{task['id']}", json={"scheduleValue": "2h"})
+    assert (moved["scheduleValue"], moved["precheck"]["tool"]) == ("2h", "new_mail")
 
 
 # ── money ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 import pytest
 
 from bullpen.testing.clock import FakeClock
 from tests.driver import Driver, Json, Offices
+from tests.path.scripts import call, step
+from tests.tasks.offices import REFUSED, studio, timed
 
 SPEAK = [{"calls": [{"tool": "send_message", "args": {"text": "It is time: {{trigger.text}}"}}]}, {}]
 
@@ -54,6 +57,45 @@ async def test_an_agent_schedules_for_itself_by_a_tool(office: Driver) -> None:
     await office.create(f"/tasks/{task['id']}/run", {}, status=202)
     run = await office.run_finished("ada", nth=2)
     assert await office.texts("studio") == ["@ada plan", "It is time: stand-up"]
+
+
+@pytest.mark.proves("S2-35", "L12")
+async def test_a_wrong_schedule_is_refused_by_the_tool_and_by_the_door_before_anything_is_kept(
+    offices: Offices,
+) -> None:
+    wishes = [{"prompt": "p", "scheduleType": type, "scheduleValue": value} for type, value, _ in REFUSED]
+    office = (await timed(offices)).driver
+    await studio(office, steps=[step(*(call("schedule_task", **wish) for wish in wishes))])
+    await office.post("studio", "@ada plan")
+    results = await office.results((await office.run_finished("ada"))["id"])
+    assert len(results) == len(REFUSED)
+    for wish, result, (_, _, why) in zip(wishes, results, REFUSED, strict=True):
+        assert why in result["error"], wish
+        refused = await office.create("/tasks", {"spaceId": "studio", **wish}, status=422)
+        assert why in refused["error"]["fields"]["scheduleValue"], wish
+    assert await office.items("/tasks", status="all") == []
+
+
+@pytest.mark.proves("S2-32")
+async def test_times_are_those_of_the_zone_by_the_tool_and_at_the_door(offices: Offices) -> None:
+    """On the day before the clocks of New York go forward."""
+    wanted = {
+        ("cron", "*/30 2 * * *"): ["2027-03-14T03:00:00-04:00", "2027-03-15T02:00:00-04:00"],
+        ("once", "2027-03-14T02:30:00"): ["2027-03-14T03:00:00-04:00"],
+        ("interval", "43200000"): ["2027-03-13T19:00:00-05:00", "2027-03-14T08:00:00-04:00"],
+    }
+    wishes = [{"prompt": "p", "scheduleType": type, "scheduleValue": value} for type, value in wanted]
+    office = (await timed(offices, "2027-03-13T12:00:00Z")).driver
+    await office.agent("ada", steps=[step(*(call("schedule_task", **wish) for wish in wishes))], tools=["tasks"])
+    await office.space("studio", ["ada"], timezone="America/New_York")
+    await office.post("studio", "@ada plan")
+    results = await office.results((await office.run_finished("ada"))["id"])
+    for wish, told, times in zip(wishes, results, wanted.values(), strict=True):
+        assert told["nextRuns"][:2] == times, wish
+        made = await office.create("/tasks", {"spaceId": "studio", **wish})
+        assert [datetime.fromisoformat(at) for at in made["nextRuns"][:2]] == [
+            datetime.fromisoformat(at) for at in times
+        ]
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "../../etc/passwd", "/etc/localtime", "", "europe", "nul\x00"])

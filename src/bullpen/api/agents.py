@@ -29,6 +29,7 @@ from bullpen.runs import rows as run_rows
 from bullpen.runs.loop import EVERY
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
+from bullpen.tasks import rows as task_rows
 from bullpen.threads import actions as threads
 from bullpen.tools import pending
 from bullpen.tools import rows as tool_rows
@@ -128,6 +129,7 @@ async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
         await pending.drop(tx, [call.call_id for call in calls], caller.id)
         await tool_rows.delete_policies_of(tx, id)
         await hooks.delete_hooks_of(tx, id)
+        await task_rows.drop_waiting_of(tx, id)
         await inbox_rows.delete_unclaimed(tx, id)
         await spaces.remove_everywhere(tx, id)
         return stopped

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, Query, Response
 
 from bullpen.access.rules import Action
 from bullpen.access.types import Principal
-from bullpen.agents import rows as agent_rows
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
-from bullpen.errors import Invalid
 from bullpen.events.actions import in_turn
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
@@ -66,25 +65,8 @@ async def list_tasks(
 @router.post("", status_code=201, response_model=nouns.Task)
 async def create_task(request: CreateTask, caller: Caller, office: Office) -> Response:
     """Schedule something. The answer says when it will be due: the next five times, and the zone they are meant in."""
-
-    async def body(tx: Transaction) -> Task:
-        task = await actions.create(tx, caller, request, office.task_rules)
-        await _check_precheck(tx, office, task)
-        return task
-
+    body = partial(actions.create, caller=caller, request=request, limits=office.task_rules)
     return answer(rows.on_the_wire(await office.store.transact(body)), 201)
-
-
-async def _check_precheck(tx: Transaction, office: Office, task: Task) -> None:
-    """A call of a tool that its agent does not have would decide nothing."""
-    if task.precheck is None:
-        return
-    agent = await agent_rows.select_definition(tx, task.agent_id)
-    listed = [] if agent is None else agent.tools
-    known = {tool.name for tool in office.registry.listed(listed)} | set(office.registry.unknown(listed))
-    if task.precheck["tool"] not in known:
-        message = f"{task.agent_id} has no tool {task.precheck['tool']!r}. It has: {', '.join(sorted(known))}."
-        raise Invalid(message, fields={"precheck": message})
 
 
 @router.get("/{id}", response_model=nouns.Task)
@@ -94,13 +76,8 @@ async def get_task(id: str, caller: Caller, office: Office) -> Response:
 
 @router.patch("/{id}", response_model=nouns.Task)
 async def update_task(id: str, request: UpdateTask, caller: Caller, office: Office) -> Response:
-    """Change what it does, or when. It works on behalf of whoever did that from then on."""
-
-    async def body(tx: Transaction) -> Task:
-        task = await actions.update(tx, caller, id, request, office.task_rules)
-        await _check_precheck(tx, office, task)
-        return task
-
+    """Change what it does, or when. It works on behalf of whoever changes its prompt or its precheck from then on."""
+    body = partial(actions.update, caller=caller, id=id, request=request, limits=office.task_rules)
     return answer(rows.on_the_wire(await office.store.transact(body)))
 
 

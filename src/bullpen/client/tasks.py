@@ -71,7 +71,7 @@ class Tasks:
         precheck: dict[str, Any] | None = None,
         may_schedule: bool | None = None,
     ) -> Task:
-        """Change what it does, or when. It works on your behalf from then on."""
+        """Change what it does, or when. Change its prompt or its precheck, and it works on your behalf from then on."""
         body = _said(
             prompt=prompt,
             scheduleType=schedule_type,

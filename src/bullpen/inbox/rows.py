@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, and_, bindparam, delete, exists, select, update
+from sqlalchemy import Text, and_, bindparam, delete, exists, literal, or_, select, update
 
 from bullpen.access import rules as access
 from bullpen.inbox import rules
 from bullpen.inbox.types import Cause, Item
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import agents, inbox_items, people, runs, threads
+from bullpen.storage.tables import agents, inbox_items, members, people, runs, threads
 
 _INSERT = insert_or_ignore(inbox_items)
 _COLUMNS = (
@@ -155,6 +155,20 @@ _SELECT_AGENTS_ITEMS = Statement(
     .order_by(inbox_items.c.id.desc())
     .limit(bindparam("limit"))
 )
+# Somebody for whom a run works who is not in the space. Its items may be forgotten by now; then its cause is known.
+_SELECT_STRANGER = Statement(
+    select(literal(1)).where(
+        or_(
+            ~exists().where(members.c.space_id == bindparam("space_id"), members.c.member_id == bindparam("cause_id")),
+            exists().where(
+                inbox_items.c.claimed_by == bindparam("run_id"),
+                ~exists().where(
+                    members.c.space_id == bindparam("space_id"), members.c.member_id == inbox_items.c.cause_id
+                ),
+            ),
+        )
+    )
+)
 _DROP = Statement(
     delete(inbox_items).where(
         inbox_items.c.claimed_by.is_(None),
@@ -269,6 +283,11 @@ async def batch_is_busy(tx: Transaction, batch: str, *, but_for: str) -> bool:
 async def select_of_agent(tx: Transaction, agent_id: str, *, before: str, limit: int) -> list[tuple[Item, str]]:
     found = await tx.all(_SELECT_AGENTS_ITEMS, agent_id=agent_id, before=before, limit=limit)
     return [(_item(row[:12]), row[13]) for row in found]
+
+
+async def are_members(tx: Transaction, space_id: str, run_id: str, cause_id: str) -> bool:
+    """Is everybody for whom the run works a member of this space? It may have taken what several people said."""
+    return await tx.one(_SELECT_STRANGER, space_id=space_id, run_id=run_id, cause_id=cause_id) is None
 
 
 async def delete_unclaimed(tx: Transaction, agent_id: str) -> None:

@@ -37,10 +37,17 @@ def drained(items: Sequence[Item]) -> Sequence[Item]:
     """The items one run takes: from the oldest on, as long as their causes hold equal grants.
 
     Ten quick messages are one run; an owner's and a guest's are two, since what a run may do is what its cause may. A
-    task has a run of its own: what it costs, and whether it failed, is counted.
+    task has a run of its own: what it costs, and whether it failed, is counted. What several people say in several
+    spaces is not mixed: a run that works for all of them could not act for one in a group that another is not in.
     """
     count = 0
+    spaces: set[str | None] = set()
+    causes: set[str] = set()
     for item in items:
+        spaces.add(item.space_id)
+        causes.add(item.cause.id)
+        if len(spaces) > 1 and len(causes) > 1:
+            break
         if item.cause.grants != items[0].cause.grants:
             break
         if count and "task" in (item.kind, items[0].kind):

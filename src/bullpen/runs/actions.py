@@ -93,6 +93,7 @@ async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str
     if thread is None or agent is None:
         if thread is not None:
             # Spoken to in the very moment in which it was deleted; what nobody will read must not wake it for ever.
+            await task_rows.drop_waiting_of(tx, thread[0])
             await inbox_rows.delete_unclaimed(tx, thread[0])
         await _rest(tx, lease, always=True)
         return None
@@ -219,7 +220,8 @@ async def _authority(tx: Transaction, items: Sequence[Item], room: Room | None, 
 
 
 def _of(room: Room | None) -> frozenset[Grant]:
-    return access.GRANTS if room is None else access.preset(room.kind, room.main).grants
+    """Whoever is in no space is not in the main group either: a hook rings for whoever has its address."""
+    return access.SPACE if room is None else access.preset(room.kind, room.main).grants
 
 
 def _active_space(scope: str, home: str | None, agent: Agent, items: Sequence[Item]) -> str | None:

@@ -1,12 +1,13 @@
 """Make a task, change it, pause and resume it, cancel it, and say who may. When it fires is `firing.py`.
 
 A task works on behalf of whoever made it, with what they held then and still hold, and without the right to schedule
-unless somebody has given it that. Whoever changes what it does, it works for them from then on.
+unless somebody has given it that. Whoever changes what it does, it works for them from then on; whoever changes when
+does not lend it their rights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +34,7 @@ from bullpen.wire.nouns import ContextMode, MissedPolicy, ScheduleType
 from bullpen.wire.requests import CreateTask, UpdateTask
 
 DROPPED = "The task was paused before this had begun."
+MOVED = "The task was given other times before this had begun."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Rules:
 
     settings: TaskSettings
     timezone: str
+    tools_of: Callable[[Sequence[str]], frozenset[str]] = frozenset  # by name, of an agent that lists these
 
     @property
     def min_interval(self) -> int:
@@ -138,6 +141,7 @@ async def make(
     await in_turn(tx, id)
     now = tx.clock.millis()
     schedule = await _schedule(tx, room.id, wish, limits)
+    await _check_precheck(tx, agent_id, wish.precheck, limits)
     if limits.settings.per_space and await rows.count_tasks(tx, room.id) >= limits.settings.per_space:
         most = limits.settings.per_space
         raise Invalid(
@@ -181,6 +185,17 @@ async def _schedule(tx: Transaction, space_id: str, wish: Wish, limits: Rules) -
     return times.check(wish.schedule_type, wish.schedule_value, zone, now=now, min_interval=limits.min_interval)
 
 
+async def _check_precheck(tx: Transaction, agent_id: str, precheck: dict[str, Any] | None, limits: Rules) -> None:
+    """A call of a tool that its agent does not have would decide nothing."""
+    if precheck is None:
+        return
+    agent = await agent_rows.select_definition(tx, agent_id)
+    known = limits.tools_of([] if agent is None else agent.tools)
+    if precheck["tool"] not in known:
+        message = f"{agent_id} has no tool {precheck['tool']!r}. It has: {', '.join(sorted(known))}."
+        raise Invalid(message, fields={"precheck": message})
+
+
 def tell(tx: Transaction, type: str, task: Task) -> None:
     record(tx, type, space_id=task.space_id, agent_id=task.agent_id, task=rows.on_the_wire(task))
 
@@ -200,30 +215,67 @@ async def remind(tx: Transaction, task: Task) -> None:
 
 
 async def update(tx: Transaction, caller: Principal, id: str, request: UpdateTask, limits: Rules) -> Task:
-    """Change what it does, or when. It works on behalf of whoever did that from now on."""
+    """Change what it does, or when. Whoever changes what it does, it works for them from then on."""
     await in_turn(tx, id)
     task = await get(tx, caller, id, "change_task")
     said = {name: getattr(request, name) for name in request.model_fields_set}
     if not said:
         return task
-    may_schedule = said.pop("may_schedule", None)
-    if may_schedule is None:
-        may_schedule = caller.id == task.cause.id and "schedule" in access.parsed(task.cause.grants)
-    if may_schedule and caller.kind == "agent":
+    if said.get("may_schedule") and caller.kind == "agent":
         raise Forbidden("Only people may let a task schedule others.")
     now = tx.clock.millis()  # before the schedule is checked: what is to come then is to come now
     schedule = await _changed_schedule(tx, task, said, limits)
     again = schedule != task.schedule and task.status != "paused"
-    task = replace(
+    changed = replace(
         task,
         prompt=said.get("prompt") or task.prompt,
         schedule=schedule,
         context_mode=said.get("context_mode") or task.context_mode,
         missed=said.get("missed") or task.missed,
-        precheck=_precheck(request, task) if "precheck" in said else task.precheck,
+        precheck=_precheck(request) if "precheck" in said else task.precheck,
         status="active" if again else task.status,
         next_at=times.first_after(schedule, now) if again else task.next_at,
         failures=0,
+    )
+    if schedule != task.schedule:  # else a new time that comes before this has begun would count as missed
+        await rows.drop_waiting(tx, task.id, MOVED)
+    if changed.precheck != task.precheck:
+        await _check_precheck(tx, task.agent_id, changed.precheck, limits)
+    if _does_something_else(task, changed):
+        _check_both(caller, task, said)
+        changed = await _taken_over(tx, caller, changed)
+    if (may_schedule := said.get("may_schedule")) is not None:
+        held = access.parsed(changed.cause.grants) | {"schedule"}
+        changed = replace(changed, cause=replace(changed.cause, grants=grants(held, may_schedule=may_schedule)))
+    return await _keep(tx, caller, changed, "task.changed", fields=sorted(said))
+
+
+def _precheck(request: UpdateTask) -> dict[str, Any] | None:
+    return None if request.precheck is None else request.precheck.model_dump()
+
+
+def _does_something_else(task: Task, changed: Task) -> bool:
+    """Not if it only asks nothing first any more: what it does then is what it did."""
+    return changed.prompt != task.prompt or changed.precheck not in (None, task.precheck)
+
+
+def _check_both(caller: Principal, task: Task, said: Mapping[str, Any]) -> None:
+    """Its prompt and its precheck are one person's: what somebody else wrote is not done with the caller's rights."""
+    if caller.id == task.created_by:
+        return
+    if not said.get("prompt"):
+        message = "Somebody else wrote the prompt. Say it as well: the task then works for you."
+        raise Invalid(message, fields={"prompt": message})
+    if task.precheck is not None and "precheck" not in said:
+        message = "Somebody else wrote the precheck. Say it as well, or null: the task then works for you."
+        raise Invalid(message, fields={"precheck": message})
+
+
+async def _taken_over(tx: Transaction, caller: Principal, task: Task) -> Task:
+    """It works for the caller now: a right to schedule that somebody else gave it does not become theirs."""
+    may_schedule = caller.id == task.cause.id and "schedule" in access.parsed(task.cause.grants)
+    return replace(
+        task,
         cause=Cause(caller.kind, caller.id, grants(caller.grants, may_schedule=may_schedule)),
         member=await space_rows.is_member(tx, task.space_id, caller.id),
         created_by=caller.id,
@@ -231,11 +283,6 @@ async def update(tx: Transaction, caller: Principal, id: str, request: UpdateTas
         chain_id=None,
         outside=(),
     )
-    return await _keep(tx, caller, task, "task.changed", fields=sorted(request.model_fields_set))
-
-
-def _precheck(request: UpdateTask, task: Task) -> dict[str, Any] | None:
-    return None if request.precheck is None else request.precheck.model_dump()
 
 
 async def _changed_schedule(tx: Transaction, task: Task, said: Mapping[str, Any], limits: Rules) -> Schedule:

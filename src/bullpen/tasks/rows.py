@@ -14,7 +14,7 @@ from bullpen.clock import Clock
 from bullpen.inbox.types import Cause
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import inbox_items, runs, task_firings, tasks
+from bullpen.storage.tables import inbox_items, runs, task_firings, tasks, threads
 from bullpen.tasks import times
 from bullpen.tasks.types import Ended, Firing, Schedule, Task
 from bullpen.wire import nouns
@@ -289,6 +289,7 @@ async def select_troubled(tx: Transaction, limit: int) -> list[tuple[str, str]]:
 
 # ── firings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+AGENT_GONE = "Its agent was deleted before this had begun."
 _INSERT_FIRING = insert_or_ignore(task_firings)
 _OF_FIRING = (
     task_firings.c.task_id == bindparam("task_id_"),
@@ -326,6 +327,12 @@ _SELECT_WAITING = Statement(
     .select_from(_WAITING)
     .where(task_firings.c.task_id == bindparam("task_id"), *_UNENDED, inbox_items.c.claimed_by.is_(None))
     .order_by(task_firings.c.nominal_at)
+)
+_SELECT_WAITING_OF = Statement(
+    select(task_firings.c.task_id, task_firings.c.nominal_at, inbox_items.c.id)
+    .select_from(_WAITING.join(threads, threads.c.id == inbox_items.c.thread_id))
+    .where(threads.c.agent_id == bindparam("agent_id"), *_UNENDED, inbox_items.c.claimed_by.is_(None))
+    .order_by(task_firings.c.task_id, task_firings.c.nominal_at)
 )
 _DROP_ITEM = Statement(
     delete(inbox_items).where(inbox_items.c.id == bindparam("id_"), inbox_items.c.claimed_by.is_(None))
@@ -400,8 +407,18 @@ async def is_waiting(tx: Transaction, task_id: str) -> bool:
 async def drop_waiting(tx: Transaction, task_id: str, reason: str | None = None) -> None:
     """What was fired and has not begun does not begin any more."""
     for nominal_at, item_id in await tx.all(_SELECT_WAITING, task_id=task_id):
-        if await tx.run(_DROP_ITEM, id_=item_id):
-            await tx.run(_SET_DROPPED, task_id_=task_id, nominal_at_=nominal_at, reason=reason, now=tx.clock.now())
+        await _drop(tx, task_id, nominal_at, item_id, reason)
+
+
+async def drop_waiting_of(tx: Transaction, agent_id: str) -> None:
+    """The agent is gone: what was fired for it and has not begun never will."""
+    for task_id, nominal_at, item_id in await tx.all(_SELECT_WAITING_OF, agent_id=agent_id):
+        await _drop(tx, task_id, nominal_at, item_id, AGENT_GONE)
+
+
+async def _drop(tx: Transaction, task_id: str, nominal_at: int, item_id: str, reason: str | None) -> None:
+    if await tx.run(_DROP_ITEM, id_=item_id):
+        await tx.run(_SET_DROPPED, task_id_=task_id, nominal_at_=nominal_at, reason=reason, now=tx.clock.now())
 
 
 async def select_ended(tx: Transaction, limit: int) -> list[Ended]:

@@ -1,8 +1,8 @@
 """When a task is due: cron, intervals and single times, in a zone with its changes of the clock. Pure.
 
 Times are milliseconds. A local time that the clock leaves out is due right after the gap; one that comes twice is due
-the first time. What happens every so often (a minute or an hour that begins with `*`, and every interval) keeps to real
-time. Nothing is ever due before, or at, the moment it is asked after.
+the first time. What happens all day long (an hour that begins with `*`, and every interval) keeps to real time. Nothing
+is ever due before, or at, the moment it is asked after.
 """
 
 from __future__ import annotations
@@ -143,15 +143,22 @@ def _left_out(moment: datetime) -> bool:
 
 
 def _cron_after(schedule: Schedule, after: int) -> Iterator[int]:
-    if any(field.startswith("*") for field in schedule.value.split()[:2]):
-        return _often_after(schedule, after)
+    if schedule.value.split()[1].startswith("*"):
+        return _all_day_after(schedule, after)
     # In an hour that comes twice the library begins with the first one, which may be over.
-    found = map(_millis, CronSim(schedule.value, _moment(after, schedule.timezone)))
+    found = map(_millis, CronSim(_within_hours(schedule.value), _moment(after, schedule.timezone)))
     return (at for at in found if at > after)
 
 
-def _often_after(schedule: Schedule, after: int) -> Iterator[int]:
-    """What happens every so often is due whenever the clock shows it.
+def _within_hours(value: str) -> str:
+    """The same, with the minutes written out: if they begin with `*` the library keeps to real time, whatever the
+    hour is, so that `*/30 2 * * *` would be left out with the hour, and come twice with it."""
+    minutes, rest = value.split(" ", 1)
+    return f"{minutes.replace('*', '0-59')} {rest}"
+
+
+def _all_day_after(schedule: Schedule, after: int) -> Iterator[int]:
+    """What happens all day long is due whenever the clock shows it.
 
     From one change of the clock to the next: where half an hour comes twice, the library steps over times.
     """
@@ -240,7 +247,7 @@ def due(schedule: Schedule, first: int, now: int) -> Due:
 
 def _latest(schedule: Schedule, now: int) -> tuple[int, ...]:
     """The latest times until now, looked for from the end."""
-    backwards = CronSim(schedule.value, _moment(now + 1, schedule.timezone), reverse=True)
+    backwards = CronSim(_within_hours(schedule.value), _moment(now + 1, schedule.timezone), reverse=True)
     begin = list(islice(map(_millis, backwards), MADE_UP_FOR))[-1]
     found = []
     for at in _cron_after(schedule, begin - 1000):

@@ -55,6 +55,10 @@ class Registry:
         """Those that do not come with Bullpen, so that somebody must have defined them."""
         return [name for name in names if not self.knows(name)]
 
+    def names_of(self, listed: Sequence[str]) -> frozenset[str]:
+        """Of all tools that an agent has which lists these."""
+        return frozenset(tool.name for tool in self.listed(listed)) | frozenset(self.unknown(listed))
+
     def check(self, names: Iterable[str], defined: Iterable[str] = ()) -> None:
         there = set(defined)
         for name in names:

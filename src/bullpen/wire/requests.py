@@ -559,7 +559,7 @@ class CreateTask(Request):
 
 
 class UpdateTask(Request):
-    """Whoever changes what a task does, it works on their behalf from then on."""
+    """Whoever changes what a task does, its prompt or its precheck, it works on their behalf from then on."""
 
     prompt: Prompt | None = None
     schedule_type: ScheduleType | None = None

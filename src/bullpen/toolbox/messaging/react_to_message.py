@@ -23,7 +23,8 @@ async def react_to_message(
     if not 1 <= len(emoji) <= 64 or "\x00" in emoji:
         raise BadArguments("emoji must have 1 to 64 characters.")
     message = await rows.select_message(context.tx, message_id)
-    if message is None or not await reaches(context, message.space_id):
+    room = None if message is None else await rows.select_room(context.tx, message.space_id)
+    if message is None or room is None or not await reaches(context, room.id, room.kind):
         raise ToolFailed(f"There is no message {message_id!r} in your spaces.")
     await spaces.react(context.tx, message, context.agent.id, emoji, run_id=context.run.id)
     return {"success": True}

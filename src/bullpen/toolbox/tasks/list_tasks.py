@@ -13,8 +13,10 @@ MOST = 200
 
 @tool(effect="tx", act=None, grant="read_space")
 async def list_tasks(context: ToolContext) -> dict[str, Any]:
-    """List the tasks of this space, newest first; in the main group, those of all groups."""
+    """List the tasks of this space, newest first; in the main group, those of all groups. At most 200, and if there
+    are more the result says so."""
     spaces = await own.own_spaces(context)
-    found = await rows.select_tasks(context.tx, space_ids=spaces, statuses=("active", "paused"), limit=MOST)
+    found = await rows.select_tasks(context.tx, space_ids=spaces, statuses=("active", "paused"), limit=MOST + 1)
+    found, more = found[:MOST], len(found) > MOST
     context.effects.outside = tuple(sorted({source for task in found for source in task.outside}))
-    return {"tasks": [own.shown(task) for task in found]}
+    return {"tasks": [own.shown(task) for task in found], **({"more": True} if more else {})}

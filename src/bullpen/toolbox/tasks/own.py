@@ -16,12 +16,8 @@ from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.tasks import rows, times
 from bullpen.tasks.types import Task
-from bullpen.toolbox.messaging.spaces import member_room
+from bullpen.toolbox.messaging.spaces import manages_groups, member_room
 from bullpen.tools import ToolContext
-
-
-def manages_groups(context: ToolContext) -> bool:
-    return "register_group" in access.parsed(context.run.grants)
 
 
 async def own_room(context: ToolContext) -> Room:

@@ -13,6 +13,7 @@ from bullpen.errors import BadArguments
 from bullpen.inbox.types import Cause
 from bullpen.tasks import actions as tasks
 from bullpen.tasks.actions import Maker, Wish
+from bullpen.toolbox.messaging.spaces import manages_groups
 from bullpen.toolbox.tasks import own
 from bullpen.tools import ToolContext, tool
 from bullpen.wire.nouns import ContextMode, ScheduleType
@@ -66,7 +67,7 @@ async def schedule_task(
     if not prompt.strip() or len(prompt) > MAX_TEXT or "\x00" in prompt:
         raise BadArguments(f"prompt must have 1 to {MAX_TEXT} characters and say something.")
     room = await own.own_room(context)
-    ignored = target_group is not None and not own.manages_groups(context)
+    ignored = target_group is not None and not manages_groups(context)
     if target_group is not None and not ignored:
         room = await own.other_group(context, target_group)
     run = context.run
