@@ -4,6 +4,7 @@ import type { Me } from "../api/nouns";
 import { fieldOf, sentence } from "../api/problems";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
+import { tellEntered, whenEnteredElsewhere } from "./door";
 import type { Entry } from "./hash";
 import s from "./start.module.css";
 
@@ -13,11 +14,16 @@ const TEXTS = {
   session: { title: "Sign in", about: "", verb: "Sign in" },
 };
 
+const AGAIN = { title: "Sign in again", about: "Your session has ended. What you wrote is kept on this device, and goes on where it was.", verb: "Sign in" };
+
 export function Start({ entry, onEntered }: { entry: Entry; onEntered(me: Me): void }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = "Bullpen";
     if (entry.kind === "unclaimed") heading.current?.focus();
+  }, [entry.kind]);
+  useEffect(() => {
+    if (entry.kind === "session" || entry.kind === "unclaimed") return whenEnteredElsewhere(() => window.location.reload());
   }, [entry.kind]);
   return (
     <main className={s.door}>
@@ -41,7 +47,7 @@ export function Start({ entry, onEntered }: { entry: Entry; onEntered(me: Me): v
 }
 
 function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" }>; onEntered(me: Me): void }) {
-  const { title, about, verb } = TEXTS[entry.kind];
+  const { title, about, verb } = entry.kind === "session" && entry.again ? AGAIN : TEXTS[entry.kind];
   const isNew = entry.kind !== "session";
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
@@ -49,13 +55,17 @@ function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" 
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
 
+  const enter = (): Promise<Me> => {
+    if (entry.kind === "session") return api.signIn({ name, password });
+    return entry.kind === "claim" ? api.setup({ code: entry.code, name, password }) : api.acceptInvite({ code: entry.code, name, password });
+  };
   const submit = async (): Promise<void> => {
     setBusy(true);
     setError(null);
     try {
-      if (entry.kind === "session") onEntered(await api.signIn({ name, password }));
-      else if (entry.kind === "claim") onEntered(await api.setup({ code: entry.code, name, password }));
-      else onEntered(await api.acceptInvite({ code: entry.code, name, password }));
+      const me = await enter();
+      tellEntered();
+      onEntered(me);
     } catch (problem) {
       setError(problem);
       setBusy(false);
