@@ -123,7 +123,7 @@ function Channel({ onClose }: { onClose(): void }) {
           </span>
         </label>
       )}
-      <fieldset style={{ border: 0, padding: 0, margin: 0 }}>
+      <fieldset className={s.kinds}>
         <legend className={p.hint}>Who is in it</legend>
         {Object.values(everybody)
           .filter((each) => each.id !== me)

@@ -11,6 +11,7 @@ import { Button, IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
 import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import { usePanel } from "../parts/panel";
+import p from "../parts/parts.module.css";
 import { count, membersOf, wakeRule, wakeRuleShort } from "../words/en";
 import { joinRoom } from "./actions";
 import { Composer } from "./Composer";
@@ -75,7 +76,9 @@ export function Room({ spaceId }: { spaceId: string }) {
       <main className={s.room} id="main">
         <Empty title="This room is not here any more">
           <p>It was deleted, or you are no longer in it. If that is a mistake, ask somebody who is in it to invite you again.</p>
-          <Link href="/">Go to another room</Link>
+          <Link href="/" className={p.button}>
+            Go to another room
+          </Link>
         </Empty>
       </main>
     );

@@ -14,6 +14,7 @@ import s from "./rooms.module.css";
 export default function Welcome() {
   const name = useLive((state) => state.me?.name);
   const spaces = useLiveShallow((state) => Object.values(state.spaces).filter((space) => space.kind !== "dm"));
+  const joinable = [...spaces].sort((a, b) => b.members.length - a.members.length || a.name.localeCompare(b.name));
   const [making, setMaking] = useState<"room" | "direct" | null>(null);
   useEffect(() => {
     document.title = "Welcome · Bullpen";
@@ -31,7 +32,7 @@ export default function Welcome() {
         </p>
         {spaces.length > 0 && (
           <ul aria-label="Rooms to join">
-            {spaces.map((space) => (
+            {joinable.map((space) => (
               <Joinable key={space.id} space={space} />
             ))}
           </ul>

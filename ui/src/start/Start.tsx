@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import { api } from "../api/client";
 import type { Me } from "../api/nouns";
 import { fieldOf, sentence } from "../api/problems";
+import { store } from "../live/store";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
 import { tellEntered, whenEnteredElsewhere } from "./door";
@@ -49,7 +50,8 @@ export function Start({ entry, onEntered }: { entry: Entry; onEntered(me: Me): v
 function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" }>; onEntered(me: Me): void }) {
   const { title, about, verb } = entry.kind === "session" && entry.again ? AGAIN : TEXTS[entry.kind];
   const isNew = entry.kind !== "session";
-  const [name, setName] = useState("");
+  const before = entry.kind === "session" && entry.again ? (store.getState().me?.name ?? "") : "";
+  const [name, setName] = useState(before);
   const [password, setPassword] = useState("");
   const [shown, setShown] = useState(false);
   const [busy, setBusy] = useState(false);
@@ -83,13 +85,13 @@ function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" 
       >
         <label className={p.field}>
           {isNew ? "Your name" : "Name"}
-          <input value={name} onChange={(event) => setName(event.target.value)} autoComplete="username" required maxLength={80} autoFocus />
+          <input value={name} onChange={(event) => setName(event.target.value)} autoComplete="username" required maxLength={80} autoFocus={!before} />
           {fieldOf(error, "name") && <span className={p.problem}>{fieldOf(error, "name")}</span>}
         </label>
         <div className={p.field}>
           <label htmlFor="password">Password</label>
           <span className={s.password}>
-            <input id="password" type={shown ? "text" : "password"} value={password} onChange={(event) => setPassword(event.target.value)} autoComplete={isNew ? "new-password" : "current-password"} required minLength={isNew ? 8 : 1} aria-describedby={isNew ? "password-hint" : undefined} />
+            <input id="password" type={shown ? "text" : "password"} value={password} onChange={(event) => setPassword(event.target.value)} autoComplete={isNew ? "new-password" : "current-password"} required autoFocus={!!before} minLength={isNew ? 8 : 1} aria-describedby={isNew ? "password-hint" : undefined} />
             <button type="button" aria-label={shown ? "Hide what I type" : "Show what I type"} aria-pressed={shown} onClick={() => setShown(!shown)}>
               {shown ? "hide" : "show"}
             </button>
