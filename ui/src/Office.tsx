@@ -7,7 +7,7 @@ import { interrupt, said } from "./live/announce";
 import { outbox } from "./live/outbox";
 import { stream } from "./live/stream";
 import { useLive } from "./live/store";
-import { useNow } from "./parts/Ago";
+import { useSeconds } from "./parts/Ago";
 import { Button } from "./parts/Button";
 import { Skeleton } from "./parts/Notice";
 import { Palette } from "./parts/Palette";
@@ -31,6 +31,7 @@ const Agents = lazy(() => import("./work/Agents"));
 const Agent = lazy(() => import("./work/Agent"));
 const Search = lazy(() => import("./rooms/Search"));
 const Settings = lazy(() => import("./work/Settings"));
+const Welcome = lazy(() => import("./rooms/Welcome"));
 
 export function Office() {
   const [place, go] = useLocation();
@@ -97,11 +98,11 @@ function Home() {
     const mine = Object.values(state.spaces).filter((space) => space.members.includes(state.me?.id ?? ""));
     return mine.find((space) => space.id === "general")?.id ?? mine.find((space) => space.kind === "channel")?.id ?? mine[0]?.id;
   });
-  const known = useLive((state) => state.order.length > 0);
+  const known = useLive((state) => state.known);
   const narrow = matchMedia("(max-width: 720px)").matches;
   if (onRail && narrow) return <main id="main" />;
   if (first) return <Redirect to={`/rooms/${first}`} replace />;
-  return <main id="main" className={r.room}>{known ? null : <Skeleton />}</main>;
+  return known ? <Welcome /> : <main id="main" className={r.room}><Skeleton /></main>;
 }
 
 function Strip() {
@@ -110,7 +111,7 @@ function Strip() {
   const waiting = useStore(outbox, (state) => state.items.filter((item) => !item.failed).length);
   const [late, setLate] = useState(false);
   const away = link === "retrying" || link === "offline";
-  useNow();
+  useSeconds(away);
   useEffect(() => {
     if (!away) {
       setLate(false);

@@ -264,12 +264,17 @@ class Feed:
             self._wake.clear()
 
     async def _beat(self) -> None:
-        """Proxies close what is quiet: a comment now and then, for all followers at once."""
+        """Proxies close what is quiet: a comment now and then, for all followers at once.
+
+        A line can be dead without being closed, and browsers do not show comments: a page hears that it is here.
+        """
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             for follower in self._followers:
                 if not follower.buffer:
                     follower.put(HEARTBEAT)
+                if follower.is_page:
+                    follower.put(_live_chunk(self._presence(follower.principal.id, here=True)), live=True)
             if self._store.shared:  # followers of other processes have not heard who came before them
                 for person_id in self._present():
                     self._tell_presence(person_id, here=True)

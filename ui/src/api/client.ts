@@ -24,6 +24,9 @@ export class Problem extends Error {
 
 type Query = Record<string, string | number | boolean | undefined | null>;
 
+/** Told when something is refused because nobody is signed in. */
+export const refused = { tell: (): void => {} };
+
 export function address(path: string, query: Query = {}): string {
   const said = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const search = new URLSearchParams(said.map(([name, value]) => [name, String(value)])).toString();
@@ -43,7 +46,23 @@ export async function ask<T>(method: string, path: string, options: { query?: Qu
   } catch {
     throw new Problem(0, "no_answer", "The office did not answer.");
   }
+  if (answer.status === 401 && path !== "/me") refused.tell();
   return read<T>(answer);
+}
+
+const MOST_PAGES = 50;
+
+/** All pages of a list as one. Only a list that is longer than anybody reads still has a `next`. */
+async function whole<T>(path: string, query: Query = {}): Promise<Page<T>> {
+  const found: T[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const part = await ask<Page<T>>("GET", path, { query: { limit: 200, ...query, cursor } });
+    found.push(...part.items);
+    cursor = part.next;
+    if (!cursor) break;
+  }
+  return { items: found, ...(cursor ? { next: cursor } : {}) };
 }
 
 async function read<T>(answer: Response): Promise<T> {
@@ -110,11 +129,11 @@ export const api = {
   putBlock: (agent: string, label: string, content: string) =>
     ask<unknown>("PUT", `/agents/${id(agent)}/blocks/${id(label)}`, { body: { content } }),
   deleteBlock: (agent: string, label: string) => ask<void>("DELETE", `/agents/${id(agent)}/blocks/${id(label)}`),
-  people: () => ask<Page<Person>>("GET", "/people", { query: { limit: 200 } }),
+  people: () => whole<Person>("/people"),
 
   runs: (query: Query) => ask<Page<Run>>("GET", "/runs", { query }),
   run: (run: string) => ask<Run>("GET", `/runs/${id(run)}`),
-  runMessages: (run: string) => ask<Page<RunMessage>>("GET", `/runs/${id(run)}/messages`, { query: { limit: 200 } }),
+  runMessages: (run: string) => whole<RunMessage>(`/runs/${id(run)}/messages`),
   trace: (run: string) => ask<{ spans: Span[] }>("GET", `/runs/${id(run)}/trace`),
   cancelRun: (run: string) => ask<Run>("POST", `/runs/${id(run)}/cancel`),
 
@@ -137,7 +156,7 @@ export const api = {
   rejectSkill: (skill: Skill) => ask<void>("POST", `/spaces/${id(skill.spaceId)}/skills/${id(skill.name)}/reject`),
   commands: (space: string) => ask<{ items: Command[] }>("GET", `/spaces/${id(space)}/commands`),
 
-  tools: () => ask<Page<ToolConfig>>("GET", "/tools", { query: { limit: 200 } }),
+  tools: () => whole<ToolConfig>("/tools"),
   tool: (name: string) => ask<ToolConfig>("GET", `/tools/${id(name)}`),
   policies: (agentId: string) => ask<Page<Policy>>("GET", "/policies", { query: { agentId, limit: 200 } }),
   putPolicy: (body: { agentId: string; spaceId?: string; toolName: string; decision: Decision }) =>

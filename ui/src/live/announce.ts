@@ -1,12 +1,18 @@
-// One place that screen readers hear from: finished messages of the open room, now and then, never half a sentence.
+// One place that screen readers hear from: finished messages of the open room, now and then, never half a sentence; and at
+// once what cannot wait, which is a card that needs somebody and a lost connection.
 import { createStore } from "zustand/vanilla";
 
-export const said = createStore<{ polite: string; assertive: string }>(() => ({ polite: "", assertive: "" }));
+type Voice = "polite" | "assertive";
+export const said = createStore<Record<Voice, string>>(() => ({ polite: "", assertive: "" }));
 
 const EVERY_MS = 3_000;
+const GATHER_MS = 100;
+const HEARD_MS = 2_000; // then it is taken away, else the same words would not be heard a second time
 let waiting: string[] = [];
+let urgent: string[] = [];
 let timer: ReturnType<typeof setTimeout> | null = null;
 let last = 0;
+const clearing: Partial<Record<Voice, ReturnType<typeof setTimeout>>> = {};
 
 export function announce(text: string): void {
   waiting.push(text.slice(0, 120));
@@ -15,7 +21,12 @@ export function announce(text: string): void {
 }
 
 export function interrupt(text: string): void {
-  said.setState({ assertive: text });
+  urgent.push(text.slice(0, 200));
+  if (urgent.length > 1) return;
+  setTimeout(() => {
+    speak("assertive", urgent.join(" "));
+    urgent = [];
+  }, GATHER_MS);
 }
 
 function flush(): void {
@@ -23,5 +34,11 @@ function flush(): void {
   last = Date.now();
   const gathered = waiting;
   waiting = [];
-  said.setState({ polite: gathered.length === 1 ? (gathered[0] as string) : `${gathered.length} new messages` });
+  speak("polite", gathered.length === 1 ? (gathered[0] as string) : `${gathered.length} new messages`);
+}
+
+function speak(voice: Voice, text: string): void {
+  clearTimeout(clearing[voice]);
+  said.setState({ [voice]: text });
+  clearing[voice] = setTimeout(() => said.setState({ [voice]: "" }), HEARD_MS);
 }

@@ -1,27 +1,42 @@
-// What somebody has begun to write, per room, for 30 days.
+// What somebody has begun to write, per person and room, for 30 days.
 import { createStore } from "zustand/vanilla";
 import { useStore } from "zustand";
-import { keep, kept } from "./kept";
+import { keep, keptUnder, onKeptElsewhere } from "./kept";
 
 type Draft = { text: string; at: number };
 const DAYS_30 = 30 * 86_400_000;
 
-function fresh(found: Record<string, Draft>): Record<string, Draft> {
-  return Object.fromEntries(Object.entries(found).filter(([, draft]) => Date.now() - draft.at < DAYS_30));
+const drafts = createStore<Record<string, Draft>>(() => ({}));
+let owner = "";
+
+const prefix = (): string => `draft.${owner}.`;
+
+export function openDrafts(me: string): void {
+  if (!owner) onKeptElsewhere(prefix, look);
+  owner = me;
+  look();
 }
 
-const drafts = createStore<Record<string, Draft>>(() => fresh(kept("drafts", {})));
-
-export function draftOf(spaceId: string): string {
-  return drafts.getState()[spaceId]?.text ?? "";
+function look(): void {
+  const found = keptUnder<Draft>(prefix());
+  for (const [place, draft] of Object.entries(found)) {
+    if (Date.now() - draft.at < DAYS_30) continue;
+    delete found[place];
+    keep(prefix() + place, undefined);
+  }
+  drafts.setState(found, true);
 }
 
-export function keepDraft(spaceId: string, text: string): void {
-  const { [spaceId]: before, ...rest } = drafts.getState();
+export function draftOf(place: string): string {
+  return drafts.getState()[place]?.text ?? "";
+}
+
+export function keepDraft(place: string, text: string): void {
+  const { [place]: before, ...rest } = drafts.getState();
   if ((before?.text ?? "") === text) return;
-  const next = text.trim() ? { ...rest, [spaceId]: { text, at: Date.now() } } : rest;
-  drafts.setState(next, true);
-  keep("drafts", next);
+  const draft = text.trim() ? { text, at: Date.now() } : undefined;
+  drafts.setState(draft ? { ...rest, [place]: draft } : rest, true);
+  keep(prefix() + place, draft);
 }
 
 export function useHasDraft(spaceId: string): boolean {

@@ -1,7 +1,7 @@
 // Fetching what the rooms show, into the store, in the same way as events.
 import { api, Problem } from "../api/client";
-import type { Space } from "../api/nouns";
-import { hole, loaded, noticed, room, trimmed, withSpace, without } from "./reduce";
+import type { Message, Space } from "../api/nouns";
+import { divided, hole, loaded, noticed, replaced, room, trimmed, withSpace, without } from "./reduce";
 import { change, store } from "./store";
 import { roleOf } from "../parts/role";
 
@@ -26,7 +26,7 @@ export async function loadSpaces(): Promise<void> {
     cursor = page.next;
   } while (cursor);
   change((state) => {
-    let next = { ...state, spaces: {}, order: [] as string[] };
+    let next = { ...state, spaces: {}, order: [] as string[], known: true };
     for (const space of found) next = { ...withSpace(next, space) };
     return next;
   });
@@ -44,6 +44,7 @@ export async function loadNames(): Promise<void> {
 
 /** The newest messages of a room, and its last runs, which say what each answer cost and who stayed silent. */
 export function openRoom(spaceId: string): Promise<void> {
+  change((state) => divided(state, spaceId));
   return once(`open/${spaceId}`, async () => {
     const there = room(store.getState(), spaceId);
     if (there.loaded) {
@@ -53,9 +54,7 @@ export function openRoom(spaceId: string): Promise<void> {
     const [space, page] = await Promise.all([store.getState().spaces[spaceId] ?? api.space(spaceId), api.messages(spaceId, { limit: PAGE })]);
     change((state) => {
       const next = state.spaces[space.id] ? state : withSpace(state, space);
-      const known = next.spaces[space.id] as Space;
-      const divider = (known.unread ?? 0) > 0 ? (known.readSeq ?? 0) : null;
-      return loaded(next, space.id, page.items, { complete: !page.next, dividerSeq: divider });
+      return divided(loaded(next, space.id, page.items, { complete: !page.next }), space.id);
     });
     void loadRuns(space.id);
   });
@@ -110,18 +109,32 @@ export async function loadBackTo(spaceId: string, seq: number): Promise<void> {
 /** After the line was cut, or the cursor was too old: load again what is shown, and keep it on screen meanwhile. */
 export async function reload(openSpaceId: string | null): Promise<void> {
   await Promise.all([loadSpaces(), loadNames()]);
-  const shown = Object.keys(store.getState().rooms);
+  const shown = openSpaceId !== null && !!store.getState().rooms[openSpaceId];
   // Rooms that nobody looks at are forgotten, and loaded when they are opened.
   change((state) => ({ ...state, rooms: Object.fromEntries(Object.entries(state.rooms).filter(([id]) => id === openSpaceId)) }));
-  if (!openSpaceId || !shown.includes(openSpaceId)) return;
+  if (!shown) return;
   try {
-    const page = await api.messages(openSpaceId, { limit: 200 });
-    change((state) => loaded(state, openSpaceId, page.items));
+    await loadAnew(openSpaceId);
     await catchUp(openSpaceId);
   } catch (error) {
-    if (error instanceof Problem && error.status === 404) change((state) => without(state, openSpaceId));
-    else throw error;
+    if (!(error instanceof Problem) || error.passes) throw error;
+    // It is gone, or it is there and not theirs to read any more: whoever looks at it is told which.
+    change((state) => (error.status === 404 ? without(state, openSpaceId) : { ...state, rooms: {} }));
   }
+}
+
+/** As far back as it was loaded. What the office does not have any more is not kept: it may come back from a backup. */
+async function loadAnew(spaceId: string): Promise<void> {
+  const before = new Set(room(store.getState(), spaceId).messages);
+  const from = room(store.getState(), spaceId).messages[0]?.seq ?? 0;
+  const found: Message[] = [];
+  let complete = false;
+  do {
+    const page = await api.messages(spaceId, { before: found[0]?.seq, limit: 200 });
+    found.unshift(...page.items);
+    complete = !page.next || !page.items.length;
+  } while (!complete && (found[0]?.seq ?? 0) > from);
+  change((state) => replaced(state, spaceId, found, before, complete));
 }
 
 /** A room keeps only its end when it is left, or read at its end: thousands of messages need not stay in memory. */

@@ -1,7 +1,11 @@
 // A notification when somebody mentions me, writes to me, or waits for me, while I look elsewhere.
 import type { OfficeEvent } from "../api/nouns";
 import { mentions } from "../parts/mentions";
+import { waitsFor } from "../words/en";
+import { interrupt } from "./announce";
 import { kept } from "./kept";
+import { isMine } from "./mine";
+import { isMuted } from "./muted";
 import { store } from "./store";
 
 export function notificationsWanted(): boolean {
@@ -14,19 +18,33 @@ export async function allowNotifications(): Promise<boolean> {
   return (await Notification.requestPermission()) === "granted";
 }
 
+/** The call of this event, if it has just begun to wait for me. */
+function askedOf(event: OfficeEvent): OfficeEvent["call"] {
+  if (event.type !== "tool.requires_action" || !event.call?.callId) return undefined;
+  return isMine({ kind: event.call.kind, spaceId: event.spaceId }, store.getState()) ? event.call : undefined;
+}
+
+/** Screen readers are told at once of a card that needs somebody, in whichever room. */
+export function callOut(event: OfficeEvent): void {
+  const call = askedOf(event);
+  if (call) interrupt(waitsFor(store.getState().members[event.agentId ?? ""]?.name, call));
+}
+
 export function notify(event: OfficeEvent): void {
   if (!notificationsWanted() || (document.hasFocus() && !document.hidden)) return;
   const { me, spaces, members } = store.getState();
   const message = event.message;
   if (event.type === "message_created" && message && me && message.authorId !== me.id) {
     const space = spaces[message.spaceId];
+    if (isMuted(message.spaceId)) return;
     if (space?.kind !== "dm" && !mentions(message.text, [me]).length) return;
     const author = members[message.authorId]?.name ?? message.authorId;
     void show(`${author}${space && space.kind !== "dm" ? ` in #${space.name}` : ""}`, message.text.slice(0, 200), message.id, `/rooms/${message.spaceId}?message=${message.id}`);
   }
-  if (event.type === "tool.requires_action" && event.call?.callId && event.call.kind !== "external") {
+  const call = askedOf(event);
+  if (call?.callId) {
     const agent = members[event.agentId ?? ""]?.name ?? "An agent";
-    void show(`${agent} waits for you`, event.call.toolName ?? "", event.call.callId, "/pending");
+    void show(`${agent} waits for you`, call.toolName ?? "", call.callId, "/pending");
   }
 }
 

@@ -2,6 +2,7 @@
 export function pace<T>(take: (gathered: T[]) => void): { add(...items: T[]): void } {
   let waiting: T[] = [];
   let planned = false;
+  let watches = false;
   const flush = (): void => {
     planned = false;
     const gathered = waiting;
@@ -10,6 +11,9 @@ export function pace<T>(take: (gathered: T[]) => void): { add(...items: T[]): vo
   };
   return {
     add(...items: T[]): void {
+      // A frame that is planned when the tab is hidden comes only when it is shown again.
+      if (!watches) document.addEventListener("visibilitychange", flush);
+      watches = true;
       waiting.push(...items);
       if (planned) return;
       planned = true;

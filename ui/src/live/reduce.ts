@@ -165,6 +165,24 @@ export function loaded(state: State, spaceId: string, page: readonly Message[], 
   return withRoom(state, spaceId, { messages, loaded: true, ...change });
 }
 
+/** What the office has now instead of what it had before; what came while it was asked for stays. */
+export function replaced(state: State, spaceId: string, page: readonly Message[], before: ReadonlySet<Message>, complete: boolean): State {
+  const there = room(state, spaceId);
+  const came = there.messages.filter((message) => !before.has(message));
+  const fresh = withRoom(state, spaceId, { messages: [...page], complete });
+  const next = loaded(fresh, spaceId, came);
+  const known = new Set(room(next, spaceId).messages.map((message) => message.id));
+  return withRoom(next, spaceId, { notices: there.notices.filter((notice) => !notice.messageId || known.has(notice.messageId)) });
+}
+
+/** Where what is unread begins, for somebody who opens the room now. */
+export function divided(state: State, spaceId: string): State {
+  const there = state.rooms[spaceId];
+  const space = state.spaces[spaceId];
+  if (!there?.loaded || !space) return state;
+  return withRoom(state, spaceId, { dividerSeq: (space.unread ?? 0) > 0 ? (space.readSeq ?? 0) : null });
+}
+
 /** Only the end of a room: the rest is loaded again by whoever scrolls there. */
 export function trimmed(state: State, spaceId: string, keepLast: number): State {
   const there = state.rooms[spaceId];

@@ -1,13 +1,15 @@
 // Who am I, and everything that begins once that is known.
 import { QueryClient } from "@tanstack/react-query";
-import { api, Problem } from "../api/client";
+import { api, Problem, refused } from "../api/client";
 import type { Budget, Me, OfficeEvent } from "../api/nouns";
 import { loadNames, loadSpaces, reload } from "./load";
+import { openDrafts } from "./drafts";
+import { openMuted } from "./muted";
 import { openOutbox, sendAll } from "./outbox";
 import { stream } from "./stream";
 import { change, store } from "./store";
 import { emptyState } from "./state";
-import { notify } from "./notify";
+import { callOut, notify } from "./notify";
 import { done, toast } from "../parts/toasts";
 import { budgetOf } from "../words/en";
 
@@ -53,12 +55,19 @@ function invalidate(event: OfficeEvent): void {
 
 function onEvent(event: OfficeEvent): void {
   invalidate(event);
+  callOut(event);
   notify(event);
   if (event.budget) tellBudget(event.budget);
   const mine = event.member && (event.member.id ?? event.member.memberId) === store.getState().me?.id;
   if (event.type === "member_joined" && mine && event.spaceId) void api.space(event.spaceId).then((space) => change((s) => ({ ...s, spaces: { ...s.spaces, [space.id]: space }, order: s.order.includes(space.id) ? s.order : [...s.order, space.id] })));
-  if (event.type === "member_left" && mine) void loadSpaces();
-  if (event.type === "reset") void reload(open.spaceId);
+  if (event.type === "member_left" && mine) void insist(loadSpaces);
+  if (event.type === "reset") catchUp();
+}
+
+/** What was missed cannot be told event by event: everything that is shown is asked for again. */
+function catchUp(): void {
+  void insist(() => reload(open.spaceId));
+  void queries.invalidateQueries();
 }
 
 /** Only owners are told. */
@@ -73,26 +82,28 @@ let begun = false;
 
 export async function begin(me: Me): Promise<void> {
   change((state) => ({ ...state, me }));
+  openDrafts(me.id);
+  openMuted(me.id);
   stream.start();
   if (!begun) {
     begun = true;
+    refused.tell = stream.doubt;
     stream.listen(onEvent);
     stream.onCatchUp = () => {
-      void reload(open.spaceId);
-      void queries.invalidateQueries();
+      catchUp();
       sendAll();
     };
   }
   openOutbox(me.id);
-  await loadOffice();
+  await insist(async () => void (await Promise.all([loadSpaces(), loadNames()])));
 }
 
-/** Rooms and names. If the office goes away meanwhile, the page stays as it is, and they are loaded when it is back. */
-async function loadOffice(): Promise<void> {
+/** If the office goes away meanwhile, the page stays as it is, and this is done when it is back. */
+async function insist(work: () => Promise<void>): Promise<void> {
   for (;;) {
     await stream.connected();
     try {
-      await Promise.all([loadSpaces(), loadNames()]);
+      await work();
       return;
     } catch (error) {
       if (!(error instanceof Problem && error.passes)) throw error;

@@ -35,6 +35,7 @@ export type Link = "starting" | "live" | "retrying" | "offline" | "signedOut";
 
 export type State = {
   me: Me | null;
+  known: boolean; // which rooms there are
   spaces: Record<string, Space>;
   order: string[];
   rooms: Record<string, Room>;
@@ -54,6 +55,6 @@ export const emptyRoom: Room = {
 };
 
 export const emptyState: State = {
-  me: null, spaces: {}, order: [], rooms: {}, members: {}, runs: {}, here: {}, progress: {}, waiting: {}, cursor: null,
+  me: null, known: false, spaces: {}, order: [], rooms: {}, members: {}, runs: {}, here: {}, progress: {}, waiting: {}, cursor: null,
   link: "starting", retryAt: 0, resets: 0,
 };

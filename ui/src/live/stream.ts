@@ -4,17 +4,21 @@ import type { OfficeEvent } from "../api/nouns";
 import { api, Problem } from "../api/client";
 import { pace } from "./pace";
 import { expire, reduce } from "./reduce";
-import type { Link } from "./state";
+import type { Link, State } from "./state";
 import { change, store } from "./store";
 
 type Shared =
   | { kind: "frames"; frames: OfficeEvent[] }
-  | { kind: "link"; link: Link; retryAt: number }
-  | { kind: "hello" };
+  | { kind: "link"; link: Link; retryAt: number; here: State["here"] }
+  | { kind: "hello" }
+  | { kind: "try" };
 
 type Listener = (event: OfficeEvent) => void;
 
-const QUIET_MS = 45_000; // a comment comes every 15 s, but only the browser sees those; a long silence is checked
+// A page hears every 15 s that it is here. A line that says nothing for so long is dead, though nobody has closed it: the
+// device was asleep, or something on the way has forgotten it.
+const QUIET_MS = 45_000;
+const LOOK_MS = 5_000;
 
 class Stream {
   private source: EventSource | null = null;
@@ -22,6 +26,8 @@ class Stream {
   private release: (() => void) | null = null;
   private tries = 0;
   private timer = 0;
+  private looks = 0;
+  private heardAt = 0;
   private readonly listeners = new Set<Listener>();
   private readonly flusher = pace((events: OfficeEvent[]) => this.take(events));
   private ready: (() => void)[] = [];
@@ -32,9 +38,9 @@ class Stream {
   start(): void {
     if (this.running) return;
     this.running = true;
-    window.addEventListener("online", this.tryNow);
+    window.addEventListener("online", this.online);
     window.addEventListener("offline", this.cut);
-    setInterval(() => change((state) => expire(state, Date.now())), 5_000);
+    this.looks = window.setInterval(this.look, LOOK_MS);
     if (!("locks" in navigator) || !("BroadcastChannel" in window)) {
       this.lead();
       return;
@@ -55,10 +61,11 @@ class Stream {
     this.source?.close();
     this.source = null;
     clearTimeout(this.timer);
+    clearInterval(this.looks);
     this.channel?.close();
     this.channel = null;
     this.release?.();
-    window.removeEventListener("online", this.tryNow);
+    window.removeEventListener("online", this.online);
     window.removeEventListener("offline", this.cut);
   }
 
@@ -74,26 +81,54 @@ class Stream {
     return new Promise((resolve) => this.ready.push(resolve));
   }
 
+  /** The tab that holds the stream tries, whichever tab was asked to. */
   readonly tryNow = (): void => {
-    if (!this.leads) return;
+    if (!this.leads) {
+      this.share({ kind: "try" });
+      return;
+    }
     this.tries = 0;
     clearTimeout(this.timer);
     this.open();
+  };
+
+  /** Something was refused as if nobody were signed in: is that so? */
+  readonly doubt = (): void => {
+    if (this.running) void this.stillMe();
+  };
+
+  private readonly online = (): void => {
+    if (this.leads) this.tryNow();
   };
 
   private readonly cut = (): void => {
     if (this.leads) this.lost();
   };
 
+  private readonly look = (): void => {
+    change((state) => expire(state, Date.now()));
+    if (!this.source || Date.now() - this.heardAt < QUIET_MS) return;
+    this.source.close();
+    this.source = null;
+    this.announce("retrying", Date.now());
+    void this.again();
+  };
+
   private lead(): void {
     this.leads = true;
-    this.open();
+    // Whoever takes over from another tab may have been signed out by it.
+    if (store.getState().link === "starting") this.open();
+    else void this.again();
   }
 
   private hear(said: Shared): void {
     if (said.kind === "frames") this.flusher.add(...said.frames);
-    else if (said.kind === "link") this.say(said.link, said.retryAt);
-    else if (this.leads) this.share({ kind: "link", link: store.getState().link, retryAt: store.getState().retryAt });
+    else if (said.kind === "link") this.say(said.link, said.retryAt, said.here);
+    else if (said.kind === "try") this.online();
+    else if (this.leads) {
+      const { link, retryAt, here } = store.getState();
+      this.share({ kind: "link", link, retryAt, here });
+    }
   }
 
   private share(said: Shared): void {
@@ -105,11 +140,14 @@ class Stream {
     const after = store.getState().cursor;
     const source = new EventSource(after ? `/api/events?after=${encodeURIComponent(after)}` : "/api/events");
     this.source = source;
+    this.heardAt = Date.now();
     source.onopen = () => {
       this.tries = 0;
+      this.heardAt = Date.now();
       this.announce("live", 0);
     };
     source.onmessage = (frame: MessageEvent<string>) => {
+      this.heardAt = Date.now();
       const event = JSON.parse(frame.data) as OfficeEvent;
       if (frame.lastEventId) event.cursor = frame.lastEventId;
       this.flusher.add(event);
@@ -133,27 +171,36 @@ class Stream {
 
   /** EventSource hides why it was refused, so ask: signed out, or only away? */
   private async again(): Promise<void> {
+    const isMe = await this.stillMe();
+    if (!this.running || !this.leads) return;
+    if (isMe) this.open();
+    else this.lost();
+  }
+
+  /** False: there was no answer. Whoever is signed out goes to the door; what was somebody else's is not shown to another. */
+  private async stillMe(): Promise<boolean> {
     try {
-      await api.me();
+      const me = await api.me();
+      const before = store.getState().me;
+      if (before && before.id !== me.id) window.location.reload();
+      return true;
     } catch (error) {
-      if (error instanceof Problem && error.status === 401) {
-        this.announce("signedOut", 0);
-        return;
-      }
-      this.lost();
-      return;
+      if (error instanceof Problem && error.status === 401) this.announce("signedOut", 0);
+      return false;
     }
-    this.open();
   }
 
   private announce(link: Link, retryAt: number): void {
-    this.share({ kind: "link", link, retryAt });
-    this.say(link, retryAt);
+    // Who is there is told anew to whoever opens a stream.
+    const here = link === "live" ? {} : store.getState().here;
+    this.share({ kind: "link", link, retryAt, here });
+    this.say(link, retryAt, here);
   }
 
-  private say(link: Link, retryAt: number): void {
+  private say(link: Link, retryAt: number, here: State["here"]): void {
     const before = store.getState().link;
-    change((state) => ({ ...state, link, retryAt }));
+    change((state) => ({ ...state, link, retryAt, here }));
+    if (link === "signedOut") this.stop(); // in all tabs: whichever is signed in again first may hold the stream
     if (link !== "live") return;
     for (const resolve of this.ready.splice(0)) resolve();
     if (before !== "live" && before !== "starting") this.onCatchUp();
@@ -166,4 +213,3 @@ class Stream {
 }
 
 export const stream = new Stream();
-export { QUIET_MS };

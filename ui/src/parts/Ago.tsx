@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "react";
+import { useEffect, useReducer, useSyncExternalStore } from "react";
 
 // One clock for all relative times, every 30 seconds.
 let now = Date.now();
@@ -16,6 +16,16 @@ function subscribe(listener: () => void): () => void {
 
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
+}
+
+/** Draws anew every second, as long as somebody counts. */
+export function useSeconds(counts: boolean): void {
+  const [, draw] = useReducer((times: number) => times + 1, 0);
+  useEffect(() => {
+    if (!counts) return;
+    const each = setInterval(draw, 1_000);
+    return () => clearInterval(each);
+  }, [counts]);
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });

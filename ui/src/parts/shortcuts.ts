@@ -2,6 +2,7 @@
 import { useEffect } from "react";
 import { useLocation } from "wouter";
 import { kept } from "../live/kept";
+import { isMuted } from "../live/muted";
 import { store } from "../live/store";
 import { openPalette } from "./palette";
 import { usePanel } from "./panel";
@@ -77,7 +78,7 @@ export function useShortcuts(): void {
       for (let tries = 1; tries <= links.length; tries++) {
         const next = links[(at + by * tries + links.length * tries) % links.length];
         const id = next?.getAttribute("href")?.replace("/rooms/", "") ?? "";
-        if (next && (!unreadOnly || (store.getState().spaces[id]?.unread ?? 0) > 0)) {
+        if (next && (!unreadOnly || ((store.getState().spaces[id]?.unread ?? 0) > 0 && !isMuted(id)))) {
           go(next.getAttribute("href") as string);
           return;
         }

@@ -75,7 +75,7 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
     // What is still being uploaded is waited for.
     setWaits(uploads.busy);
     if ((!said && !uploads.ready.length) || uploads.busy) return;
-    send(space.id, said, { replyTo, attachments: uploads.ready });
+    if (!send(space.id, said, { replyTo, attachments: uploads.ready })) return;
     setText("");
     keepDraft(draftKey, "");
     uploads.clear();

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client";
 import { loadSpaces } from "../live/load";
+import { mute, useMuted } from "../live/muted";
 import { withSpace } from "../live/reduce";
 import { change, useLive } from "../live/store";
 import { Button, IconButton } from "../parts/Button";
@@ -20,6 +21,7 @@ export function Details({ spaceId }: { spaceId: string }) {
   const space = useLive((state) => state.spaces[spaceId]);
   const me = useLive((state) => state.me?.id ?? "");
   const everybody = useLive((state) => state.members);
+  const muted = !!useMuted()[spaceId];
   const [adding, setAdding] = useState("");
   const [, go] = useLocation();
   if (!space) return null;
@@ -104,6 +106,16 @@ export function Details({ spaceId }: { spaceId: string }) {
         </section>
       )}
       <Written spaceId={space.id} />
+      {isMember && (
+        <section className={s.section}>
+          <h3>Attention</h3>
+          <label className={p.check}>
+            <input type="checkbox" checked={muted} onChange={(event) => mute(space.id, event.target.checked)} />
+            Mute on this device
+          </label>
+          <p className={p.hint}>No count and no notifications. Mentions of you are still marked in the list.</p>
+        </section>
+      )}
       {space.kind !== "dm" && isMember && (
         <section className={s.section}>
           <Button look="danger" onClick={() => void leave()}>

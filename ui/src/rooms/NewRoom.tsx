@@ -64,11 +64,18 @@ function Direct({ onClose }: { onClose(): void }) {
   );
 }
 
+const KINDS = {
+  channel: { name: "Room", about: "For the people of this office. What agents learn there, they know elsewhere too." },
+  group: { name: "Group", about: "For a family, a team, the neighbours: only its members know of it, and what agents learn there stays there." },
+};
+
 function Channel({ onClose }: { onClose(): void }) {
   const me = useLive((state) => state.me?.id ?? "");
   const everybody = useLive((state) => state.members);
   const { make, problem, busy } = useMake(onClose);
   const [name, setName] = useState("");
+  const [kind, setKind] = useState<keyof typeof KINDS>("channel");
+  const [trigger, setTrigger] = useState("");
   const [isPrivate, setPrivate] = useState(false);
   const [wake, setWake] = useState("mention");
   const [chosen, setChosen] = useState<string[]>([]);
@@ -77,22 +84,46 @@ function Channel({ onClose }: { onClose(): void }) {
       style={{ display: "grid", gap: 16 }}
       onSubmit={(event) => {
         event.preventDefault();
-        void make({ kind: "channel", name: name.trim(), private: isPrivate, members: chosen, wake: { people: wake, agents: "mention" } });
+        const shared = { kind, name: name.trim(), members: chosen };
+        if (kind === "channel") void make({ ...shared, private: isPrivate, wake: { people: wake, agents: "mention" } });
+        else void make({ ...shared, private: true, ...(trigger.trim() ? { trigger: trigger.trim() } : {}) });
       }}
     >
       <label className={p.field}>
         Name
         <input value={name} onChange={(event) => setName(event.target.value)} required maxLength={80} autoFocus placeholder="launch-week" />
       </label>
-      <label className={p.field}>
-        When do agents wake?
-        <select value={wake} onChange={(event) => setWake(event.target.value)}>
-          <option value="mention">When somebody mentions them</option>
-          <option value="all">For every message of a person</option>
-          <option value="none">Never: they only read along</option>
-        </select>
-      </label>
-      <fieldset style={{ border: 0, padding: 0, margin: 0 }}>
+      <fieldset className={s.kinds}>
+        <legend className={p.hint}>What it is</legend>
+        {(Object.keys(KINDS) as (keyof typeof KINDS)[]).map((each) => (
+          <label key={each} className={p.check}>
+            <input type="radio" name="kind" checked={kind === each} onChange={() => setKind(each)} />
+            <span>
+              <b>{KINDS[each].name}</b>
+              <small>{KINDS[each].about}</small>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      {kind === "channel" ? (
+        <label className={p.field}>
+          When do agents wake?
+          <select value={wake} onChange={(event) => setWake(event.target.value)}>
+            <option value="mention">When somebody mentions them</option>
+            <option value="all">For every message of a person</option>
+            <option value="none">Never: they only read along</option>
+          </select>
+        </label>
+      ) : (
+        <label className={p.field}>
+          Trigger word
+          <input value={trigger} onChange={(event) => setTrigger(event.target.value)} maxLength={80} placeholder="@Andy" aria-describedby="trigger-hint" />
+          <span id="trigger-hint" className={p.hint}>
+            What wakes the agents of the group. Without one, mentions do.
+          </span>
+        </label>
+      )}
+      <fieldset className={s.kinds}>
         <legend className={p.hint}>Who is in it</legend>
         {Object.values(everybody)
           .filter((each) => each.id !== me)
@@ -103,15 +134,17 @@ function Channel({ onClose }: { onClose(): void }) {
             </label>
           ))}
       </fieldset>
-      <label className={p.check}>
-        <input type="checkbox" checked={isPrivate} onChange={(event) => setPrivate(event.target.checked)} />
-        Private: only its members know of it
-      </label>
+      {kind === "channel" && (
+        <label className={p.check}>
+          <input type="checkbox" checked={isPrivate} onChange={(event) => setPrivate(event.target.checked)} />
+          Private: only its members know of it
+        </label>
+      )}
       {problem && <p className={p.problem} role="alert">{problem}</p>}
       <div className={`${p.actions} ${p.end}`}>
         <Button onClick={onClose}>Cancel</Button>
         <Button look="primary" type="submit" busy={busy} disabled={!name.trim()}>
-          Make room
+          {kind === "channel" ? "Make room" : "Make group"}
         </Button>
       </div>
     </form>

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { Activity, Bot, CalendarClock, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
+import { Activity, BellOff, Bot, CalendarClock, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
 import { useRef, useState } from "react";
 import { Link, useRoute } from "wouter";
 import { api } from "../api/client";
 import type { Space } from "../api/nouns";
 import { useHasDraft } from "../live/drafts";
+import { useMuted } from "../live/muted";
 import { useLive } from "../live/store";
 import { IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
@@ -76,8 +77,8 @@ function MainLink({ href, icon, label, children }: { href: string; icon: React.R
   );
 }
 
-function rank(space: Space): number {
-  return (space.mentions ?? 0) > 0 ? 0 : (space.unread ?? 0) > 0 ? 1 : 2;
+function rank(space: Space, muted: boolean): number {
+  return (space.mentions ?? 0) > 0 ? 0 : (space.unread ?? 0) > 0 && !muted ? 1 : 2;
 }
 
 function Rooms({ onNew, onPick }: { onNew(kind: "room" | "direct"): void; onPick?(): void }) {
@@ -85,8 +86,9 @@ function Rooms({ onNew, onPick }: { onNew(kind: "room" | "direct"): void; onPick
   const spaces = Object.values(state.spaces);
   const order = useRef<string[]>([]);
   const over = useRef(false);
+  const muted = useMuted();
   const named = (space: Space): string => titleOf(space, state);
-  const sorted = [...spaces].sort((a, b) => rank(a) - rank(b) || named(a).localeCompare(named(b)));
+  const sorted = [...spaces].sort((a, b) => rank(a, !!muted[a.id]) - rank(b, !!muted[b.id]) || named(a).localeCompare(named(b)));
   // Never reorder under somebody's pointer.
   if (!over.current) order.current = sorted.map((space) => space.id);
   const at = (space: Space): number => (order.current.indexOf(space.id) + order.current.length + 1) % (order.current.length + 1);
@@ -131,7 +133,8 @@ function RoomLink({ space, title, onPick }: { space: Space; title: string; onPic
   const [active] = useRoute(`/rooms/${space.id}`);
   const me = useLive((state) => state.me?.id);
   const draft = useHasDraft(space.id);
-  const unread = space.unread ?? 0;
+  const muted = !!useMuted()[space.id];
+  const unread = muted ? 0 : (space.unread ?? 0);
   const mentions = space.mentions ?? 0;
   const other = space.kind === "dm" ? otherOf(space, me) : undefined;
   const presence = usePresence(other ?? "");
@@ -149,6 +152,7 @@ function RoomLink({ space, title, onPick }: { space: Space; title: string; onPic
         <span className={s.name}>
           <bdi>{title}</bdi>
         </span>
+        {muted && <BellOff size={12} aria-label="muted" />}
         {draft && !active && <Pencil size={12} aria-label="draft" />}
         {presence === "busy" && <span className={s.meta}>working</span>}
         {mine && !active && mentions > 0 ? (

@@ -1,19 +1,19 @@
 import { ArrowLeft, Hash, Lock, PanelRight, Search } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
-import { api, Problem } from "../api/client";
+import { Problem } from "../api/client";
 import { announce } from "../live/announce";
 import { openRoom, trim } from "../live/load";
 import { open } from "../live/session";
 import { stream } from "../live/stream";
-import { change, store, useLive } from "../live/store";
-import { withSpace } from "../live/reduce";
+import { store, useLive } from "../live/store";
 import { Button, IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
 import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import { usePanel } from "../parts/panel";
-import { toast } from "../parts/toasts";
-import { count, wakeRule, wakeRuleShort } from "../words/en";
+import p from "../parts/parts.module.css";
+import { count, membersOf, wakeRule, wakeRuleShort } from "../words/en";
+import { joinRoom } from "./actions";
 import { Composer } from "./Composer";
 import { nameOf, titleOf } from "./names";
 import { usePresence } from "./Message";
@@ -31,22 +31,37 @@ export function Room({ spaceId }: { spaceId: string }) {
   const [fill, setFill] = useState<{ text: string; at: number }>();
   const me = useLive((state) => state.me);
   const title = useLive((state) => (space ? titleOf(space, state) : ""));
+  const [opened, setOpened] = useState(false); // where unread begins is known from then on
+  const [wasHere, setWasHere] = useState(false);
+  const isHere = !!space && loaded;
+  const gone = wasHere && !space;
 
   useEffect(() => {
     open.spaceId = spaceId;
-    setError(null);
-    openRoom(spaceId).catch(setError);
     return () => {
       open.spaceId = null;
       trim(spaceId);
     };
   }, [spaceId]);
 
+  // Before anything is drawn; and again when it was forgotten, or somebody is let in again.
+  useLayoutEffect(() => {
+    if (gone || (opened && loaded)) return;
+    setOpened(true);
+    setError(null);
+    openRoom(spaceId).catch(setError);
+  }, [spaceId, gone, opened, loaded]);
+
+  useEffect(() => {
+    if (isHere) setWasHere(true);
+  }, [isHere]);
+
   useEffect(
     () =>
       stream.listen((event) => {
         const message = event.message;
         if (event.type !== "message_created" || message?.spaceId !== spaceId || message.authorId === store.getState().me?.id) return;
+        if (!message.text) return; // a card: whoever it waits for is told in live/notify.ts
         announce(`${nameOf(store.getState().members, message.authorId)}: ${message.text}`);
       }),
     [spaceId],
@@ -56,8 +71,19 @@ export function Room({ spaceId }: { spaceId: string }) {
     document.title = title ? `${title} · Bullpen` : "Bullpen";
   }, [title]);
 
+  if (gone)
+    return (
+      <main className={s.room} id="main">
+        <Empty title="This room is not here any more">
+          <p>It was deleted, or you are no longer in it. If that is a mistake, ask somebody who is in it to invite you again.</p>
+          <Link href="/" className={p.button}>
+            Go to another room
+          </Link>
+        </Empty>
+      </main>
+    );
   if (error) {
-    const gone = error instanceof Problem && error.status === 404;
+    const unknown = error instanceof Problem && error.status === 404;
     if (error instanceof Problem && error.status === 403 && space)
       return (
         <main className={s.room} id="main">
@@ -72,7 +98,7 @@ export function Room({ spaceId }: { spaceId: string }) {
       );
     return (
       <main className={s.room} id="main">
-        {gone ? (
+        {unknown ? (
           <Failed error={new Problem(404, "not_found", "This room does not exist, or you are not in it. Ask whoever sent the link to invite you.")} />
         ) : (
           <Failed error={error} onRetry={() => (setError(null), openRoom(spaceId).catch(setError))} />
@@ -97,7 +123,7 @@ export function Room({ spaceId }: { spaceId: string }) {
       }}
     >
       <Header spaceId={spaceId} />
-      {!space || !loaded ? (
+      {!space || !loaded || !opened ? (
         <>
           <div className={s.list}>
             <Skeleton />
@@ -117,23 +143,12 @@ export function Room({ spaceId }: { spaceId: string }) {
 }
 
 function JoinBar({ spaceId, onJoined }: { spaceId: string; onJoined?(): void }) {
-  const me = useLive((state) => state.me);
   const isDm = useLive((state) => state.spaces[spaceId]?.kind === "dm");
-  const join = async (): Promise<void> => {
-    try {
-      await api.addMember(spaceId, me?.id ?? "");
-      const space = await api.space(spaceId);
-      change((state) => withSpace(state, space));
-      onJoined?.();
-    } catch (error) {
-      toast(error);
-    }
-  };
   return (
     <div style={{ padding: "0 16px 16px" }}>
       <Notice>
         {isDm ? "You read along here: this conversation is between agents. " : "You are reading this room without being in it. "}
-        {!isDm && <Button onClick={() => void join()}>Join this room</Button>}
+        {!isDm && <Button onClick={() => void joinRoom(spaceId).then((joined) => joined && onJoined?.())}>Join this room</Button>}
       </Notice>
     </div>
   );
@@ -145,10 +160,9 @@ function Header({ spaceId }: { spaceId: string }) {
   const [, go] = useLocation();
   const [panel, setPanel] = usePanel();
   const heading = useRef<HTMLHeadingElement>(null);
-  const people = space?.memberDetails.filter((member) => member.kind === "person").length ?? 0;
-  const agents = (space?.memberDetails.length ?? 0) - people;
+  const members = space?.memberDetails.length ?? 0;
   const shown = space?.memberDetails.slice(0, 5) ?? [];
-  const more = (space?.memberDetails.length ?? 0) - shown.length;
+  const more = members - shown.length;
   return (
     <header className={s.head}>
       <Link href="/rooms" className={s.back} aria-label="Back to rooms" data-phone>
@@ -163,8 +177,8 @@ function Header({ spaceId }: { spaceId: string }) {
         </h1>
         {space && space.kind !== "dm" && (
           <p>
-            <span data-wide>{`${count(people, "person", "people")}, ${count(agents, "agent")} · ${wakeRule(space.wake.people, space.trigger)}`}</span>
-            <span data-narrow>{`${count(people + agents, "member")} · ${wakeRuleShort(space.wake.people)}`}</span>
+            <span data-wide>{`${membersOf(space.memberDetails)} · ${wakeRule(space.wake.people, space.trigger)}`}</span>
+            <span data-narrow>{`${count(members, "member")} · ${wakeRuleShort(space.wake.people)}`}</span>
           </p>
         )}
       </div>
@@ -173,7 +187,7 @@ function Header({ spaceId }: { spaceId: string }) {
       </IconButton>
       {space && space.kind !== "dm" && (
         <button type="button" className={s.faces} onClick={() => setPanel("details")} data-wide>
-          <span className="unseen">Members: {people + agents}</span>
+          <span className="unseen">Members: {members}</span>
           {shown.map((member) => (
             <SmallFace key={member.id} id={member.id} />
           ))}

@@ -124,6 +124,24 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
     return () => window.removeEventListener("bullpen:end", go);
   });
 
+  // A message that is to be edited may be off screen, where it has no row to hear of it.
+  useEffect(() => {
+    const edit = (event: Event): void => {
+      const id = (event as CustomEvent<string>).detail;
+      const index = rows.findIndex((row) => row.kind === "message" && row.message.id === id);
+      const row = rows[index];
+      if (!row || document.getElementById(rowId(row.key))) return;
+      goToRow(index, "center");
+      const again = (tries: number): void => {
+        if (document.getElementById(rowId(row.key))) window.dispatchEvent(new CustomEvent("bullpen:edit", { detail: id }));
+        else if (tries) requestAnimationFrame(() => again(tries - 1));
+      };
+      requestAnimationFrame(() => again(60));
+    };
+    window.addEventListener("bullpen:edit", edit);
+    return () => window.removeEventListener("bullpen:edit", edit);
+  });
+
   const onKeyDown = (event: React.KeyboardEvent): void => {
     if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select, [role=menu]")) return;
     const messages = rows.filter((row) => row.kind === "message" || row.kind === "partial");

@@ -2,8 +2,21 @@
 import { api } from "../api/client";
 import type { Message } from "../api/nouns";
 import { toast } from "../parts/toasts";
-import { loaded, reduce } from "../live/reduce";
+import { loaded, reduce, withSpace } from "../live/reduce";
 import { change, store } from "../live/store";
+
+/** Whether somebody is in it now. */
+export async function joinRoom(spaceId: string): Promise<boolean> {
+  try {
+    await api.addMember(spaceId, store.getState().me?.id ?? "");
+    const space = await api.space(spaceId);
+    change((state) => withSpace(state, space));
+    return true;
+  } catch (error) {
+    toast(error);
+    return false;
+  }
+}
 
 export async function toggleReaction(message: Message, emoji: string): Promise<void> {
   const me = store.getState().me?.id ?? "";

@@ -2,8 +2,10 @@ import { useEffect, useRef, useState } from "react";
 import { api } from "../api/client";
 import type { Me } from "../api/nouns";
 import { fieldOf, sentence } from "../api/problems";
+import { store } from "../live/store";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
+import { tellEntered, whenEnteredElsewhere } from "./door";
 import type { Entry } from "./hash";
 import s from "./start.module.css";
 
@@ -13,11 +15,16 @@ const TEXTS = {
   session: { title: "Sign in", about: "", verb: "Sign in" },
 };
 
+const AGAIN = { title: "Sign in again", about: "Your session has ended. What you wrote is kept on this device, and goes on where it was.", verb: "Sign in" };
+
 export function Start({ entry, onEntered }: { entry: Entry; onEntered(me: Me): void }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = "Bullpen";
     if (entry.kind === "unclaimed") heading.current?.focus();
+  }, [entry.kind]);
+  useEffect(() => {
+    if (entry.kind === "session" || entry.kind === "unclaimed") return whenEnteredElsewhere(() => window.location.reload());
   }, [entry.kind]);
   return (
     <main className={s.door}>
@@ -41,21 +48,26 @@ export function Start({ entry, onEntered }: { entry: Entry; onEntered(me: Me): v
 }
 
 function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" }>; onEntered(me: Me): void }) {
-  const { title, about, verb } = TEXTS[entry.kind];
+  const { title, about, verb } = entry.kind === "session" && entry.again ? AGAIN : TEXTS[entry.kind];
   const isNew = entry.kind !== "session";
-  const [name, setName] = useState("");
+  const before = entry.kind === "session" && entry.again ? (store.getState().me?.name ?? "") : "";
+  const [name, setName] = useState(before);
   const [password, setPassword] = useState("");
   const [shown, setShown] = useState(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
 
+  const enter = (): Promise<Me> => {
+    if (entry.kind === "session") return api.signIn({ name, password });
+    return entry.kind === "claim" ? api.setup({ code: entry.code, name, password }) : api.acceptInvite({ code: entry.code, name, password });
+  };
   const submit = async (): Promise<void> => {
     setBusy(true);
     setError(null);
     try {
-      if (entry.kind === "session") onEntered(await api.signIn({ name, password }));
-      else if (entry.kind === "claim") onEntered(await api.setup({ code: entry.code, name, password }));
-      else onEntered(await api.acceptInvite({ code: entry.code, name, password }));
+      const me = await enter();
+      tellEntered();
+      onEntered(me);
     } catch (problem) {
       setError(problem);
       setBusy(false);
@@ -73,13 +85,13 @@ function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" 
       >
         <label className={p.field}>
           {isNew ? "Your name" : "Name"}
-          <input value={name} onChange={(event) => setName(event.target.value)} autoComplete="username" required maxLength={80} autoFocus />
+          <input value={name} onChange={(event) => setName(event.target.value)} autoComplete="username" required maxLength={80} autoFocus={!before} />
           {fieldOf(error, "name") && <span className={p.problem}>{fieldOf(error, "name")}</span>}
         </label>
         <div className={p.field}>
           <label htmlFor="password">Password</label>
           <span className={s.password}>
-            <input id="password" type={shown ? "text" : "password"} value={password} onChange={(event) => setPassword(event.target.value)} autoComplete={isNew ? "new-password" : "current-password"} required minLength={isNew ? 8 : 1} aria-describedby={isNew ? "password-hint" : undefined} />
+            <input id="password" type={shown ? "text" : "password"} value={password} onChange={(event) => setPassword(event.target.value)} autoComplete={isNew ? "new-password" : "current-password"} required autoFocus={!!before} minLength={isNew ? 8 : 1} aria-describedby={isNew ? "password-hint" : undefined} />
             <button type="button" aria-label={shown ? "Hide what I type" : "Show what I type"} aria-pressed={shown} onClick={() => setShown(!shown)}>
               {shown ? "hide" : "show"}
             </button>

@@ -1,5 +1,5 @@
 // What stands behind the #: codes, which are taken out of the address at once, and links into the office.
-export type Entry = { kind: "claim"; code: string } | { kind: "invite"; code: string } | { kind: "unclaimed" } | { kind: "session" };
+export type Entry = { kind: "claim"; code: string } | { kind: "invite"; code: string } | { kind: "unclaimed" } | { kind: "session"; again?: boolean };
 
 export function placeOf(hash: string): { kind: "claim" | "invite"; code: string } | { kind: "go"; path: string } | null {
   const said = new URLSearchParams(hash.replace(/^#/, ""));

@@ -62,6 +62,23 @@ export function size(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 }
 
+export function membersOf(members: readonly { kind: string }[]): string {
+  const people = members.filter((member) => member.kind === "person").length;
+  return `${count(people, "person", "people")}, ${count(members.length - people, "agent")}`;
+}
+
+/** That an agent needs somebody, with its question if it has one. */
+export function waitsFor(agent: string | undefined, call: { kind?: string; toolName?: string; args?: unknown }): string {
+  const { question, title } = (call.args ?? {}) as { question?: unknown; title?: unknown };
+  if (call.kind === "approval") return `${agent ?? "An agent"} asks you to approve ${call.toolName ?? "a call"}.`;
+  const what = [question, title, call.toolName].find((each) => typeof each === "string" && each !== "") as string | undefined;
+  return `${agent ?? "An agent"} waits for you${what ? `: ${what}` : "."}`;
+}
+
+export function outboxFull(most: number): string {
+  return `${count(most, "message")} wait on this device already. They go out first; this one stays in its field until then.`;
+}
+
 export function wakeRule(policy: string, trigger?: string | null): string {
   switch (policy) {
     case "all":

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
 import type { Agent, PendingCall } from "../api/nouns";
+import { isMine } from "../live/mine";
 import { useLive } from "../live/store";
 
 export type Waiting = { needsMe: PendingCall[]; others: PendingCall[]; all: PendingCall[] };
@@ -17,11 +18,7 @@ export function usePending() {
     queryKey: ["pending", "open"],
     queryFn: () => api.pending(),
     select: (page): Waiting => {
-      const mine = (call: PendingCall): boolean => {
-        if (call.kind === "external") return false;
-        if (call.kind === "approval") return me?.grants.includes("answer_pending") ?? false;
-        return !!me && !!call.spaceId && (spaces[call.spaceId]?.members.includes(me.id) ?? false);
-      };
+      const mine = (call: PendingCall): boolean => isMine(call, { me, spaces });
       const all = [...page.items].sort(byDeadline);
       return { all, needsMe: all.filter(mine), others: all.filter((call) => !mine(call)) };
     },

@@ -1,0 +1,9 @@
+// Is a call that waits for me to answer?
+import type { State } from "./state";
+
+/** Approvals are for those who may give them, cards for the people in the room, everything else is for programs. */
+export function isMine(call: { kind?: string; spaceId?: string | null }, { me, spaces }: Pick<State, "me" | "spaces">): boolean {
+  if (!me || call.kind === "external") return false;
+  if (call.kind === "approval") return me.grants.includes("answer_pending");
+  return !!call.spaceId && (spaces[call.spaceId]?.members.includes(me.id) ?? false);
+}
