@@ -1,7 +1,7 @@
 // Questions to the server that several views share. Events make them be asked again (live/session.ts).
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
-import type { Agent, PendingCall } from "../api/nouns";
+import type { Agent, PendingCall, RunMessage, Span } from "../api/nouns";
 import { useLive } from "../live/store";
 
 export type Waiting = { needsMe: PendingCall[]; others: PendingCall[]; all: PendingCall[] };
@@ -18,8 +18,8 @@ export function usePending() {
     queryFn: () => api.pending(),
     select: (page): Waiting => {
       const mine = (call: PendingCall): boolean => {
-        if (call.kind === "external") return false;
         if (call.kind === "approval") return me?.grants.includes("answer_pending") ?? false;
+        if (call.kind !== "space") return false;
         return !!me && !!call.spaceId && (spaces[call.spaceId]?.members.includes(me.id) ?? false);
       };
       const all = [...page.items].sort(byDeadline);
@@ -39,4 +39,29 @@ export function useAgents() {
 
 export function useAgent(id: string | undefined): Agent | undefined {
   return useAgents().data?.items.find((agent) => agent.id === id);
+}
+
+const MOST_PAGES = 10;
+
+/** The whole journal of a run; `more`: it is longer than anybody reads. */
+export async function journalOf(runId: string): Promise<{ entries: RunMessage[]; more: boolean }> {
+  const entries: RunMessage[] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const page = await api.runMessages(runId, cursor);
+    entries.push(...page.items);
+    cursor = page.next;
+    if (!cursor) break;
+  }
+  return { entries, more: !!cursor };
+}
+
+export async function traceOf(runId: string): Promise<Span[]> {
+  return (await api.trace(runId)).spans;
+}
+
+/** Calls of a run that somebody had to answer. */
+export async function waitedOf(runId: string): Promise<PendingCall[]> {
+  const pages = await Promise.all([undefined, "resolved", "expired", "cancelled"].map((status) => api.pending({ status })));
+  return pages.flatMap((page) => page.items).filter((call) => call.runId === runId);
 }
