@@ -83,7 +83,7 @@ export default function Agent({ id }: { id: string }) {
           <Ariakit.TabPanel className={s.scroll} tabId={tab} key={tab}>
             {tab === "Instructions" && <Instructions key={`${found.instructions}/${found.description}`} agent={found} manages={manages} save={save} />}
             {tab === "Model and limits" && <Model key={JSON.stringify([found.model, found.limits])} agent={found} manages={manages} save={save} />}
-            {tab === "Tools" && <ToolsOf agent={found} manages={manages} />}
+            {tab === "Tools" && <ToolsOf agent={found} manages={manages} save={save} />}
             {tab === "Memory blocks" && <Blocks agent={found} manages={manages} onChanged={() => void agent.refetch()} />}
             {tab === "Runs" && <RunsOf id={id} />}
           </Ariakit.TabPanel>
