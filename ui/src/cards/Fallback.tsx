@@ -88,7 +88,10 @@ function Told({ call }: { call: Call }) {
   return <span className={s.gist} dir="auto">{gist(call)}</span>;
 }
 
-/** How long something has been under way, and a way to end it: a call that a program carries out by itself, any other with its run. */
+/**
+ * How long something has been under way, and a way to end it. What a program carries out is called off; what the office
+ * does itself is not cut in half: its run ends after it.
+ */
 function Under({ call, agent }: { call: Call; agent: string }) {
   const me = useLive((state) => state.me?.id);
   const members = useLive((state) => (call.spaceId ? state.spaces[call.spaceId]?.members : undefined));
@@ -111,8 +114,8 @@ function Under({ call, agent }: { call: Call; agent: string }) {
     <>
       <Elapsed since={call.createdAt} />
       {may && (
-        <TextButton disabled={stops} onClick={() => void stop()} aria-label={`Stop ${call.toolName}`} title={waits ? undefined : `Ends this run of ${agent}`}>
-          <Square size={11} aria-hidden /> {stops ? "Stopping…" : "Stop"}
+        <TextButton disabled={stops} onClick={() => void stop()} aria-label={`Stop ${call.toolName}`} title={waits ? undefined : `Ends this run of ${agent} after this call`}>
+          {!stops && <Square size={11} aria-hidden />} {!stops ? "Stop" : waits ? "Stopping…" : "Stops after this"}
         </TextButton>
       )}
     </>
