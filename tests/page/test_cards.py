@@ -216,7 +216,7 @@ async def test_a_call_under_way_says_how_long_and_is_stopped(house: House, visit
     shown = {"visible": True, "isAsync": False, "timeout": 60_000}
     page = await visit.room(await ask(house, "run_backup", fields={**shown, "executionType": "external"}))
     line = card(page, "run_backup: waiting")
-    await expect(line.get_by_text(re.compile(r"^\d+ s$"))).to_be_visible()
+    await expect(line.get_by_text(re.compile(r"^for \d+ s$"))).to_be_visible()
     await line.get_by_role("button", name="Stop run_backup").click()
     await expect(card(page, "run_backup: stopped")).to_be_visible()
     # One that is carried out here is not cut off in the middle: its run ends after it.
@@ -224,7 +224,7 @@ async def test_a_call_under_way_says_how_long_and_is_stopped(house: House, visit
     room = await ask(house, "print_poster", fields={**shown, **printing})
     await visit.room(room)
     line = card(page, "print_poster: running")
-    await expect(line.get_by_text(re.compile(r"^\d+ s$"))).to_be_visible()
+    await expect(line.get_by_text(re.compile(r"^for \d+ s$"))).to_be_visible()
     await line.get_by_role("button", name="Stop print_poster").click()
     await expect(line.get_by_text("Stops after this")).to_be_visible()
     printer.may_answer.set()

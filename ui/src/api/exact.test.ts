@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse, text } from "./exact";
 
@@ -22,3 +24,10 @@ describe("numbers stay as they were written", () => {
 });
 
 it("is indented where that is asked for", () => expect(text({ id: 1234567890123456789n }, 2)).toBe('{\n  "id": 1234567890123456789\n}'));
+
+it("is how everything that came from the office is written: a plain stringify throws at such a number", () => {
+  const src = join(import.meta.dirname, "..");
+  const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((name) => /\.tsx?$/.test(name) && !name.includes(".test."));
+  const plain = files.filter((name) => readFileSync(join(src, name), "utf8").includes("JSON.stringify"));
+  expect(plain.sort()).toEqual(["api/exact.ts", "live/kept.ts", "rooms/Typing.tsx"]);
+});

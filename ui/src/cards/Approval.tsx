@@ -58,7 +58,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
           {texts.map(({ name, before, now }) => (
             <label key={name} className={p.field}>
               <Exact text={name} />
-              <input value={now} spellCheck={false} onChange={(event) => setEdits({ ...edits, [name]: event.target.value })} />
+              <input className={s.exact} value={now} spellCheck={false} onChange={(event) => setEdits({ ...edits, [name]: event.target.value })} />
               {now !== before && (
                 <span className={s.before}>
                   <del><Exact text={before} /></del> → <ins><Exact text={now} /></ins>

@@ -13,6 +13,7 @@ import { usePendingCall } from "../work/data";
 import { nameOf } from "../rooms/names";
 import { LOST_ANSWER, NOT_ANSWERED } from "../words/en";
 import { Approval } from "./Approval";
+import s from "./cards.module.css";
 import { fallbackCard, cardFor } from "./index";
 import { isRefused, Refused } from "./Refused";
 import type { Answered, Call } from "./types";
@@ -121,8 +122,11 @@ export function CardView({ call, compact = false }: { call: Call; compact?: bool
       <Boundary call={shown}>
         <View call={shown as never} mayAnswer={allowed} answer={answer as never} compact={compact} />
       </Boundary>
-      {late && !over && <Notice tone="warn">{late}</Notice>}
-      {failed && !over && !sent && <Notice tone="bad">{failed}</Notice>}
+      {!over && !sent && (late || failed) && (
+        <div className={s.told}>
+          <Notice tone={late ? "warn" : "bad"}>{late || failed}</Notice>
+        </div>
+      )}
     </>
   );
 }

@@ -1,4 +1,4 @@
-import { Ban, CircleCheck, CircleHelp, CircleX, Hand, LoaderCircle, Square, TimerOff } from "lucide-react";
+import { Ban, CircleCheck, CircleHelp, CircleX, Hand, LoaderCircle, TimerOff } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
@@ -42,8 +42,8 @@ function View({ call, mayAnswer, answer, compact }: CardProps) {
         {who && call.approvedBy && <span className={s.gist}>{`approved by ${who}${call.editedBy ? ", with changed arguments" : ""}`}</span>}
       </span>
       <span className={s.end}>
-        {call.status === "requires_action" && <Countdown until={call.expiresAt} />}
         <Under call={call} agent={agent} />
+        {call.status === "requires_action" && <Countdown until={call.expiresAt} />}
         <TextButton aria-expanded={open} onClick={() => setOpen(!open)}>
           {open ? "Less" : "Details"}
         </TextButton>
@@ -115,7 +115,7 @@ function Under({ call, agent }: { call: Call; agent: string }) {
       <Elapsed since={call.createdAt} />
       {may && (
         <TextButton disabled={stops} onClick={() => void stop()} aria-label={`Stop ${call.toolName}`} title={waits ? undefined : `Ends this run of ${agent} after this call`}>
-          {!stops && <Square size={11} aria-hidden />} {!stops ? "Stop" : waits ? "Stopping…" : "Stops after this"}
+          {!stops ? "Stop" : waits ? "Stopping…" : "Stops after this"}
         </TextButton>
       )}
     </>
@@ -128,7 +128,7 @@ function Elapsed({ since }: { since: string }) {
     const timer = setInterval(() => setNow(Date.now()), 1_000);
     return () => clearInterval(timer);
   }, []);
-  return <span>{soFar(now - Date.parse(since))}</span>;
+  return <span>for {soFar(now - Date.parse(since))}</span>;
 }
 
 function words(call: Call): string {

@@ -40,7 +40,7 @@ export function SpaceAnswer(props: CardProps) {
       )}
       <div className={s.acts}>
         <WhoMay call={call} mayAnswer={mayAnswer} />
-        {open !== null && mayAnswer && <TextButton onClick={() => setInForm(!asForm)}>{asForm ? "Answer in words instead" : "Answer with its fields instead"}</TextButton>}
+        {open !== null && mayAnswer && <TextButton className={s.instead} onClick={() => setInForm(!asForm)}>{asForm ? "Answer in words instead" : "Answer with its fields instead"}</TextButton>}
       </div>
     </Frame>
   );

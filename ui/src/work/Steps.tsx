@@ -92,6 +92,7 @@ function End({ run }: { run: Run }) {
 }
 
 function OneStep({ step, known }: { step: Step; known: Known }) {
+  const told = step.entries.filter((entry) => entry.type === "tool_call_message" || entry.content);
   const trouble = step.cost && stepTrouble(step.cost);
   return (
     <li>
@@ -102,8 +103,9 @@ function OneStep({ step, known }: { step: Step; known: Known }) {
         {step.cost && ` · ${stepCost(step.cost)}`}
       </small>
       {trouble && <small className={s.trouble}>{trouble}</small>}
+      {!told.length && <small>said and did nothing more</small>}
       <ol className={s.within}>
-        {step.entries.map((entry) =>
+        {told.map((entry) =>
           entry.type === "tool_call_message" ? <CallStep key={entry.id} entry={entry} known={known} /> : <Thought key={entry.id} entry={entry} />,
         )}
       </ol>
@@ -135,7 +137,6 @@ function Prompt({ entry }: { entry: RunMessage }) {
 }
 
 function Thought({ entry }: { entry: RunMessage }) {
-  if (!entry.content) return null;
   return (
     <li>
       Thought
