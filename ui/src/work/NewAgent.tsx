@@ -86,7 +86,7 @@ function Form({ agents, onClose }: { agents: readonly Agent[]; onClose(): void }
             </option>
           ))}
           <option value={OTHER}>another model, by its name</option>
-          <option value={LATER}>nothing yet: a model is connected afterwards</option>
+          <option value={LATER}>nothing yet: connect one next</option>
         </select>
       </label>
       {runsOn === OTHER && (
