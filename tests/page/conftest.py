@@ -6,6 +6,7 @@ none sees another's. A page that breaks the content policy, throws, or asks any 
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from bullpen.testing import NO_LIMITS
 from bullpen.testing.model_server import KEY, ModelServer, model_server
 from tests.cli.processes import serving
 from tests.page.browsers import ARGUMENTS, find_chromium
-from tests.page.house import House, Visit, claimed
+from tests.page.house import House, Printer, Visit, claimed
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,8 +51,19 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def house(data: Path, provider: ModelServer) -> AsyncIterator[House]:
-    settings = {**NO_LIMITS, "ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
+async def printer() -> AsyncIterator[Printer]:
+    made = Printer()
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    yield made
+    made.may_answer.set()
+    server.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def house(data: Path, provider: ModelServer, printer: Printer) -> AsyncIterator[House]:
+    listed = {"BULLPEN_EGRESS__LISTED": f"gateway:print_poster={printer.url}"}
+    settings = {**NO_LIMITS, **listed, "ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
     with serving(data, **settings) as process:
         async with claimed(process, data) as made:
             yield made

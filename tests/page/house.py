@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -107,6 +108,22 @@ async def claimed(process: Process, data: Path) -> AsyncIterator[House]:
         made = House(url, http, cookie, data)
         made.ids["Olga"] = answer.json()["id"]
         yield made
+
+
+class Printer:
+    """A server that the tool `print_poster` asks, and that answers when it may."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.may_answer = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await self.may_answer.wait()
+        head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+        writer.write(f"{head}{{}}".encode())
+        await writer.drain()
+        writer.close()
 
 
 class Visit:

@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 
 from bullpen.testing.model_server import ModelServer, plays
 from bullpen.testing.wires import Text, Wanted
-from tests.page.house import House, Visit
+from tests.page.house import House, Printer, Visit
 
 
 def calls(tool: str, **args: Any) -> dict[str, Any]:
@@ -47,7 +47,31 @@ async def test_a_question_is_answered_and_everybody_sees_it_happen(house: House,
 
 
 @pytest.mark.proves("C16")
-async def test_who_answers_second_in_another_tab_is_told_who_was_first(
+async def test_one_person_answers_in_two_tabs_and_the_second_is_told_what_the_first_said(
+    house: House, visit: Visit
+) -> None:
+    room = await ask(house, "choose", question="Which paper?", options=["Matt", "Glossy"])
+    page = await visit.room(room)
+    second = await visit.context.new_page()
+    await second.goto(f"{house.url}/rooms/{room}")
+    tabs = (page, second)
+    for tab, choice in zip(tabs, ("Matt", "Glossy"), strict=True):
+        await tab.route("**/api/events*", lambda route: route.abort())
+        await card(tab, "Which paper").get_by_label(choice).check()
+    # One of them holds the stream of both. Neither hears what the other does.
+    for tab in tabs:
+        await tab.evaluate("window.dispatchEvent(new Event('offline'))")
+        await expect(tab.get_by_text("No connection to the office.").first).to_be_visible()
+    await card(page, "Which paper").get_by_role("button", name="Send answer").click()
+    await expect(card(page, "Which paper").get_by_text("Olga:")).to_be_visible()
+    await card(second, "Which paper").get_by_role("button", name="Send answer").click()
+    await expect(second.get_by_text("You have answered already: Matt.")).to_be_visible()
+    (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
+    assert message["metadata"]["result"] == {"choice": "Matt"}
+
+
+@pytest.mark.proves("C16")
+async def test_who_answers_second_is_told_who_was_first(
     house: House, visit: Visit, other: Visit
 ) -> None:
     room = await ask(house, "choose", house.ids["Bo"], question="Which subject line?", options=["A week", "A chart"])
@@ -84,6 +108,154 @@ async def test_a_form_is_made_from_its_schema_and_says_what_is_missing(house: Ho
     await expect(form.get_by_text("Olga:")).to_be_visible()
     (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
     assert message["metadata"]["result"] == {"values": {"city": "Lisbon", "nights": 2}}
+
+
+async def test_an_answer_that_does_not_arrive_is_told_and_nothing_that_was_entered_is_lost(
+    house: House, visit: Visit
+) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}}
+    trip = await ask(house, "form", title="The trip", schema=schema)
+    page = await visit.room(trip)
+    form = card(page, "Form: The trip")
+    await form.get_by_label("City").fill("Lisbon")
+    await page.route("**/resolve", lambda route: route.abort("connectionreset"))
+    await form.get_by_role("button", name="Send answer").click()
+    await expect(page.get_by_role("alert").filter(has_text="may not have arrived")).to_be_visible()
+    await expect(form.get_by_label("City")).to_have_value("Lisbon")
+    await page.unroute("**/resolve")
+    await form.get_by_role("button", name="Send answer").click()
+    await expect(form.get_by_text("Olga:")).to_be_visible()
+    await expect(page.get_by_text("may not have arrived")).to_have_count(0)
+
+    async def refuse(route: Any) -> None:
+        error = {"error": {"code": "busy", "message": "The office is about to close."}}
+        await route.fulfill(status=503, json=error)
+
+    cards = (("confirm", {"question": "Send it?"}), ("choose", {"question": "Which?", "options": ["A", "B"]}))
+    for tool, args in cards:
+        await visit.room(await ask(house, tool, **args))
+        asked = card(page, args["question"].removesuffix("?"))
+        await page.route("**/resolve", refuse)
+        if tool == "choose":
+            await asked.get_by_label("B").check()
+        await asked.get_by_role("button").first.click()
+        told = page.get_by_role("alert").filter(has_text="The office is about to close. Nothing was answered")
+        await expect(told).to_be_visible()
+        await page.unroute("**/resolve")
+        await asked.get_by_role("button").first.click()
+        await expect(asked.get_by_text("Olga:")).to_be_visible()
+
+
+async def test_what_was_begun_survives_being_scrolled_away(house: House, visit: Visit) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}}
+    await house.tool("form")
+    steps = [calls("form", title="The trip", schema=schema)]
+    agent = await house.agent("Otto", turns=[{"when": "^go$", "steps": steps}], tools=["messaging", "form"])
+    room = await house.room(agent, wake={"people": "mention", "agents": "none"})
+    page = await visit.room(room)
+    box = page.get_by_label(f"Message {room}")
+    await box.fill("my first thoguht")
+    await box.press("Enter")
+    await expect(page.get_by_role("article").filter(has_text="my first thoguht")).to_be_visible()
+    await box.press("ArrowUp")
+    await page.get_by_label("Edit message").fill("my first thought, mended")
+    await house.ask("PATCH", f"/spaces/{room}", json={"wake": {"people": "all", "agents": "none"}})
+    await house.post(room, "go")
+    form = card(page, "Form: The trip")
+    await form.get_by_label("City").fill("Lisbon")
+    await house.ask("PATCH", f"/spaces/{room}", json={"wake": {"people": "none", "agents": "none"}})
+    for number in range(40):
+        await house.post(room, f"line {number}\n\n- more\n- of\n- it")
+    await expect(form).to_have_count(0)
+    await page.get_by_role("button", name="1 card waits above").click()
+    await expect(form.get_by_label("City")).to_have_value("Lisbon")
+    await page.get_by_role("log").hover()
+    await page.mouse.wheel(0, -3000)
+    await expect(page.get_by_label("Edit message")).to_have_value("my first thought, mended")
+    await form.get_by_role("button", name="Send answer").click()
+    await expect(form.get_by_text("Olga:")).to_be_visible()
+
+
+async def test_a_tool_without_a_card_asks_for_what_its_schema_has_and_the_agent_left_open(
+    house: House, visit: Visit
+) -> None:
+    properties = {"city": {"type": "string"}, "nights": {"type": "integer", "title": "Nights"}}
+    schema = {"type": "object", "properties": properties, "required": ["nights"]}
+    schema_for_agents = {**schema, "required": []}
+    room = await ask(house, "book_trip", fields={"inputSchema": schema_for_agents}, city="Lisbon")
+    page = await visit.room(room)
+    asked = card(page, "Answer wanted: book_trip")
+    await expect(asked.get_by_label("city")).to_have_value("Lisbon")
+    await asked.get_by_label("Nights").fill("3")
+    await asked.get_by_role("button", name="Send answer").click()
+    await expect(card(page, "book_trip: done")).to_be_visible()
+    (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
+    assert message["metadata"]["result"] == {"values": {"city": "Lisbon", "nights": 3}}
+    # Where nothing is left open, words are asked for.
+    await visit.room(await ask(house, "book_trip", city="Oslo", nights=1))
+    await expect(asked.get_by_label("Your answer")).to_be_visible()
+    await asked.get_by_role("button", name="Answer with its fields instead").click()
+    await expect(asked.get_by_label("Nights")).to_have_value("1")
+
+
+async def test_a_call_that_wants_a_secret_has_no_field_to_type_it_into(house: House, visit: Visit) -> None:
+    room = await ask(house, "weather_key", names=["WEATHER_KEY"])
+
+    async def as_variables(route: Any) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "kind": "variables"})
+
+    await visit.page.route("**/api/pending/*", as_variables)
+    page = await visit.room(room)
+    asked = card(page, "Not answered here: weather_key")
+    await expect(asked.get_by_text("This page does not take it")).to_be_visible()
+    await expect(asked.get_by_role("textbox")).to_have_count(0)
+    await expect(asked.get_by_role("button")).to_have_count(0)
+
+
+async def test_a_call_under_way_says_how_long_and_is_stopped(house: House, visit: Visit, printer: Printer) -> None:
+    shown = {"visible": True, "isAsync": False, "timeout": 60_000}
+    page = await visit.room(await ask(house, "run_backup", fields={**shown, "executionType": "external"}))
+    line = card(page, "run_backup: waiting")
+    await expect(line.get_by_text(re.compile(r"^for \d+ s$"))).to_be_visible()
+    await line.get_by_role("button", name="Stop run_backup").click()
+    await expect(card(page, "run_backup: stopped")).to_be_visible()
+    # One that is carried out here is not cut off in the middle: its run ends after it.
+    printing = {"executionType": "gateway", "execution": {"url": f"{printer.url}/print", "method": "POST"}}
+    room = await ask(house, "print_poster", fields={**shown, **printing})
+    await visit.room(room)
+    line = card(page, "print_poster: running")
+    await expect(line.get_by_text(re.compile(r"^for \d+ s$"))).to_be_visible()
+    await line.get_by_role("button", name="Stop print_poster").click()
+    await expect(line.get_by_text("Stops after this")).to_be_visible()
+    printer.may_answer.set()
+    await expect(card(page, "print_poster: done")).to_be_visible()
+    await visit.go(f"/runs?spaceId={room}")
+    await expect(page.get_by_role("link", name=re.compile("woken by Olga")).get_by_text("stopped")).to_be_visible()
+
+
+async def test_a_call_that_was_interrupted_says_that_nobody_knows_whether_it_happened(
+    house: House, visit: Visit
+) -> None:
+    """That the server says so of such calls: tests/path/test_cards.py."""
+    fields = {"executionType": "internal", "visible": True, "isAsync": False}
+    room = await ask(house, "send_invoice", fields=fields, to="Ines")
+
+    async def interrupted(route: Any) -> None:
+        answer = await route.fetch()
+        page = await answer.json()
+        for message in page["items"]:
+            if message["type"] == "tool":
+                message["status"] = "error"
+                message["metadata"] |= {"error": "send_invoice was interrupted.", "outcome": "unknown"}
+        await route.fulfill(response=answer, json=page)
+
+    await visit.page.route("**/api/spaces/*/messages*", interrupted)
+    page = await visit.room(room)
+    line = card(page, "send_invoice: outcome unknown")
+    await expect(line.get_by_text("It may or may not have happened")).to_be_visible()
+    await line.get_by_role("link", name="See its run").click()
+    await expect(page.get_by_role("list", name="What happened").get_by_text("send_invoice")).to_be_visible()
 
 
 async def test_a_chart_is_drawn_and_its_figures_are_one_click_away(house: House, visit: Visit) -> None:
@@ -138,6 +310,25 @@ async def test_an_approval_shows_the_exact_arguments_and_none_of_them_can_hide(h
     await asked.get_by_label(re.compile("Why not")).fill("already paid")
     await asked.get_by_role("button", name="Deny and say why").click()
     await expect(page.get_by_text(re.compile("did not approve this call.*already paid"))).to_be_visible()
+
+
+@pytest.mark.proves("B10")
+async def test_what_is_approved_with_changes_is_else_what_was_asked_to_the_last_digit(
+    house: House, visit: Visit
+) -> None:
+    room = await refund(house, orderId=1234567890123456789, to="bank\u202e\u200b.txt", amount="48.50 EUR")
+    page = await visit.room(room)
+    asked = card(page, "Approval wanted: refund_order")
+    await expect(asked.get_by_text("1234567890123456789", exact=True)).to_be_visible()
+    await asked.get_by_role("button", name="Edit…").click()
+    await expect(asked.get_by_label("orderId")).to_have_value("1234567890123456789")
+    await expect(asked.get_by_label("to", exact=True)).to_have_value('"bank\\u202e\\u200b.txt"')
+    await asked.get_by_label("amount").fill('"40.00 EUR"')
+    await asked.get_by_role("button", name="Approve with changes").click()
+    await expect(page.get_by_text("approved by Olga, with changed arguments")).to_be_visible()
+    (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
+    args = {"orderId": 1234567890123456789, "to": "bank\u202e\u200b.txt", "amount": "40.00 EUR"}
+    assert message["metadata"]["args"] == args
 
 
 async def test_an_approval_is_given_with_changed_arguments_and_for_always(house: House, visit: Visit) -> None:

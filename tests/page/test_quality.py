@@ -177,6 +177,26 @@ async def test_the_keyboard_is_enough(house: House, visit: Visit) -> None:
     await expect(page.get_by_role("link", name="Skip to the middle")).to_be_in_viewport()
 
 
+async def test_single_letters_do_nothing_once_they_are_switched_off(house: House, visit: Visit) -> None:
+    room = await house.room()
+    await house.post(room, "alpha")
+    await house.post(room, "omega")
+    page = await visit.go("/settings")
+    await page.get_by_label(re.compile("letters")).uncheck()
+    await visit.room(room)
+    await page.get_by_role("log").focus()
+    await page.keyboard.press("ArrowUp")
+    last = page.get_by_role("article").filter(has_text="omega")
+    await expect(last).to_be_focused()
+    for letter in "kjrew":
+        await page.keyboard.press(letter)
+    await expect(last).to_be_focused()
+    await expect(page.get_by_role("complementary", name=re.compile("Replies|Why"))).to_have_count(0)
+    await expect(page.get_by_label("Pick an emoji")).to_have_count(0)
+    await page.keyboard.press("ArrowUp")
+    await expect(page.get_by_role("article").filter(has_text="alpha")).to_be_focused()
+
+
 @pytest.mark.proves("B5", "B7", "B8")
 async def test_hostile_text_is_inert_and_nothing_leaves_the_browser(house: House, visit: Visit) -> None:
     room = await house.room()
@@ -423,17 +443,39 @@ async def test_whoever_wants_no_motion_gets_none(house: House, visit: Visit) -> 
     await house.ask("POST", f"/runs/{run['id']}/cancel")
 
 
-async def test_typing_in_a_storm_of_events_loses_no_letter(house: House, visit: Visit) -> None:
+async def test_one_types_and_sends_in_the_middle_of_a_storm_and_every_message_shows_once(
+    house: House, visit: Visit
+) -> None:
     """What an event costs the page while somebody types is measured in bench/page.py."""
     room = await house.room(wake={"people": "none", "agents": "none"})
     page = await visit.room(room)
+    typed = asyncio.Event()
 
-    async def storm() -> None:
-        for wave in range(20):
-            await asyncio.gather(*(house.post(room, f"wave {wave}.{n}") for n in range(5)))
+    async def storm() -> int:
+        """Until the typing is done, and never less than a hundred."""
+        waves = 0
+        while waves < 20 or not typed.is_set():
+            await asyncio.gather(*(house.post(room, f"wave {waves}.{n}") for n in range(5)))
+            waves += 1
+        return waves
 
     text = "the quick brown fox jumps over the lazy dog again and again"
     box = page.get_by_label(f"Message {room}")
-    await asyncio.gather(storm(), box.press_sequentially(text, timeout=60_000))
-    await expect(box).to_have_value(text)
-    await expect(page.get_by_text("wave 19.4")).to_be_visible()
+
+    async def typing() -> None:
+        try:
+            await box.press_sequentially(text, timeout=60_000)
+            await expect(box).to_have_value(text)
+            await box.press("Enter")
+            await expect(box).to_have_value("")
+        finally:
+            typed.set()
+
+    waves, _ = await asyncio.gather(storm(), typing())
+    await house.post(room, "calm again")
+    await expect(page.get_by_role("article").filter(has_text="calm again")).to_be_in_viewport()
+    # The list says how long it is: the beginning, the day, what came before the end, and the end.
+    sent = waves * 5 + 2
+    rows = re.compile(rf"^({sent + 2}|{sent + 3})$")
+    await expect(page.get_by_role("article").last).to_have_attribute("aria-setsize", rows)
+    assert sum(message["text"] == text for message in await house.messages(room)) <= 1

@@ -370,3 +370,150 @@ async def test_links_of_messages_lead_to_them(house: House, visit: Visit, link: 
     address = f"/#space={room}&message={wanted['id']}" if link == "space" else f"/rooms/{room}?message={wanted['id']}"
     page = await visit.go(address)
     await expect(row(page, "this one here")).to_be_in_viewport()
+
+
+async def test_a_file_dropped_beside_open_replies_is_for_the_room_and_one_dropped_on_them_for_them(
+    house: House, visit: Visit
+) -> None:
+    room = await house.room()
+    root = await house.post(room, "the root of it")
+    page = await visit.go(f"/rooms/{room}?panel=thread:{root['id']}")
+    panel = page.get_by_role("complementary", name="Replies")
+    await expect(panel.get_by_text("No replies yet.")).to_be_visible()
+    drop = """(element, name) => { const transfer = new DataTransfer(); transfer.items.add(new File(['x'], name));
+        const options = {dataTransfer: transfer, bubbles: true, cancelable: true};
+        element.dispatchEvent(new DragEvent('drop', options)) }"""
+    await page.locator("main").evaluate(drop, "for-the-room.txt")
+    await panel.get_by_text("No replies yet.").evaluate(drop, "for-the-thread.txt")
+    await expect(page.locator("main").get_by_role("button", name="Remove for-the-room.txt")).to_be_visible()
+    await expect(panel.get_by_role("button", name="Remove for-the-thread.txt")).to_be_visible()
+    await expect(page.get_by_role("button", name=re.compile("^Remove "))).to_have_count(2)
+
+
+async def test_a_reply_that_was_refused_is_edited_where_it_was_written_with_its_files(
+    house: House, visit: Visit
+) -> None:
+    room = await house.room(wake={"people": "none", "agents": "none"})
+    root = await house.post(room, "the root of it")
+    page = await visit.room(room)
+
+    async def refuse(route: Any) -> None:
+        if route.request.method != "POST":
+            await route.continue_()
+            return
+        await route.fulfill(status=422, json={"error": {"code": "invalid", "message": "Not like this."}})
+
+    await page.route(re.compile(r"/api/spaces/.*/messages$"), refuse)
+    await row(page, "the root of it").hover()
+    await row(page, "the root of it").get_by_role("button", name="Reply").click()
+    panel = page.get_by_role("complementary", name="Replies")
+    reply = panel.get_by_role("combobox", name="Reply")
+    chosen = FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"three words here")
+    await panel.locator("input[type=file]").set_input_files([chosen])
+    await reply.fill("it is a lie")
+    await reply.press("Enter")
+    await expect(panel.get_by_text("Not sent. Not like this.")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await page.get_by_label(f"Message {room}", exact=True).fill("something else")
+    await row(page, "it is a lie").get_by_role("button", name="Edit").click()
+    await expect(reply).to_have_value("it is a lie")
+    await expect(panel.get_by_role("button", name="Remove notes.txt")).to_be_visible()
+    await expect(page.get_by_label(f"Message {room}", exact=True)).to_have_value("something else")
+    await page.unroute(re.compile(r"/api/spaces/.*/messages$"))
+    await reply.fill("it is a like")
+    await reply.press("Enter")
+    await expect(panel.get_by_role("link", name=re.compile("notes.txt"))).to_be_visible()
+    (_, told) = await house.messages(room)
+    assert (told["text"], told["replyTo"], len(told["attachments"])) == ("it is a like", root["id"], 1)
+
+
+async def test_replies_from_long_ago_are_all_there(house: House, visit: Visit) -> None:
+    room = await house.room(wake={"people": "none", "agents": "none"})
+    root = await house.post(room, "the root of it")
+    await house.post(room, "an early reply", replyTo=root["id"])
+    for begin in range(0, 240, 40):
+        await asyncio.gather(*(house.post(room, f"line {number}") for number in range(begin, begin + 40)))
+    await house.post(room, "a late reply", replyTo=root["id"])
+    page = await visit.go(f"/rooms/{room}?panel=thread:{root['id']}")
+    panel = page.get_by_role("complementary", name="Replies")
+    await expect(panel.get_by_role("article")).to_have_count(3)
+    await expect(panel.get_by_text("an early reply")).to_be_visible()
+    await expect(panel.get_by_text("a late reply")).to_be_visible()
+
+
+async def test_a_message_sent_before_its_file_was_there_goes_out_even_if_another_room_is_open(
+    house: House, visit: Visit
+) -> None:
+    room, elsewhere = await house.room(), await house.room()
+    page = await visit.room(room)
+    let_through = asyncio.Event()
+
+    async def hold(route: Any) -> None:
+        await let_through.wait()
+        await route.continue_()
+
+    await page.route("**/api/files?*", hold)
+    chosen = FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"three words here")
+    await page.locator("input[type=file]").set_input_files([chosen])
+    await write(page, room, "see the file")
+    await expect(page.get_by_text("Goes out when the files are there")).to_be_visible()
+    await page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(elsewhere)).click()
+    await expect(page.get_by_label(f"Message {elsewhere}")).to_be_visible()
+    let_through.set()
+    async with asyncio.timeout(20):
+        while not (found := await house.messages(room)):
+            await asyncio.sleep(0.05)
+    assert [(each["text"], each["attachments"][0]["name"]) for each in found] == [("see the file", "notes.txt")]
+    await page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room)).click()
+    await expect(page.get_by_label(f"Message {room}")).to_have_value("")
+    await expect(page.get_by_role("button", name="Remove notes.txt")).to_have_count(0)
+
+
+async def test_who_would_wake_is_never_said_of_another_text(house: House, visit: Visit) -> None:
+    agent = await house.agent("Otto", says("Here."))
+    room = await house.room(agent, wake={"people": "mention", "agents": "none"})
+    page = await visit.room(room)
+    asked, let_through = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Any) -> None:
+        if agent in route.request.post_data:
+            asked.set()
+            await let_through.wait()
+        await route.continue_()
+
+    await page.route("**/preview", hold)
+    box = page.get_by_label(f"Message {room}")
+    await box.fill(f"@{agent} hello")
+    async with asyncio.timeout(20):
+        await asked.wait()
+    await box.fill("hello, nobody")
+    await expect(page.get_by_text("Wakes no agent")).to_be_visible()
+    async with page.expect_response(lambda answer: "/preview" in answer.url):
+        let_through.set()
+    await box.fill("hello, nobody at all")
+    await expect(page.get_by_text(re.compile("^Wakes"))).to_have_count(0)
+    await expect(page.get_by_text("Wakes no agent")).to_be_visible()
+
+
+async def test_a_line_cut_while_an_agent_writes_leaves_one_whole_message(
+    house: House, visit: Visit, provider: ModelServer
+) -> None:
+    words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
+    call = Wanted("toolu_7", "send_message", '{"text": "' + words + '"}')
+    provider.gives(plays(call, pace=0.1), plays(Text("")))
+    agent = await house.agent("Slow")
+    await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
+    room = await house.room(agent)
+    page = await visit.room(room)
+    await write(page, room, "tell me")
+    await expect(row(page, "It begins")).to_be_visible()
+    await visit.context.set_offline(True)
+    await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
+    async with asyncio.timeout(30):
+        while (await house.ask("GET", "/runs", params={"spaceId": room}))["items"][0]["status"] != "completed":
+            await asyncio.sleep(0.05)
+    await visit.context.set_offline(False)
+    await expect(row(page, "very last word")).to_have_count(1)
+    await expect(row(page, "It begins")).to_have_count(1)
+    await expect(page.get_by_role("status").filter(has_text=re.compile("is (thinking|writing)"))).to_have_count(0)
+    await expect(page.get_by_text("Why this?")).to_be_visible()

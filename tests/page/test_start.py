@@ -138,5 +138,29 @@ async def test_connecting_a_model_says_which_part_failed_and_keeps_a_key_that_wo
     await house.ask("DELETE", "/variables/ANTHROPIC_API_KEY")
 
 
+async def test_a_model_of_ones_own_is_connected_by_its_address(
+    house: House, visit: Visit, provider: ModelServer
+) -> None:
+    agent = await house.agent("Plain")
+    provider.gives(plays(Text("yes")))
+    page = await visit.go(f"/agents/{agent}?tab=Model+and+limits")
+    form = page.get_by_role("form", name="Connect a model")
+    await form.get_by_label("Provider").select_option("Another that speaks like OpenAI")
+    await form.get_by_label("Model", exact=True).fill("qwen-small")
+    await expect(form.get_by_role("button", name="Check and save")).to_be_disabled()
+    await form.get_by_label("Address").fill("http://10.255.255.1/v1")
+    await form.get_by_role("button", name="Check and save").click()
+    await expect(form.get_by_label("no:")).to_have_count(1)
+    await form.get_by_label("Address").fill(f"{provider.url}/v1")
+    await form.get_by_label("Key").fill(KEY)
+    await form.get_by_role("button", name="Check and save").click()
+    await expect(page.get_by_text(f"It runs on openai-chat:qwen-small at {provider.url}/v1")).to_be_visible()
+    model = (await house.ask("GET", f"/agents/{agent}"))["model"]
+    assert (model["baseUrl"], model["name"]) == (f"{provider.url}/v1", "qwen-small")
+    kept = await variables(house)
+    assert model["apiKeyVariable"] in kept
+    assert "OPENAI_API_KEY" not in kept
+
+
 async def variables(house: House) -> set[str]:
     return {each["name"] for each in (await house.ask("GET", "/variables"))["items"]}

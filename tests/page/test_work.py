@@ -65,6 +65,31 @@ async def test_runs_are_listed_filtered_and_one_is_read_from_end_to_end(house: H
     await expect(page.get_by_text("Tokens in, out")).to_be_visible()
 
 
+async def test_a_run_shows_what_each_step_cost_and_whom_it_waited_for(house: House, visit: Visit) -> None:
+    await house.tool("confirm")
+    asks = {"text": "I had better ask.", "calls": [{"tool": "confirm", "args": {"question": "Go?"}}]}
+    costs = {"usage": {"inputTokens": 1200, "outputTokens": 34, "cost": 0.25}}
+    goes_on = {"calls": [{"tool": "send_message", "args": {"text": "Done."}}]}
+    turns = [{"when": "^please$", "steps": [asks | costs, goes_on]}]
+    agent = await house.agent("Nora", turns=turns, tools=["messaging", "confirm"])
+    room = await house.room(agent)
+    await house.post(room, "please")
+    page = await visit.room(room)
+    await page.get_by_role("region", name=re.compile("Question: Go")).get_by_role("button", name="Yes").click()
+    await expect(page.get_by_role("log").get_by_text("Done.")).to_be_visible()
+    run = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"][-1]["id"]
+    await visit.go(f"/runs/{run}")
+    steps = page.get_by_role("list", name="What happened").get_by_role("listitem")
+    first = steps.filter(has_text="Step 1").first
+    await expect(first.get_by_text(re.compile(r"1,200 \+ 34 tokens · \$0\.25"))).to_be_visible()
+    await expect(first.get_by_text("I had better ask.")).to_be_visible()
+    await expect(first.get_by_text(re.compile("waited for an answer · Olga: Yes"))).to_be_visible()
+    second = steps.filter(has_text="Step 2").first
+    await expect(second.get_by_text("send_message")).to_be_visible()
+    await second.get_by_role("link", name="Show what was said").click()
+    await expect(page.get_by_role("log").get_by_text("Done.")).to_be_in_viewport()
+
+
 async def test_a_run_under_way_is_seen_live_and_stopped(house: House, visit: Visit, provider: ModelServer) -> None:
     provider.gives(stalls(Text("thinking about it"), after=3))
     agent = await house.agent("Thinker")
@@ -112,6 +137,33 @@ async def test_an_agent_is_looked_at_changed_paused_and_talked_to(house: House, 
     await page.get_by_label(f"Message {name}").fill("hello you")
     await page.get_by_label(f"Message {name}").press("Enter")
     await expect(page.get_by_role("log").get_by_text("Hm.")).to_be_visible()
+
+
+async def test_an_agent_is_made_and_given_tools_and_loses_them(house: House, visit: Visit) -> None:
+    await house.tool("count_sheep", executionType="internal", visible=True, isAsync=False)
+    page = await visit.go("/agents")
+    await page.get_by_role("button", name="New agent").click()
+    dialog = page.get_by_role("dialog", name="New agent")
+    await dialog.get_by_label("Name", exact=True).fill("Linnea")
+    await dialog.get_by_label("What it is for").fill("Counts sheep.")
+    await dialog.get_by_label("Instructions").fill("Count slowly.")
+    await dialog.get_by_label("It runs on").select_option("another model, by its name")
+    await dialog.get_by_label("Model", exact=True).fill("nobody:knows")
+    await dialog.get_by_role("button", name="Make agent").click()
+    await expect(dialog.get_by_role("alert")).to_be_visible()
+    await dialog.get_by_label("It runs on").select_option("later")
+    await dialog.get_by_role("button", name="Make agent").click()
+    await expect(page.get_by_role("heading", name="Linnea")).to_be_visible()
+    await expect(page.get_by_role("form", name="Connect a model")).to_be_visible()
+    made = next(each for each in (await house.ask("GET", "/agents"))["items"] if each["name"] == "Linnea")
+    assert (made["instructions"], made["description"]) == ("Count slowly.", "Counts sheep.")
+    await page.get_by_role("tab", name="Tools").click()
+    await page.get_by_label("Give it a tool").select_option("count_sheep")
+    await expect(page.get_by_label("May it use count_sheep?")).to_be_visible()
+    assert "count_sheep" in (await house.ask("GET", f"/agents/{made['id']}"))["tools"]
+    await page.get_by_role("button", name="Take count_sheep away").click()
+    await expect(page.get_by_label("May it use count_sheep?")).to_have_count(0)
+    assert (await house.ask("GET", f"/agents/{made['id']}"))["tools"] == made["tools"]
 
 
 async def test_a_room_says_that_a_model_is_away_and_that_a_budget_is_used_up(house: House, visit: Visit) -> None:

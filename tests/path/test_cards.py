@@ -170,6 +170,7 @@ async def test_a_call_cut_short_by_a_crash_in_a_run_that_was_cancelled_is_of_unk
         ]
         (_, card) = await office.messages("general")
         assert (card["status"], card["metadata"]["error"]) == ("error", unknown)
+        assert card["metadata"]["outcome"] == "unknown"
 
 
 @pytest.mark.proves("S4-29")

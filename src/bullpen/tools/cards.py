@@ -17,7 +17,7 @@ from bullpen.spaces.types import Author
 from bullpen.storage import Transaction
 from bullpen.tools import approvals
 from bullpen.tools.outside import together
-from bullpen.tools.types import RunView, ToolCall, ToolResult
+from bullpen.tools.types import OutcomeUnknown, RunView, ToolCall, ToolResult
 from bullpen.wire.nouns import MessageStatus
 
 
@@ -74,6 +74,8 @@ def _settled(result: ToolResult, outside: Sequence[str]) -> tuple[dict[str, Any]
     if sources := together(outside, result.effects.outside):
         metadata["outside"] = list(sources)
     metadata.update({"error": result.value["error"]} if result.is_error else {"result": result.value})
+    if isinstance(result.outcome, OutcomeUnknown):
+        metadata["outcome"] = "unknown"
     if result.approval is not None:
         metadata |= {"approvedBy": result.approval.answered_by, **approvals.edited(result.approval)}
     return metadata, "error" if result.is_error else "complete"

@@ -1,4 +1,5 @@
 // Asking the server this page came from, and nobody else.
+import * as exact from "./exact";
 import type {
   Agent, Command, Decision, File_, Firing, FoundMessage, Invite, Me, Message, ModelCheck, NewInvite, Page, PendingCall, Person, Policy, Run,
   RunMessage, Skill, Space, Span, Task, ToolConfig, UsageRow, Why,
@@ -40,7 +41,7 @@ export async function ask<T>(method: string, path: string, options: { query?: Qu
       method,
       credentials: "same-origin",
       headers: options.body === undefined ? {} : { "Content-Type": "application/json" },
-      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      body: options.body === undefined ? undefined : exact.text(options.body),
       signal: AbortSignal.timeout(30_000),
     });
   } catch {
@@ -67,7 +68,7 @@ async function whole<T>(path: string, query: Query = {}): Promise<Page<T>> {
 
 async function read<T>(answer: Response): Promise<T> {
   if (answer.status === 204) return undefined as T;
-  const said: unknown = await answer.json().catch(() => null);
+  const said = await answer.text().then(exact.parse).catch(() => null);
   if (answer.ok) return said as T;
   throw problem(answer.status, said, answer.headers.get("retry-after"));
 }

@@ -1542,7 +1542,7 @@ export interface paths {
         head?: never;
         /**
          * Update Task
-         * @description Change what it does, or when. It works on behalf of whoever did that from then on.
+         * @description Change what it does, or when. It works on behalf of whoever changes its prompt or its precheck from then on.
          */
         patch: operations["update_task_api_tasks__id__patch"];
         trace?: never;
@@ -4239,7 +4239,7 @@ export interface components {
         };
         /**
          * UpdateTask
-         * @description Whoever changes what a task does, it works on their behalf from then on.
+         * @description Whoever changes what a task does, its prompt or its precheck, it works on their behalf from then on.
          */
         UpdateTask: {
             /** Contextmode */

@@ -1,8 +1,11 @@
 import { ShieldQuestion } from "lucide-react";
 import { useState } from "react";
+import * as exact from "../api/exact";
 import { useLive } from "../live/store";
 import { Args, Exact, foldedArgs } from "../parts/Args";
+import { useBegun } from "../parts/begun";
 import { Button } from "../parts/Button";
+import { escaped } from "../parts/odd";
 import p from "../parts/parts.module.css";
 import { useName } from "../rooms/names";
 import s from "./cards.module.css";
@@ -11,26 +14,31 @@ import type { CardProps } from "./types";
 
 type Answer = { approved: boolean; args?: Record<string, unknown>; reason?: string; always?: "space" | "agent"; hash?: string };
 
+/** A value as it is edited: JSON, with what cannot be seen written out. */
+const written = (value: unknown): string => escaped(exact.text(value));
+
 /** The exact arguments, and a decision about just these. No key approves by itself. */
 export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, unknown>, Answer>) {
   const agent = useName(call.agentId);
   const grants = useLive((state) => state.me?.grants);
   const inRoom = !!call.spaceId;
-  const [editing, setEditing] = useState(false);
-  const [denying, setDenying] = useState(false);
-  const [reason, setReason] = useState("");
-  const [always, setAlways] = useState(false);
+  const [editing, setEditing] = useBegun(`${call.callId}/editing`, false);
+  const [denying, setDenying] = useBegun(`${call.callId}/denying`, false);
+  const [reason, setReason] = useBegun(`${call.callId}/reason`, "");
+  const [always, setAlways] = useBegun(`${call.callId}/always`, false);
+  const [edits, setEdits] = useBegun<Record<string, string>>(`${call.callId}/edits`, {});
   const [folded, setFolded] = useState(() => foldedArgs(call.args));
   const [problem, setProblem] = useState("");
-  const [texts, setTexts] = useState<Record<string, string>>(() => Object.fromEntries(Object.entries(call.args).map(([name, value]) => [name, JSON.stringify(value)])));
-  const changed = Object.entries(texts).filter(([name, text]) => text !== JSON.stringify(call.args[name]));
+  const [asked, setAsked] = useState(false); // just now: a row that comes back takes nobody's focus
+  const texts = Object.entries(call.args).map(([name, value]) => ({ name, before: written(value), now: edits[name] ?? written(value) }));
+  const changed = editing && texts.some((each) => each.now !== each.before);
 
   const decide = async (approved: boolean): Promise<void> => {
     setProblem("");
     const result: Answer = { approved, ...(call.hash ? { hash: call.hash } : {}) };
-    if (approved && changed.length) {
+    if (approved && changed) {
       try {
-        result.args = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, JSON.parse(text) as unknown]));
+        result.args = Object.fromEntries(texts.map(({ name, now }) => [name, exact.parse(now)]));
       } catch {
         setProblem("One of the values is not JSON. Texts stand in double quotes.");
         return;
@@ -38,8 +46,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
     }
     if (approved && always) result.always = inRoom ? "space" : "agent";
     if (!approved && reason.trim()) result.reason = reason.trim();
-    const told = await answer(result);
-    if (!told.ok) setProblem(told.message);
+    await answer(result);
   };
 
   const over = call.status !== "requires_action";
@@ -48,13 +55,13 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
     <Frame icon={<ShieldQuestion size={16} aria-hidden />} title={<>{agent} wants to run <code><Exact text={call.toolName} /></code></>} label={`Approval wanted: ${call.toolName}`} call={call}>
       {editing && !over ? (
         <div className={s.edit}>
-          {Object.entries(texts).map(([name, text]) => (
+          {texts.map(({ name, before, now }) => (
             <label key={name} className={p.field}>
-              {name}
-              <input value={text} spellCheck={false} onChange={(event) => setTexts({ ...texts, [name]: event.target.value })} />
-              {text !== JSON.stringify(call.args[name]) && (
+              <Exact text={name} />
+              <input className={s.exact} value={now} spellCheck={false} onChange={(event) => setEdits({ ...edits, [name]: event.target.value })} />
+              {now !== before && (
                 <span className={s.before}>
-                  <del>{JSON.stringify(call.args[name])}</del> → <ins>{text}</ins>
+                  <del><Exact text={before} /></del> → <ins><Exact text={now} /></ins>
                 </span>
               )}
             </label>
@@ -71,7 +78,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
           {denying && (
             <label className={p.field}>
               Why not? {agent} reads this.
-              <input value={reason} onChange={(event) => setReason(event.target.value)} autoFocus />
+              <input value={reason} onChange={(event) => setReason(event.target.value)} autoFocus={asked} />
             </label>
           )}
           {folded.length > 0 && <p className={s.gist}>Open the folded arguments before you approve.</p>}
@@ -79,7 +86,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
           <div className={s.acts}>
             {!denying && (
               <Button look="primary" disabled={!mayAnswer || folded.length > 0} onClick={() => void decide(true)}>
-                {changed.length ? "Approve with changes" : "Approve"}
+                {changed ? "Approve with changes" : "Approve"}
               </Button>
             )}
             {!denying && (
@@ -87,7 +94,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
                 {editing ? "As asked" : "Edit…"}
               </Button>
             )}
-            <Button look="danger" disabled={!mayAnswer} onClick={() => (denying ? void decide(false) : setDenying(true))}>
+            <Button look="danger" disabled={!mayAnswer} onClick={() => (denying ? void decide(false) : (setAsked(true), setDenying(true)))}>
               {denying ? "Deny and say why" : "Deny"}
             </Button>
             {denying && <Button onClick={() => setDenying(false)}>Back</Button>}

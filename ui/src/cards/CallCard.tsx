@@ -1,15 +1,21 @@
 // A call in the timeline or in the waiting list: finds its card, knows who may answer, and sends the answer.
-import { Component, useState, type ReactNode } from "react";
+import { Component, useEffect, useState, type ReactNode } from "react";
 import { api, Problem } from "../api/client";
+import * as exact from "../api/exact";
 import type { Message, PendingCall } from "../api/nouns";
+import { sentence } from "../api/problems";
 import type { Partial_ } from "../live/state";
 import { store, useLive } from "../live/store";
+import { forget } from "../parts/begun";
 import { Notice } from "../parts/Notice";
 import { isRecord } from "../parts/Args";
 import { usePendingCall } from "../work/data";
 import { nameOf } from "../rooms/names";
+import { LOST_ANSWER, NOT_ANSWERED } from "../words/en";
 import { Approval } from "./Approval";
+import s from "./cards.module.css";
 import { fallbackCard, cardFor } from "./index";
+import { isRefused, Refused } from "./Refused";
 import type { Answered, Call } from "./types";
 
 export function callOf(message: Message, pending?: PendingCall): Call {
@@ -23,7 +29,8 @@ export function callOf(message: Message, pending?: PendingCall): Call {
     args: isRecord(meta.args) ? meta.args : {},
     argsComplete: true,
     result: meta.result,
-    error: typeof meta.error === "string" ? meta.error : meta.error ? JSON.stringify(meta.error) : undefined,
+    error: typeof meta.error === "string" ? meta.error : meta.error ? exact.text(meta.error) : undefined,
+    isUnknown: meta.outcome === "unknown",
     agentId: message.authorId,
     runId: message.runId ?? undefined,
     spaceId: message.spaceId,
@@ -60,8 +67,8 @@ function callOfPartial(partial: Partial_): Call {
 export function mayAnswer(call: Call, grants: readonly string[], meId: string, members: readonly string[]): boolean {
   if (call.status !== "requires_action") return false;
   if (call.kind === "approval") return grants.includes("answer_pending");
-  if (call.kind === "external") return false;
-  return members.includes(meId);
+  // Until the office has said what is asked for, nobody types anything into it.
+  return call.kind === "space" && members.includes(meId);
 }
 
 export function CallCard(props: { message: Message } | { partial: Partial_ }) {
@@ -82,32 +89,52 @@ export function CardView({ call, compact = false }: { call: Call; compact?: bool
   const members = useLive((state) => (call.spaceId ? state.spaces[call.spaceId]?.members : undefined));
   const [sent, setSent] = useState<Call | null>(null);
   const [late, setLate] = useState("");
+  const [failed, setFailed] = useState("");
+  const over = call.status !== "requires_action";
   const allowed = mayAnswer(call, me?.grants ?? [], me?.id ?? "", members ?? []) && !sent && !late;
 
   const answer = async (result: unknown): Promise<Answered> => {
     // Shown as answered at once; whoever was first is found out by the answer.
     setSent({ ...call, status: "complete", result, answeredBy: me?.id });
+    setFailed("");
     try {
       await api.resolve(call.callId, result);
+      forget(call.callId);
       return { ok: true };
     } catch (error) {
       setSent(null);
       const told = await tooLate(error, call.callId);
+      const why = told ?? failure(error);
       if (told) setLate(told);
-      return { ok: false, message: told ?? (error instanceof Error ? error.message : String(error)) };
+      else setFailed(why);
+      return { ok: false, message: why };
     }
   };
-  const shown = sent && call.status === "requires_action" ? sent : call;
+  useEffect(() => {
+    if (over) forget(call.callId);
+  }, [over, call.callId]);
+  if (isRefused(call)) return <Refused call={call} />;
+  const shown = sent && !over ? sent : call;
   const card = cardFor(shown);
   const View = shown.kind === "approval" && (shown.status === "requires_action" || sent) ? Approval : card.View;
   return (
     <>
-      {late && call.status === "requires_action" && <Notice tone="warn">{late}</Notice>}
       <Boundary call={shown}>
         <View call={shown as never} mayAnswer={allowed} answer={answer as never} compact={compact} />
       </Boundary>
+      {!over && !sent && (late || failed) && (
+        <div className={s.told}>
+          <Notice tone={late ? "warn" : "bad"}>{late || failed}</Notice>
+        </div>
+      )}
     </>
   );
+}
+
+/** What was chosen or typed is still there: the cards keep it (parts/begun.ts) until it has arrived. */
+function failure(error: unknown): string {
+  if (!(error instanceof Problem) || error.status === 0) return LOST_ANSWER;
+  return `${sentence(error)} ${NOT_ANSWERED}`;
 }
 
 /** Who answered first, if that is why an answer was refused. */
@@ -115,8 +142,9 @@ async function tooLate(error: unknown, callId: string): Promise<string | null> {
   if (!(error instanceof Problem) || (error.status !== 409 && error.status !== 410)) return null;
   const there = await api.pendingCall(callId).catch(() => null);
   if (!there?.answeredBy) return error.message;
-  const name = nameOf(store.getState().members, there.answeredBy);
-  return `${name} answered first: ${answerWords(there.result)}.`;
+  const { me, members } = store.getState();
+  const words = answerWords(there.result);
+  return there.answeredBy === me?.id ? `You have answered already: ${words}.` : `${nameOf(members, there.answeredBy)} answered first: ${words}.`;
 }
 
 export function answerWords(result: unknown): string {
@@ -126,7 +154,7 @@ export function answerWords(result: unknown): string {
     if ("choice" in result) return String(result.choice);
     if (Array.isArray(result.choices)) return result.choices.join(", ");
   }
-  return JSON.stringify(result) ?? "";
+  return result === undefined || result === null ? "" : exact.text(result);
 }
 
 class Boundary extends Component<{ call: Call; children: ReactNode }, { failed: boolean }> {

@@ -1,6 +1,8 @@
 import { ListChecks } from "lucide-react";
-import { useId, useState } from "react";
+import { useId } from "react";
+import * as exact from "../api/exact";
 import { isRecord } from "../parts/Args";
+import { useBegun } from "../parts/begun";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
 import s from "./cards.module.css";
@@ -21,8 +23,8 @@ function full(option: Option): { value: string; label: string; note?: string } {
 function View({ call, mayAnswer, answer }: CardProps<Args, Result>) {
   const options = (Array.isArray(call.args.options) ? call.args.options : []).filter(Boolean).map(full);
   const many = call.args.many === true;
-  const [chosen, setChosen] = useState<string[]>([]);
-  const [wanted, setWanted] = useState("");
+  const [chosen, setChosen] = useBegun<string[]>(`${call.callId}/chosen`, []);
+  const [wanted, setWanted] = useBegun(`${call.callId}/wanted`, "");
   const name = useId();
   const over = call.status !== "requires_action" && call.status !== "streaming";
   const shown = options.filter((option) => option.label.toLowerCase().includes(wanted.toLowerCase()));
@@ -32,7 +34,7 @@ function View({ call, mayAnswer, answer }: CardProps<Args, Result>) {
   return (
     <Frame icon={<ListChecks size={16} aria-hidden />} title={call.args.question ?? "…"} label={`Choice: ${call.args.question ?? ""}`} call={call}>
       {over ? (
-        <Outcome call={call} words={words || JSON.stringify(call.result ?? "")} />
+        <Outcome call={call} words={words || exact.text(call.result ?? "")} />
       ) : (
         <>
           {options.length > LONG && <input className={p.input} type="search" placeholder="Find an option" aria-label="Find an option" value={wanted} onChange={(event) => setWanted(event.target.value)} />}

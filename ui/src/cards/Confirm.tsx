@@ -1,4 +1,5 @@
 import { MessageCircleQuestion } from "lucide-react";
+import * as exact from "../api/exact";
 import { Button } from "../parts/Button";
 import { isRecord } from "../parts/Args";
 import s from "./cards.module.css";
@@ -16,7 +17,7 @@ function View({ call, mayAnswer, answer }: CardProps<Args, Result>) {
   return (
     <Frame icon={<MessageCircleQuestion size={16} aria-hidden />} title={call.args.question ?? "…"} label={`Question: ${call.args.question ?? ""}`} call={call}>
       {over ? (
-        <Outcome call={call} words={confirmed === undefined ? JSON.stringify(call.result ?? "") : confirmed ? yes : no} />
+        <Outcome call={call} words={confirmed === undefined ? exact.text(call.result ?? "") : confirmed ? yes : no} />
       ) : (
         <div className={s.acts}>
           <Button look={call.args.danger ? "danger" : "primary"} disabled={!mayAnswer} onClick={() => void answer({ confirmed: true })}>

@@ -1,6 +1,7 @@
 import { ClipboardList } from "lucide-react";
 import { lazy, Suspense } from "react";
 import { Args, isRecord } from "../parts/Args";
+import { useBegun } from "../parts/begun";
 import { Skeleton } from "../parts/Notice";
 import { Frame, Outcome, WhoMay } from "./Frame";
 import { safeSchema } from "./schema";
@@ -12,6 +13,7 @@ type FormArgs = { title?: string; schema: Record<string, unknown>; values?: Reco
 type Result = { values: Record<string, unknown> };
 
 function View({ call, mayAnswer, answer }: CardProps<FormArgs, Result>) {
+  const [filled, setFilled] = useBegun(`${call.callId}/values`, call.args.values ?? {});
   const over = call.status !== "requires_action" && call.status !== "streaming";
   const values = isRecord(call.result) && isRecord(call.result.values) ? call.result.values : null;
   return (
@@ -23,7 +25,7 @@ function View({ call, mayAnswer, answer }: CardProps<FormArgs, Result>) {
         </>
       ) : call.argsComplete && call.args.schema ? (
         <Suspense fallback={<Skeleton rows={2} />}>
-          <SchemaForm schema={call.args.schema} values={call.args.values} disabled={!mayAnswer} onSubmit={(filled) => answer({ values: filled })} />
+          <SchemaForm schema={call.args.schema} values={isRecord(filled) ? filled : {}} onChange={setFilled} disabled={!mayAnswer} onSubmit={(given) => void answer({ values: given })} />
           <WhoMay call={call} mayAnswer={mayAnswer} />
         </Suspense>
       ) : null}

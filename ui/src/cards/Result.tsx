@@ -1,4 +1,5 @@
 // A result of any shape: rows as a table, objects as names and values, texts as they are.
+import * as exact from "../api/exact";
 import { Args, Exact, isRecord } from "../parts/Args";
 import s from "./cards.module.css";
 
@@ -29,7 +30,7 @@ export function Rows({ rows }: { rows: Record<string, unknown>[] }) {
             <tr key={at}>
               {names.map((name) => (
                 <td key={name}>
-                  <Exact text={row[name] === undefined ? "" : typeof row[name] === "object" ? JSON.stringify(row[name]) : String(row[name])} />
+                  <Exact text={row[name] === undefined ? "" : typeof row[name] === "object" ? exact.text(row[name]) : String(row[name])} />
                 </td>
               ))}
             </tr>

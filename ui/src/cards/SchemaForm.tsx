@@ -1,18 +1,17 @@
 // A form out of a JSON Schema. The usual validator makes functions of texts, which the content policy forbids; this one
 // interprets the schema.
+import * as exact from "../api/exact";
 import { Validator } from "@cfworker/json-schema";
 import Form from "@rjsf/core";
 import type { CustomValidator, ErrorSchema, FormValidation, RJSFSchema, RJSFValidationError, ValidationData, ValidatorType } from "@rjsf/utils";
 import { toErrorList, unwrapErrorHandler, validationDataMerge, createErrorHandler } from "@rjsf/utils";
-import { useState } from "react";
 import { Button } from "../parts/Button";
-import p from "../parts/parts.module.css";
 import s from "./cards.module.css";
-import type { Answered } from "./types";
 
 type Data = Record<string, unknown>;
 
-const without = (data: unknown): unknown => JSON.parse(JSON.stringify(data ?? {}));
+/** As it would be sent, without what is undefined. Integers that do not fit a number are rounded: the validator knows no others. */
+const without = (data: unknown): unknown => JSON.parse(exact.text(data ?? {}));
 
 function errorsOf(schema: RJSFSchema, data: unknown): RJSFValidationError[] {
   const found = new Validator(schema as object, "2020-12", false).validate(without(data));
@@ -50,25 +49,22 @@ const validator: ValidatorType<Data> = {
   toErrorList,
 } as ValidatorType<Data>;
 
-export default function SchemaForm({ schema, values, disabled, onSubmit }: { schema: Record<string, unknown>; values?: Data; disabled: boolean; onSubmit(values: Data): Promise<Answered> }) {
-  const [data, setData] = useState<Data>(values ?? {});
-  const [problem, setProblem] = useState("");
+type Props = { schema: Record<string, unknown>; values: Data; disabled: boolean; onChange(values: Data): void; onSubmit(values: Data): void };
+
+export default function SchemaForm({ schema, values, disabled, onChange, onSubmit }: Props) {
   return (
     <Form<Data>
       className={s.form}
       schema={schema as RJSFSchema}
       validator={validator}
-      formData={data}
+      formData={values}
       disabled={disabled}
       showErrorList={false}
       noHtml5Validate
       onError={() => undefined}
-      onChange={(event) => setData(event.formData ?? {})}
-      onSubmit={(event) => {
-        void onSubmit(without(event.formData) as Data).then((told) => setProblem(told.ok ? "" : told.message));
-      }}
+      onChange={(event) => onChange(event.formData ?? {})}
+      onSubmit={(event) => onSubmit(exact.parse(exact.text(event.formData ?? {})) as Data)}
     >
-      {problem && <p className={p.problem} role="alert">{problem}</p>}
       <Button look="primary" type="submit" disabled={disabled}>
         Send answer
       </Button>

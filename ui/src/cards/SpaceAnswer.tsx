@@ -1,51 +1,79 @@
-// A card of a tool that has none of its own and waits for a person: what it was given, and a place for the answer.
+// A card of a tool that has none of its own and waits for a person: what it was given, and a place for the answer. What
+// its schema has and the agent left open is asked for in a form; else in words.
+import { useQuery } from "@tanstack/react-query";
 import { Hand } from "lucide-react";
-import { useState } from "react";
-import { Args } from "../parts/Args";
-import { Button } from "../parts/Button";
+import { lazy, Suspense } from "react";
+import { api } from "../api/client";
+import * as exact from "../api/exact";
+import { Args, isRecord } from "../parts/Args";
+import { useBegun } from "../parts/begun";
+import { Button, TextButton } from "../parts/Button";
+import { Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { useName } from "../rooms/names";
 import s from "./cards.module.css";
 import { Frame, Outside, WhoMay } from "./Frame";
+import { leftOpen, safeSchema } from "./schema";
 import type { CardProps } from "./types";
 
-export function SpaceAnswer({ call, mayAnswer, answer }: CardProps) {
-  const [text, setText] = useState("");
-  const [problem, setProblem] = useState("");
+const SchemaForm = lazy(() => import("./SchemaForm"));
+
+export function SpaceAnswer(props: CardProps) {
+  const { call, mayAnswer, answer } = props;
   const agent = useName(call.agentId);
-  const submit = async (): Promise<void> => {
-    let result: unknown = text;
-    try {
-      result = JSON.parse(text);
-    } catch {
-      result = { answer: text };
-    }
-    const told = await answer(result);
-    if (!told.ok) setProblem(told.message);
-  };
+  const tool = useQuery({ queryKey: ["tool", call.toolName], queryFn: () => api.tool(call.toolName), staleTime: 60_000, retry: false });
+  const schema = tool.data?.inputSchema;
+  const open = safeSchema(schema) ? leftOpen(schema, call.args) : null;
+  const [inForm, setInForm] = useBegun<boolean | null>(`${call.callId}/inForm`, null);
+  const [filled, setFilled] = useBegun<Record<string, unknown>>(`${call.callId}/values`, call.args);
+  const asForm = open !== null && (inForm ?? open.length > 0);
   return (
     <Frame icon={<Hand size={16} aria-hidden />} title={<>{agent} asks: <code>{call.toolName}</code></>} label={`Answer wanted: ${call.toolName}`} call={call}>
-      <Args args={call.args} />
+      {!asForm && <Args args={call.args} />}
       <Outside hosts={call.outside} name={agent} />
-      <form
-        className={s.edit}
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        <label className={p.field}>
-          Your answer
-          <input value={text} onChange={(event) => setText(event.target.value)} disabled={!mayAnswer} />
-        </label>
-        {problem && <p className={p.problem} role="alert">{problem}</p>}
-        <div className={s.acts}>
-          <Button look="primary" type="submit" disabled={!mayAnswer || !text.trim()}>
-            Send answer
-          </Button>
-          <WhoMay call={call} mayAnswer={mayAnswer} />
-        </div>
-      </form>
+      {asForm && schema ? (
+        <Suspense fallback={<Skeleton rows={2} />}>
+          <SchemaForm schema={schema} values={isRecord(filled) ? filled : {}} onChange={setFilled} disabled={!mayAnswer} onSubmit={(values) => void answer({ values })} />
+        </Suspense>
+      ) : (
+        !tool.isPending && <InWords {...props} />
+      )}
+      <div className={s.acts}>
+        <WhoMay call={call} mayAnswer={mayAnswer} />
+        {open !== null && mayAnswer && <TextButton className={s.instead} onClick={() => setInForm(!asForm)}>{asForm ? "Answer in words instead" : "Answer with its fields instead"}</TextButton>}
+      </div>
     </Frame>
+  );
+}
+
+function InWords({ call, mayAnswer, answer }: CardProps) {
+  const [said, setSaid] = useBegun(`${call.callId}/words`, "");
+  const submit = (): void => {
+    let result: unknown;
+    try {
+      result = exact.parse(said);
+    } catch {
+      result = { answer: said };
+    }
+    void answer(result);
+  };
+  return (
+    <form
+      className={s.edit}
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <label className={p.field}>
+        Your answer
+        <input value={said} onChange={(event) => setSaid(event.target.value)} disabled={!mayAnswer} />
+      </label>
+      <div className={s.acts}>
+        <Button look="primary" type="submit" disabled={!mayAnswer || !said.trim()}>
+          Send answer
+        </Button>
+      </div>
+    </form>
   );
 }

@@ -1,11 +1,13 @@
 // A schema from an agent is input like any other: bounded in size and depth, and it refers to nothing elsewhere.
+import * as exact from "../api/exact";
+
 const MOST_CHARACTERS = 64_000;
 const MOST_DEPTH = 12;
 
 export function safeSchema(schema: unknown): schema is Record<string, unknown> {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return false;
   try {
-    if (JSON.stringify(schema).length > MOST_CHARACTERS) return false;
+    if (exact.text(schema).length > MOST_CHARACTERS) return false;
   } catch {
     return false;
   }
@@ -22,4 +24,11 @@ function bounded(value: unknown, depth: number): boolean {
     if (!bounded(inner, depth + 1)) return false;
   }
   return true;
+}
+
+/** Names of properties that a schema has and the arguments do not; null if it has none, so that there is nothing to fill in. */
+export function leftOpen(schema: Record<string, unknown>, args: Record<string, unknown>): string[] | null {
+  const { properties } = schema;
+  if (typeof properties !== "object" || properties === null || !Object.keys(properties).length) return null;
+  return Object.keys(properties).filter((name) => args[name] === undefined);
 }

@@ -11,6 +11,7 @@ export type Call<A = Record<string, unknown>, R = unknown> = {
   argsComplete: boolean;
   result?: R;
   error?: string;
+  isUnknown?: boolean; // it was interrupted: whether it happened, nobody here knows
   agentId: string;
   runId?: string;
   spaceId?: string;

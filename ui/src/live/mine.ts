@@ -3,7 +3,8 @@ import type { State } from "./state";
 
 /** Approvals are for those who may give them, cards for the people in the room, everything else is for programs. */
 export function isMine(call: { kind?: string; spaceId?: string | null }, { me, spaces }: Pick<State, "me" | "spaces">): boolean {
-  if (!me || call.kind === "external") return false;
+  if (!me) return false;
   if (call.kind === "approval") return me.grants.includes("answer_pending");
+  if (call.kind !== "space") return false;
   return !!call.spaceId && (spaces[call.spaceId]?.members.includes(me.id) ?? false);
 }

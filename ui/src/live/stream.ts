@@ -2,6 +2,7 @@
 // Browsers allow six connections to one address over all tabs, so a stream per tab would starve the page.
 import type { OfficeEvent } from "../api/nouns";
 import { api, Problem } from "../api/client";
+import { parse } from "../api/exact";
 import { pace } from "./pace";
 import { expire, reduce } from "./reduce";
 import type { Link, State } from "./state";
@@ -148,7 +149,7 @@ class Stream {
     };
     source.onmessage = (frame: MessageEvent<string>) => {
       this.heardAt = Date.now();
-      const event = JSON.parse(frame.data) as OfficeEvent;
+      const event = parse(frame.data) as OfficeEvent;
       if (frame.lastEventId) event.cursor = frame.lastEventId;
       this.flusher.add(event);
       this.share({ kind: "frames", frames: [event] });

@@ -1,3 +1,4 @@
+import { text as exactText } from "../api/exact";
 import { useState } from "react";
 import { number } from "../words/en";
 import { pieces } from "./odd";
@@ -22,7 +23,7 @@ export function Exact({ text }: { text: string }) {
   );
 }
 
-/** Every argument, quoted as JSON, in order. Long ones are folded visibly; `onAllSeen` tells when nothing is. */
+/** Every argument, quoted as JSON, in order. Long ones are folded visibly; `onOpened` tells which was opened. */
 export function Args({ args, onOpened }: { args: unknown; onOpened?(name: string): void }) {
   const entries = isRecord(args) ? Object.entries(args) : args === undefined || args === null ? [] : [["", args] as [string, unknown]];
   if (!entries.length) return <p className={s.hint}>No arguments.</p>;
@@ -36,7 +37,7 @@ export function Args({ args, onOpened }: { args: unknown; onOpened?(name: string
 }
 
 function Entry({ name, value, onOpened }: { name: string; value: unknown; onOpened?(name: string): void }) {
-  const text = typeof value === "object" && value !== null ? JSON.stringify(value, null, 2) : JSON.stringify(value) ?? "undefined";
+  const text = exactText(value, 2);
   const [open, setOpen] = useState(false);
   const rest = text.length - FOLD;
   return (
@@ -66,7 +67,7 @@ function Entry({ name, value, onOpened }: { name: string; value: unknown; onOpen
 /** Names of arguments that are folded at first. */
 export function foldedArgs(args: unknown): string[] {
   if (!isRecord(args)) return [];
-  return Object.entries(args).filter(([, value]) => (JSON.stringify(value, null, 2) ?? "").length > FOLD).map(([name]) => name);
+  return Object.entries(args).filter(([, value]) => exactText(value, 2).length > FOLD).map(([name]) => name);
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -16,6 +16,11 @@ export function pieces(text: string): Piece[] {
   return found;
 }
 
+/** The same inside JSON, where a character can be written out: it stays itself, and is seen. */
+export function escaped(json: string): string {
+  return json.replace(ODD, (odd) => Array.from({ length: odd.length }, (_, at) => `\\u${odd.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""));
+}
+
 export function isOdd(text: string): boolean {
   return pieces(text).some((piece) => piece.odd);
 }

@@ -26,6 +26,11 @@ export const SHORTCUTS: [string[], string][] = [
   [["Ctrl", "."], "Right panel"],
 ];
 
+/** A single letter, while those are switched off in the settings. */
+export function isSilenced(key: string): boolean {
+  return key.length === 1 && !kept("letters", true);
+}
+
 // The key before: "g" waits for a second one.
 let last = { key: "", at: 0 };
 
@@ -60,7 +65,7 @@ export function useShortcuts(): void {
         else window.dispatchEvent(new Event("bullpen:end"));
         return;
       }
-      if (mod || event.altKey || isField(event.target) || !kept("letters", true)) return;
+      if (mod || event.altKey || isField(event.target) || isSilenced(event.key)) return;
       const after = Date.now() - last.at < 1_000 ? last.key : "";
       last = { key: event.key, at: Date.now() };
       if (event.key === "?") window.dispatchEvent(new Event("bullpen:help"));

@@ -4,7 +4,6 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { api } from "../api/client";
 import type { Command, Space } from "../api/nouns";
 import { draftOf, keepDraft } from "../live/drafts";
-import { send } from "../live/outbox";
 import { store, useLive } from "../live/store";
 import { IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
@@ -15,9 +14,9 @@ import { ReactionPicker } from "./MessageTools";
 import { nameOf } from "./names";
 import s from "./rooms.module.css";
 import { commandIn, useCommands } from "./useCommands";
-import { useUploads } from "./useUploads";
+import { addFiles, draftKey, removeFile, submit as submitPlace, useUploads, type Place } from "./uploads";
 
-type Props = { space: Space; title: string; replyTo?: string; onEditLast?(): void; fill?: { text: string; at: number } };
+type Props = { space: Space; title: string; replyTo?: string; onEditLast?(): void };
 
 const MENTION = /(^|\s)@([\p{L}\p{N}_-]*)$/u;
 const COMMAND = /(^)\/([\p{L}\p{N}_-]*)$/u;
@@ -33,9 +32,10 @@ function askedIn(before: string): Asked | null {
   return null;
 }
 
-export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
-  const draftKey = replyTo ? `${space.id}/${replyTo}` : space.id;
-  const [text, setText] = useState(() => draftOf(draftKey));
+export function Composer({ space, title, replyTo, onEditLast }: Props) {
+  const place: Place = { spaceId: space.id, replyTo };
+  const key = draftKey(place);
+  const [text, setText] = useState(() => draftOf(key));
   const [asked, setAskedState] = useState<Asked | null>(null);
   const askedNow = useRef<Asked | null>(null);
   const setAsked = (next: Asked | null): void => {
@@ -44,7 +44,7 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
   };
   const box = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  const uploads = useUploads(space.id);
+  const uploads = useUploads(place);
   const combobox = Ariakit.useComboboxStore({ placement: "top-start", resetValueOnHide: false });
   const commands = useCommands(space.id, text.startsWith("/"));
   const candidates = useCandidates(space, asked, commands);
@@ -52,40 +52,44 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
   const woken = useHint(space, command ? "" : text, replyTo);
   const hint = command ? command.description : woken;
   const [dropping, setDropping] = useState(false);
-  const [waits, setWaits] = useState(false);
 
-  useEffect(() => keepDraft(draftKey, text), [draftKey, text]);
+  useEffect(() => keepDraft(key, text), [key, text]);
   useEffect(() => combobox.setOpen(asked !== null && candidates.length > 0), [asked, candidates.length]);
+  // What was written here is out, perhaps after its files; or something that was not sent is back.
   useEffect(() => {
-    if (!fill) return;
-    setText(fill.text);
-    box.current?.focus();
-  }, [fill]);
+    const sent = (event: Event): void => {
+      if ((event as CustomEvent<string>).detail !== key) return;
+      setText("");
+      setAsked(null);
+      requestAnimationFrame(() => window.dispatchEvent(new Event("bullpen:end")));
+    };
+    const back = (event: Event): void => {
+      if ((event as CustomEvent<string>).detail !== key) return;
+      setText(draftOf(key));
+      box.current?.focus();
+    };
+    window.addEventListener("bullpen:sent", sent);
+    window.addEventListener("bullpen:draft", back);
+    return () => {
+      window.removeEventListener("bullpen:sent", sent);
+      window.removeEventListener("bullpen:draft", back);
+    };
+  }, [key]);
   useEffect(() => {
     if (matchMedia("(hover: hover)").matches) box.current?.focus({ preventScroll: true });
-  }, [draftKey]);
+  }, [key]);
+  // Dropped on the room: for the room, even if replies are open beside it.
   useEffect(() => {
-    const take = (event: Event): void => uploads.add((event as CustomEvent<File[]>).detail);
+    if (replyTo) return;
+    const take = (event: Event): void => addFiles(place, (event as CustomEvent<File[]>).detail);
     window.addEventListener("bullpen:files", take);
     return () => window.removeEventListener("bullpen:files", take);
-  });
+  }, [key]);
 
   const submit = (): void => {
-    const said = text.trim();
-    // What is still being uploaded is waited for.
-    setWaits(uploads.busy);
-    if ((!said && !uploads.ready.length) || uploads.busy) return;
-    if (!send(space.id, said, { replyTo, attachments: uploads.ready })) return;
-    setText("");
-    keepDraft(draftKey, "");
-    uploads.clear();
-    setAsked(null);
-    requestAnimationFrame(() => window.dispatchEvent(new Event("bullpen:end")));
+    keepDraft(key, text);
+    submitPlace(place);
   };
-
-  useEffect(() => {
-    if (waits && !uploads.busy) submit();
-  }, [waits, uploads.busy]);
 
   const insert = (words: string, replacing?: RegExp): void => {
     const at = box.current?.selectionStart ?? text.length;
@@ -157,7 +161,7 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
             <div key={each.key} className={s.drop} data-bad={each.problem ? true : undefined}>
               <bdi>{each.name}</bdi>
               {each.problem ? <span role="alert">{each.problem}</span> : !each.file && <progress value={each.share} aria-label={`Uploading ${each.name}`} />}
-              <IconButton label={`Remove ${each.name}`} mini onClick={() => uploads.remove(each.key)}>
+              <IconButton label={`Remove ${each.name}`} mini onClick={() => removeFile(place, each.key)}>
                 <X size={14} />
               </IconButton>
             </div>
@@ -184,7 +188,7 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
         onPaste={(event) => {
           if (event.clipboardData.files.length) {
             event.preventDefault();
-            uploads.add([...event.clipboardData.files]);
+            addFiles(place, [...event.clipboardData.files]);
           }
         }}
       />
@@ -204,7 +208,7 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
           multiple
           hidden
           onChange={(event) => {
-            uploads.add([...(event.target.files ?? [])]);
+            addFiles(place, [...(event.target.files ?? [])]);
             event.target.value = "";
           }}
         />
@@ -214,7 +218,7 @@ export function Composer({ space, title, replyTo, onEditLast, fill }: Props) {
         <ReactionPicker label="Emoji" mini={false} onPick={(emoji) => insert(emoji)}>
           <Smile size={18} />
         </ReactionPicker>
-        <span className={s.hint} aria-live="polite">{waits ? "Goes out when the files are there" : (hint ?? "Enter sends · Shift Enter new line")}</span>
+        <span className={s.hint} aria-live="polite">{uploads.waits ? "Goes out when the files are there" : (hint ?? "Enter sends · Shift Enter new line")}</span>
         <button className={s.send} type="submit" aria-label="Send" disabled={!text.trim() && !uploads.list.length}>
           <ArrowUp size={18} />
         </button>
@@ -249,21 +253,25 @@ function useHint(space: Space, text: string, replyTo?: string): string | null {
   const [hint, setHint] = useState<string | null>(null);
   const hasAgents = space.memberDetails.some((member) => member.kind === "agent");
   useEffect(() => {
-    if (!text.trim() || !hasAgents) {
-      setHint(null);
-      return;
-    }
+    // What was said of another text is not said of this one, even if it comes late.
+    setHint(null);
+    if (!text.trim() || !hasAgents) return;
+    let isOld = false;
     const timer = setTimeout(() => {
       void api
         .preview(space.id, { text: text.slice(0, 8000), replyTo })
         .then(({ wakes }) => {
+          if (isOld) return;
           const { members } = store.getState();
           const called = names(wakes.map((id) => nameOf(members, id)));
           setHint(wakes.length ? `Wakes ${called}` : "Wakes no agent");
         })
-        .catch(() => setHint(null));
+        .catch(() => undefined);
     }, 500);
-    return () => clearTimeout(timer);
+    return () => {
+      isOld = true;
+      clearTimeout(timer);
+    };
   }, [text, space.id, replyTo, hasAgents]);
   return hint;
 }

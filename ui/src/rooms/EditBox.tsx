@@ -1,14 +1,16 @@
 import { useEffect, useRef, useState } from "react";
 import type { Message } from "../api/nouns";
+import { useBegun } from "../parts/begun";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
 import { editMessage } from "./actions";
 
-export function EditBox({ message, onDone }: { message: Message; onDone(): void }) {
-  const [text, setText] = useState(message.text);
+export function EditBox({ message, owner, begins, onDone }: { message: Message; owner: string; begins: boolean; onDone(): void }) {
+  const [text, setText] = useBegun(`${owner}/text`, message.text);
   const [busy, setBusy] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
+    if (!begins) return;
     box.current?.focus();
     box.current?.setSelectionRange(text.length, text.length);
   }, []);

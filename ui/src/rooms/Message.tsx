@@ -6,6 +6,7 @@ import { discard, retry, type Unsent } from "../live/outbox";
 import type { Partial_ } from "../live/state";
 import { useLive, useLiveShallow } from "../live/store";
 import { Clock } from "../parts/Ago";
+import { forget, useBegun } from "../parts/begun";
 import { TextButton } from "../parts/Button";
 import { AgentTag, Face } from "../parts/Face";
 import { Markdown } from "../parts/Markdown";
@@ -17,6 +18,7 @@ import { EditBox } from "./EditBox";
 import { MessageTools } from "./MessageTools";
 import { useName } from "./names";
 import s from "./rooms.module.css";
+import { takeBack } from "./uploads";
 
 export function usePresence(id: string): "here" | "busy" | "waiting" | null {
   return useLive((state) => {
@@ -52,16 +54,19 @@ function LiveFace({ id }: { id: string }) {
 export const MessageRow = memo(function MessageRow({ message, tight, runEnds, inThread }: { message: Msg; tight: boolean; runEnds: boolean; inThread?: boolean }) {
   const me = useLive((state) => state.me);
   const members = useLiveShallow((state) => state.spaces[message.spaceId]?.memberDetails ?? []);
-  const [editing, setEditing] = useState(false);
+  const edit = `${message.id}/${inThread ? "thread" : "room"}`;
+  const [editing, setEditing] = useBegun(`${edit}/editing`, false);
+  const [begins, setBegins] = useState(false); // just now: a row that comes back takes nobody's focus
+  const startEdit = (): void => (setBegins(true), setEditing(true));
   const outside = message.metadata.outside as string[] | undefined;
   const mine = message.authorId === me?.id;
   useEffect(() => {
     if (!mine || inThread) return;
-    const edit = (event: Event): void => {
-      if ((event as CustomEvent<string>).detail === message.id) setEditing(true);
+    const take = (event: Event): void => {
+      if ((event as CustomEvent<string>).detail === message.id) startEdit();
     };
-    window.addEventListener("bullpen:edit", edit);
-    return () => window.removeEventListener("bullpen:edit", edit);
+    window.addEventListener("bullpen:edit", take);
+    return () => window.removeEventListener("bullpen:edit", take);
   }, [mine, message.id, inThread]);
   return (
     <>
@@ -78,7 +83,7 @@ export const MessageRow = memo(function MessageRow({ message, tight, runEnds, in
         ) : message.type === "tool" ? (
           <CallCard message={message} />
         ) : editing ? (
-          <EditBox message={message} onDone={() => setEditing(false)} />
+          <EditBox message={message} owner={edit} begins={begins} onDone={() => forget(edit)} />
         ) : (
           message.text && <Markdown text={message.text} members={members} meId={me?.id} />
         )}
@@ -91,7 +96,7 @@ export const MessageRow = memo(function MessageRow({ message, tight, runEnds, in
         {runEnds && message.runId && <RunFoot runId={message.runId} messageId={message.id} />}
         <Reactions message={message} meId={me?.id ?? ""} />
       </div>
-      {!message.deletedAt && <MessageTools message={message} mine={mine} onEdit={() => setEditing(true)} />}
+      {!message.deletedAt && <MessageTools message={message} mine={mine} onEdit={startEdit} />}
     </>
   );
 });
@@ -136,7 +141,8 @@ function Reactions({ message, meId }: { message: Msg; meId: string }) {
   );
 }
 
-export function UnsentRow({ item, tight, onEdit }: { item: Unsent; tight: boolean; onEdit(text: string): void }) {
+export function UnsentRow({ item, tight, inThread }: { item: Unsent; tight: boolean; inThread?: boolean }) {
+  const [, setPanel] = usePanel();
   const me = useLive((state) => state.me);
   const members = useLiveShallow((state) => state.spaces[item.spaceId]?.memberDetails ?? []);
   const online = useLive((state) => state.link === "live");
@@ -150,6 +156,7 @@ export function UnsentRow({ item, tight, onEdit }: { item: Unsent; tight: boolea
       {tight ? <span className={s.side} /> : <Face id={me?.id ?? ""} />}
       <div>
         {!tight && <Author id={me?.id ?? ""} at={item.createdAt} />}
+        {item.replyTo && !inThread && <Quote spaceId={item.spaceId} id={item.replyTo} />}
         {item.text && <Markdown text={item.text} members={members} meId={me?.id} />}
         <Attachments files={item.attachments} />
         {item.failed ? (
@@ -159,7 +166,8 @@ export function UnsentRow({ item, tight, onEdit }: { item: Unsent; tight: boolea
             <TextButton
               onClick={() => {
                 discard(item.clientMessageId);
-                onEdit(item.text);
+                takeBack(item, item.text, item.attachments);
+                if (item.replyTo && !inThread) setPanel("thread", item.replyTo);
               }}
             >
               Edit

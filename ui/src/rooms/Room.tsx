@@ -28,7 +28,6 @@ export function Room({ spaceId }: { spaceId: string }) {
   const [error, setError] = useState<unknown>(null);
   const [search] = useSearchParams();
   const [panel] = usePanel();
-  const [fill, setFill] = useState<{ text: string; at: number }>();
   const me = useLive((state) => state.me);
   const title = useLive((state) => (space ? titleOf(space, state) : ""));
   const [opened, setOpened] = useState(false); // where unread begins is known from then on
@@ -131,11 +130,11 @@ export function Room({ spaceId }: { spaceId: string }) {
         </>
       ) : (
         <>
-          <Timeline key={spaceId} spaceId={spaceId} goTo={search.get("message")} onEditText={(text) => setFill({ text, at: Date.now() })} />
+          <Timeline key={spaceId} spaceId={spaceId} goTo={search.get("message")} />
           <Held spaceId={spaceId} />
           <Typing spaceId={spaceId} />
           {!panel && <Tour spaceId={spaceId} />}
-          {isMember ? <Composer key={`c-${spaceId}`} space={space} title={title} onEditLast={editLast} fill={fill} /> : <JoinBar spaceId={spaceId} />}
+          {isMember ? <Composer key={`c-${spaceId}`} space={space} title={title} onEditLast={editLast} /> : <JoinBar spaceId={spaceId} />}
         </>
       )}
     </main>

@@ -7,6 +7,7 @@ import { outbox } from "../live/outbox";
 import { emptyRoom } from "../live/state";
 import { useLive } from "../live/store";
 import { clockTime, dayOf } from "../parts/Ago";
+import { isSilenced } from "../parts/shortcuts";
 import { toast } from "../parts/toasts";
 import { count } from "../words/en";
 import { Beginning, NoticeRow, SystemRow } from "./Lines";
@@ -20,7 +21,7 @@ import { useRead } from "./useRead";
 const MOST_MESSAGES = 1_000;
 const FAR_FROM_TOP = 1_500;
 
-export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo: string | null; onEditText(text: string): void }) {
+export function Timeline({ spaceId, goTo }: { spaceId: string; goTo: string | null }) {
   const room = useLive((state) => state.rooms[spaceId] ?? emptyRoom);
   const me = useLive((state) => state.me?.id);
   const title = useLive((state) => (state.spaces[spaceId] ? titleOf(state.spaces[spaceId], state) : spaceId));
@@ -154,7 +155,7 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
       goToRow(rows.indexOf(next), "auto");
       requestAnimationFrame(() => document.getElementById(rowId(next.key))?.focus({ preventScroll: true }));
     };
-    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    if (event.metaKey || event.ctrlKey || event.altKey || isSilenced(event.key)) return;
     if (event.key === "j" || event.key === "ArrowDown") move(at < 0 ? messages.length - 1 : at + 1);
     else if (event.key === "k" || event.key === "ArrowUp") move(at < 0 ? messages.length - 1 : at - 1);
     else if (event.key === "Home" && at >= 0) move(0);
@@ -187,7 +188,7 @@ export function Timeline({ spaceId, goTo, onEditText }: { spaceId: string; goTo:
             const row = rows[item.index] as Row;
             return (
               <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={s.slot} style={{ transform: `translateY(${item.start}px)` }}>
-                <Drawn row={row} spaceId={spaceId} current={current === row.key} found={row.kind === "message" && row.message.id === found} onFocus={() => setCurrent(row.key)} onEditText={onEditText} position={item.index + 1} size={rows.length} />
+                <Drawn row={row} spaceId={spaceId} current={current === row.key} found={row.kind === "message" && row.message.id === found} onFocus={() => setCurrent(row.key)} position={item.index + 1} size={rows.length} />
               </div>
             );
           })}
@@ -230,7 +231,7 @@ function needsMe(row: Row): boolean {
 
 export const rowId = (key: string): string => `row-${key}`;
 
-function Drawn({ row, spaceId, current, found, onFocus, onEditText, position, size }: { row: Row; spaceId: string; current: boolean; found: boolean; onFocus(): void; onEditText(text: string): void; position: number; size: number }) {
+function Drawn({ row, spaceId, current, found, onFocus, position, size }: { row: Row; spaceId: string; current: boolean; found: boolean; onFocus(): void; position: number; size: number }) {
   if (row.kind === "day") return <div className={s.rule}>{dayOf(row.at)}</div>;
   if (row.kind === "new")
     return (
@@ -246,7 +247,7 @@ function Drawn({ row, spaceId, current, found, onFocus, onEditText, position, si
     <Article id={rowId(row.key)} author={author} tight={row.tight} current={current} found={found} onFocus={onFocus} position={position} size={size} at={row.kind === "message" ? row.message.createdAt : undefined}>
       {row.kind === "message" && <MessageRow message={row.message} tight={row.tight} runEnds={row.runEnds} />}
       {row.kind === "partial" && <PartialRow partial={row.partial} tight={row.tight} spaceId={spaceId} />}
-      {row.kind === "unsent" && <UnsentRow item={row.item} tight={row.tight} onEdit={onEditText} />}
+      {row.kind === "unsent" && <UnsentRow item={row.item} tight={row.tight} />}
     </Article>
   );
 }

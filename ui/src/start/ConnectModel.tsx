@@ -12,8 +12,16 @@ import s from "./start.module.css";
 
 const PROVIDERS = [
   { id: "anthropic", name: "Anthropic", key: "ANTHROPIC_API_KEY", hint: "Keys start with sk-ant-." },
-  { id: "openai", name: "OpenAI, or one that speaks like it", key: "OPENAI_API_KEY", hint: "" },
+  { id: "openai", name: "OpenAI", key: "OPENAI_API_KEY", hint: "" },
+  { id: "openai-chat", name: "Another that speaks like OpenAI", key: "", hint: "" },
 ];
+
+/** The key of a server of one's own has a name of its own: one for OpenAI never goes elsewhere. */
+export function keyNameOf(address: string): string {
+  const host = /^https?:\/\/([^/?#]+)/i.exec(address.trim())?.[1] ?? "";
+  const name = host.slice(0, 100).replace(/[^a-z0-9]+/gi, "_").replace(/^(?=\d)/, "AT_");
+  return `${name.toUpperCase() || "MODEL"}_API_KEY`;
+}
 
 // In the order in which they can fail.
 const PARTS: { part: "reached" | "accepted" | "answered"; text: string }[] = [
@@ -25,24 +33,28 @@ const PARTS: { part: "reached" | "accepted" | "answered"; text: string }[] = [
 export function ConnectModel({ agentIds, onSaved }: { agentIds: string[]; onSaved(): void }) {
   const [provider, setProvider] = useState("anthropic");
   const [key, setKey] = useState("");
+  const [address, setAddress] = useState("");
   const [name, setName] = useState("");
   const [check, setCheck] = useState<ModelCheck | null>(null);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const queries = useQueryClient();
   const chosen = PROVIDERS.find((each) => each.id === provider) ?? PROVIDERS[0]!;
+  const elsewhere = !chosen.key; // at an address that somebody names
+  const keyName = chosen.key || keyNameOf(address);
 
   const submit = async (): Promise<void> => {
     setBusy(true);
     setProblem("");
     setCheck(null);
-    const model = `${provider}:${name.trim()}`;
+    const given = key.trim();
+    const there = { provider, name: name.trim(), baseUrl: address.trim(), ...(given ? { apiKeyVariable: keyName } : {}) };
+    const model = elsewhere ? there : `${provider}:${name.trim()}`;
     try {
-      const given = key.trim();
       const said = await api.checkModel(given ? { model, apiKey: given } : { model });
       setCheck(said);
       if (!said.answered) return;
-      if (given) await api.putVariable(chosen.key, { value: given, type: "secret", description: `Key of ${chosen.name}` });
+      if (given) await api.putVariable(keyName, { value: given, type: "secret", description: `Key of ${elsewhere ? address.trim() : chosen.name}` });
       setKey("");
       for (const id of agentIds) await api.updateAgent(id, { model });
       await queries.invalidateQueries();
@@ -73,10 +85,17 @@ export function ConnectModel({ agentIds, onSaved }: { agentIds: string[]; onSave
           ))}
         </select>
       </label>
+      {elsewhere && (
+        <label className={p.field}>
+          Address
+          <input type="url" value={address} onChange={(event) => setAddress(event.target.value)} required placeholder="https://models.example/v1" spellCheck={false} autoCapitalize="off" />
+          <span className={p.hint}>Where it answers, up to /v1. An address in your own network has to be listed by whoever runs the server.</span>
+        </label>
+      )}
       <label className={p.field}>
         Key
-        <input type="password" autoComplete="off" value={key} onChange={(event) => setKey(event.target.value)} placeholder="Leave empty to use the one that is set" />
-        <span className={p.hint}>Kept as the secret {chosen.key}. It is never shown again. {chosen.hint}</span>
+        <input type="password" autoComplete="off" value={key} onChange={(event) => setKey(event.target.value)} placeholder={elsewhere ? "Leave empty if it wants none" : "Leave empty to use the one that is set"} />
+        <span className={p.hint}>Kept as the secret {keyName}. It is never shown again. {chosen.hint}</span>
       </label>
       <label className={p.field}>
         Model
@@ -84,7 +103,7 @@ export function ConnectModel({ agentIds, onSaved }: { agentIds: string[]; onSave
       </label>
       {check && <Checked check={check} />}
       {problem && <p className={p.problem} role="alert">{problem}</p>}
-      <Button look="primary" type="submit" busy={busy} disabled={!name.trim()}>
+      <Button look="primary" type="submit" busy={busy} disabled={!name.trim() || (elsewhere && !address.trim())}>
         Check and save
       </Button>
     </form>

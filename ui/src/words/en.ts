@@ -30,6 +30,12 @@ export function took(ms: number): string {
   return minutes < 60 ? `${minutes} min ${Math.round((ms % 60_000) / 1000)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** How long it has taken up to now, in whole seconds: it is said anew each second. */
+export function soFar(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
 export function between(from: string, to: string | null | undefined): string {
   return took((to ? Date.parse(to) : Date.now()) - Date.parse(from));
 }
@@ -46,6 +52,29 @@ export function budgetOf(budget: { kind: string; subjectId?: string | null; peri
   const much = budget.unit === "tokens" ? count(budget.amount, "token") : `$${budget.amount}`;
   const used = budget.reached ? "is used up. What falls under it waits until it begins anew, or somebody resumes it." : "is used to 80 %.";
   return `The ${budget.period === "day" ? "day" : "month"}'s budget of ${much} for ${whose} ${used}`;
+}
+
+/** What one answer of a model took. */
+export function stepCost(step: { model: string; tokensIn: number; tokensOut: number; dollars: number; thoughtMs: number }): string {
+  return `${step.model} · ${number(step.tokensIn)} + ${count(step.tokensOut, "token")} · ${money(step.dollars)} · thought for ${took(step.thoughtMs)}`;
+}
+
+/** What did not go smoothly before a model answered; empty if all did. */
+export function stepTrouble(step: { tries: number; awayMs: number; insteadOf: string | null }): string {
+  const told = [
+    step.tries > 1 ? `asked ${step.tries} times` : "",
+    step.awayMs > 0 ? `its model was away for ${took(step.awayMs)}` : "",
+    step.insteadOf ? `it answered in place of ${step.insteadOf}` : "",
+  ];
+  return told.filter(Boolean).join(" · ");
+}
+
+/** What an agent runs on. */
+export function modelWords(model: unknown): string {
+  if (typeof model === "string") return model;
+  const { provider, name, baseUrl } = (model ?? {}) as { provider?: string; name?: string; baseUrl?: string };
+  if (provider === "script") return "a script (free, offline)";
+  return `${provider ?? "?"}:${name ?? "?"}${baseUrl ? ` at ${baseUrl}` : ""}`;
 }
 
 /** What is left of a while, as a clock has it: 4:12, or 2 h. */
@@ -120,6 +149,16 @@ export const agentState: Record<string, string> = {
 export const kind: Record<string, string> = {
   external: "a program", space: "an answer", approval: "an approval", variables: "a value", takeover: "a take-over",
 };
+
+export const LOST_ANSWER = "No answer from the office, so this may not have arrived. What you entered is still here: send it again when the line is back. It counts once.";
+export const NOT_ANSWERED = "Nothing was answered; what you entered is still here.";
+export const OUTCOME_UNKNOWN = "This was interrupted while it ran. It may or may not have happened, and it was not tried again. Check before you ask for it anew.";
+
+/** Why a card has no field. */
+export function refused(what: string): string {
+  const instead = what === "variables" ? "Set it as a variable, with “bullpen variables set”" : "Answer it with a program, over the API";
+  return `This page does not take it: whatever is typed into a card is read by everybody here. ${instead}.`;
+}
 
 export const trigger: Record<string, string> = {
   message: "a message", tool_result: "a result that came later", task: "a schedule", skill: "a skill",

@@ -4,6 +4,7 @@ import { ArrowLeft } from "lucide-react";
 import { useEffect } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import { api } from "../api/client";
+import * as exact from "../api/exact";
 import type { Agent as Noun } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Button } from "../parts/Button";
@@ -82,8 +83,8 @@ export default function Agent({ id }: { id: string }) {
           </Ariakit.TabList>
           <Ariakit.TabPanel className={s.scroll} tabId={tab} key={tab}>
             {tab === "Instructions" && <Instructions key={`${found.instructions}/${found.description}`} agent={found} manages={manages} save={save} />}
-            {tab === "Model and limits" && <Model key={JSON.stringify([found.model, found.limits])} agent={found} manages={manages} save={save} />}
-            {tab === "Tools" && <ToolsOf agent={found} manages={manages} />}
+            {tab === "Model and limits" && <Model key={exact.text([found.model, found.limits])} agent={found} manages={manages} save={save} />}
+            {tab === "Tools" && <ToolsOf agent={found} manages={manages} save={save} />}
             {tab === "Memory blocks" && <Blocks agent={found} manages={manages} onChanged={() => void agent.refetch()} />}
             {tab === "Runs" && <RunsOf id={id} />}
           </Ariakit.TabPanel>

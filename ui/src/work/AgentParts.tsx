@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Trash2 } from "lucide-react";
+import { Trash2, X } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
@@ -11,7 +11,7 @@ import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { titleOf } from "../rooms/names";
-import { between, money } from "../words/en";
+import { between, modelWords, money } from "../words/en";
 import { ConnectModel } from "../start/ConnectModel";
 import type { SaveAgent } from "./Agent";
 import { chipOf } from "./Runs";
@@ -61,14 +61,12 @@ const LIMITS = [
 ] as const;
 
 export function Model({ agent, manages, save }: Props) {
-  const scripted = typeof agent.model === "object" && agent.model !== null && (agent.model as { provider?: string }).provider === "script";
-  const name = typeof agent.model === "string" ? agent.model : scripted ? "a script (free, offline)" : JSON.stringify(agent.model);
   const [limits, setLimits] = useState<Record<string, string>>(() => Object.fromEntries(LIMITS.map(([key]) => [key, String(agent.limits?.[key] ?? "")])));
   const body = { ...agent.limits, ...Object.fromEntries(LIMITS.map(([key]) => [key, limits[key] === "" ? null : Number(limits[key])])) };
   return (
     <div className={s.form}>
       <Notice>
-        It runs on <b>{name}</b>.
+        It runs on <b>{modelWords(agent.model)}</b>.
       </Notice>
       {manages && <ConnectModel agentIds={[agent.id]} onSaved={() => undefined} />}
       <form
@@ -94,7 +92,7 @@ export function Model({ agent, manages, save }: Props) {
   );
 }
 
-export function ToolsOf({ agent, manages }: { agent: Agent; manages: boolean }) {
+export function ToolsOf({ agent, manages, save }: Props) {
   const tools = useQuery({ queryKey: ["tools"], queryFn: () => api.tools() });
   const policies = useQuery({ queryKey: ["policies", agent.id], queryFn: () => api.policies(agent.id) });
   const queries = useQueryClient();
@@ -102,6 +100,8 @@ export function ToolsOf({ agent, manages }: { agent: Agent; manages: boolean }) 
   if (tools.isPending) return <Skeleton rows={4} />;
   if (tools.error) return <Failed error={tools.error} />;
   const own = new Set(agent.tools);
+  const others = tools.data.items.filter((tool) => !own.has(tool.name));
+  const change = (next: string[]): void => void save({ tools: next }, { tools: agent.tools });
   const refresh = (): void => void queries.invalidateQueries({ queryKey: ["policies", agent.id] });
   const set = async (toolName: string, decision: Decision): Promise<void> => {
     try {
@@ -142,10 +142,25 @@ export function ToolsOf({ agent, manages }: { agent: Agent; manages: boolean }) 
               <option value="ask">ask</option>
               <option value="deny">deny</option>
             </select>
+            {manages && (
+              <IconButton label={`Take ${name} away`} mini onClick={() => change(agent.tools.filter((each) => each !== name))}>
+                <X size={16} />
+              </IconButton>
+            )}
           </div>
         );
       })}
       {!own.size && <Empty title="It has no tools" />}
+      {manages && others.length > 0 && (
+        <select className={s.add} aria-label="Give it a tool" value="" onChange={(event) => change([...agent.tools, event.target.value])}>
+          <option value="">Give it a tool…</option>
+          {others.map((tool) => (
+            <option key={tool.name} value={tool.name}>
+              {tool.name}
+            </option>
+          ))}
+        </select>
+      )}
     </div>
   );
 }

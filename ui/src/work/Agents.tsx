@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Pause, Play } from "lucide-react";
-import { useEffect } from "react";
+import { Pause, Play, Plus } from "lucide-react";
+import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
 import type { Agent } from "../api/nouns";
@@ -12,12 +12,14 @@ import { toast } from "../parts/toasts";
 import { agentState, money } from "../words/en";
 import { useAgents } from "./data";
 import { PageHead } from "./Head";
+import { NewAgent } from "./NewAgent";
 import s from "./work.module.css";
 
 export default function Agents() {
   const agents = useAgents();
   const manages = useLive((state) => state.me?.grants.includes("manage_agents") ?? false);
   const all = agents.data?.pausedAt;
+  const [making, setMaking] = useState(false);
   useEffect(() => {
     document.title = "Agents · Bullpen";
   }, []);
@@ -38,6 +40,11 @@ export default function Agents() {
             {all ? "Let all go on" : "Pause all"}
           </Button>
         )}
+        {manages && (
+          <Button look="primary" onClick={() => setMaking(true)}>
+            <Plus size={15} aria-hidden /> New agent
+          </Button>
+        )}
       </PageHead>
       <div className={s.scroll}>
         {all && <Notice tone="warn">All agents are paused. Messages are kept for when they go on.</Notice>}
@@ -48,13 +55,14 @@ export default function Agents() {
         ) : !agents.data.items.length ? (
           <Empty title="No agents yet">
             <p>
-              Describe one in a file and load it with <code>bullpen apply</code>, or start with the demo office.
+              Make one here, describe one in a file and load it with <code>bullpen apply</code>, or start with the demo office.
             </p>
           </Empty>
         ) : (
           [...agents.data.items].sort((a, b) => a.name.localeCompare(b.name)).map((agent) => <Row key={agent.id} agent={agent} manages={manages} />)
         )}
       </div>
+      <NewAgent agents={agents.data?.items ?? []} open={making} onClose={() => setMaking(false)} />
     </main>
   );
 }

@@ -8,6 +8,7 @@ import { useLive } from "../live/store";
 import { Ago, dayOf } from "../parts/Ago";
 import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
+import { isSilenced } from "../parts/shortcuts";
 import { nameOf, titleOf } from "../rooms/names";
 import { kind as kinds } from "../words/en";
 import { usePending } from "./data";
@@ -100,7 +101,7 @@ function Group({ title, calls }: { title: string; calls: PendingCall[] }) {
       <ul
         className={s.list}
         onKeyDown={(event) => {
-          if (event.key !== "j" && event.key !== "k") return;
+          if ((event.key !== "j" && event.key !== "k") || isSilenced(event.key)) return;
           if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select")) return;
           const items = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-waits]")];
           const at = items.findIndex((item) => item.contains(document.activeElement));

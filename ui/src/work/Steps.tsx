@@ -1,10 +1,10 @@
 // One run as a line of what happened, in order: what woke it, what it was told, what it thought, called and got.
 import { useQuery } from "@tanstack/react-query";
 import { Brain, CircleCheck, CircleX, LoaderCircle, MessageSquare, ScrollText, Wrench } from "lucide-react";
-import { Fragment } from "react";
 import { Link } from "wouter";
-import { api, Problem } from "../api/client";
-import type { Run, RunMessage } from "../api/nouns";
+import { Problem } from "../api/client";
+import type { PendingCall, Run, RunMessage } from "../api/nouns";
+import { answerWords } from "../cards/CallCard";
 import Result from "../cards/Result";
 import { useLive } from "../live/store";
 import { Args, isRecord } from "../parts/Args";
@@ -12,24 +12,34 @@ import { Clock } from "../parts/Ago";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { nameOf } from "../rooms/names";
-import { number, outcome, stopReason, trigger, took } from "../words/en";
+import { kind as kinds, number, OUTCOME_UNKNOWN, outcome, stepCost, stepTrouble, stopReason, trigger, took } from "../words/en";
+import { journalOf, traceOf, waitedOf } from "./data";
 import { sections } from "./sections";
+import { stepsOf, tookOf, type Step } from "./steps";
 import s from "./work.module.css";
 
+type Known = { back: Map<string | null | undefined, RunMessage>; ms: Map<string, number>; waited: Map<string, PendingCall>; brief?: boolean };
+
 export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
-  const journal = useQuery({ queryKey: ["run", run.id, "journal"], queryFn: () => api.runMessages(run.id), refetchInterval: run.finishedAt ? false : 2_000 });
-  const trace = useQuery({ queryKey: ["run", run.id, "trace"], queryFn: () => api.trace(run.id), enabled: !brief && journal.isSuccess });
-  const state = useLive((all) => all);
+  const every = run.finishedAt ? false : 2_000;
+  const journal = useQuery({ queryKey: ["run", run.id, "journal"], queryFn: () => journalOf(run.id), refetchInterval: every });
+  const trace = useQuery({ queryKey: ["run", run.id, "trace"], queryFn: () => traceOf(run.id), enabled: journal.isSuccess, refetchInterval: every });
+  const waited = useQuery({ queryKey: ["pending", "run", run.id], queryFn: () => waitedOf(run.id), enabled: !brief && journal.isSuccess });
+  const members = useLive((state) => state.members);
   if (journal.isPending) return <Skeleton rows={4} />;
   if (journal.error) {
     if (journal.error instanceof Problem && journal.error.status === 403)
       return <Notice>What an agent read and thought is for the owner. You see that it ran, what came of it and what it said.</Notice>;
     return <Failed error={journal.error} onRetry={() => void journal.refetch()} />;
   }
-  const entries = journal.data.items;
-  const by = run.trigger.authorId ? nameOf(state.members, run.trigger.authorId) : trigger[run.trigger.kind];
-  const results = new Map(entries.filter((each) => each.type === "tool_return_message").map((each) => [each.callId, each]));
-  const spans = new Map((trace.data?.spans ?? []).map((span) => [span.attributes?.callId as string | undefined, span]));
+  const { entries, more } = journal.data;
+  const by = run.trigger.authorId ? nameOf(members, run.trigger.authorId) : trigger[run.trigger.kind];
+  const known: Known = {
+    back: new Map(entries.filter((each) => each.type === "tool_return_message").map((each) => [each.callId, each])),
+    ms: tookOf(trace.data ?? []),
+    waited: new Map((waited.data ?? []).map((call) => [call.callId, call])),
+    brief,
+  };
   return (
     <ol className={s.steps} aria-label="What happened">
       <li>
@@ -46,44 +56,61 @@ export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
           )}
         </small>
       </li>
-      {entries
-        .filter((entry) => entry.type !== "tool_return_message")
-        .map((entry) => (
-          <Fragment key={entry.id}>
-            {entry.type === "user_message" && <Prompt entry={entry} />}
-            {entry.type === "assistant_message" && <Thought entry={entry} />}
-            {entry.type === "tool_call_message" && <CallStep entry={entry} back={results.get(entry.callId)} brief={brief} ms={spanMs(spans.get(entry.callId ?? undefined))} />}
-          </Fragment>
-        ))}
-      <li>
-        {!run.finishedAt ? (
-          <>
-            <LoaderCircle size={16} className={p.spin} aria-hidden />
-            {run.status === "waiting" ? "Waiting" : "Thinking…"}
-          </>
-        ) : run.status === "completed" ? (
-          <>
-            <CircleCheck size={16} color="var(--ok)" aria-hidden />
-            Finished: {outcome[run.outcome ?? ""] ?? "done"}
-            <small>
-              <Clock at={run.finishedAt} withSeconds /> · {stopReason[run.stopReason ?? ""] ?? run.stopReason}
-              {run.silenceReason && run.silenceReason !== "agent_chose_silence" ? ` · its reason: “${run.silenceReason}”` : ""}
-            </small>
-          </>
-        ) : (
-          <>
-            <CircleX size={16} color="var(--bad)" aria-hidden />
-            {run.status === "failed" ? "Failed" : "Stopped"}
-            <small>{run.error ?? stopReason[run.stopReason ?? ""]}</small>
-          </>
-        )}
-      </li>
+      {stepsOf(entries, trace.data ?? []).map((each) => (each.kind === "told" ? <Prompt key={each.entry.id} entry={each.entry} /> : <OneStep key={each.entries[0]?.id} step={each} known={known} />))}
+      {more && <li>There is more than is shown here: {number(entries.length)} entries.</li>}
+      <End run={run} />
     </ol>
   );
 }
 
-function spanMs(span: { startedAt: string; finishedAt?: string | null } | undefined): number | null {
-  return span?.finishedAt ? Date.parse(span.finishedAt) - Date.parse(span.startedAt) : null;
+function End({ run }: { run: Run }) {
+  if (!run.finishedAt)
+    return (
+      <li>
+        <LoaderCircle size={16} className={p.spin} aria-hidden />
+        {run.status === "waiting" ? "Waiting" : "Thinking…"}
+      </li>
+    );
+  if (run.status !== "completed")
+    return (
+      <li>
+        <CircleX size={16} color="var(--bad)" aria-hidden />
+        {run.status === "failed" ? "Failed" : "Stopped"}
+        <small>{run.error ?? stopReason[run.stopReason ?? ""]}</small>
+      </li>
+    );
+  return (
+    <li>
+      <CircleCheck size={16} color="var(--ok)" aria-hidden />
+      Finished: {outcome[run.outcome ?? ""] ?? "done"}
+      <small>
+        <Clock at={run.finishedAt} withSeconds /> · {stopReason[run.stopReason ?? ""] ?? run.stopReason}
+        {run.silenceReason && run.silenceReason !== "agent_chose_silence" ? ` · its reason: “${run.silenceReason}”` : ""}
+      </small>
+    </li>
+  );
+}
+
+function OneStep({ step, known }: { step: Step; known: Known }) {
+  const told = step.entries.filter((entry) => entry.type === "tool_call_message" || entry.content);
+  const trouble = step.cost && stepTrouble(step.cost);
+  return (
+    <li>
+      <Brain size={16} aria-hidden />
+      Step {step.step}
+      <small>
+        <Clock at={step.at} withSeconds />
+        {step.cost && ` · ${stepCost(step.cost)}`}
+      </small>
+      {trouble && <small className={s.trouble}>{trouble}</small>}
+      {!told.length && <small>said and did nothing more</small>}
+      <ol className={s.within}>
+        {told.map((entry) =>
+          entry.type === "tool_call_message" ? <CallStep key={entry.id} entry={entry} known={known} /> : <Thought key={entry.id} entry={entry} />,
+        )}
+      </ol>
+    </li>
+  );
 }
 
 function Prompt({ entry }: { entry: RunMessage }) {
@@ -110,14 +137,10 @@ function Prompt({ entry }: { entry: RunMessage }) {
 }
 
 function Thought({ entry }: { entry: RunMessage }) {
-  if (!entry.content) return null;
   return (
     <li>
-      <Brain size={16} aria-hidden />
       Thought
-      <small>
-        <Clock at={entry.at} withSeconds /> · nobody else reads this
-      </small>
+      <small>nobody else reads this</small>
       <div className={s.said} dir="auto">
         {entry.content}
       </div>
@@ -125,20 +148,29 @@ function Thought({ entry }: { entry: RunMessage }) {
   );
 }
 
-function CallStep({ entry, back, brief, ms }: { entry: RunMessage; back?: RunMessage; brief?: boolean; ms: number | null }) {
+function CallStep({ entry, known }: { entry: RunMessage; known: Known }) {
+  const back = known.back.get(entry.callId);
   const failed = back?.isError;
-  const state = failed ? "failed" : back ? "done" : "under way";
-  const time = ms ?? (back ? Date.parse(back.at) - Date.parse(entry.at) : null);
-  const error = isRecord(back?.result) && typeof back.result.error === "string" ? back.result.error : null;
+  const told = isRecord(back?.result) ? back.result : {};
+  const unknown = told.outcome === "unknown";
+  const state = unknown ? "outcome unknown" : failed ? "failed" : back ? "done" : "under way";
+  const ms = known.ms.get(entry.callId ?? "") ?? (back ? Date.parse(back.at) - Date.parse(entry.at) : null);
+  const waited = known.waited.get(entry.callId ?? "");
   return (
     <li>
-      <Wrench size={16} aria-hidden color={failed ? "var(--bad)" : undefined} />
+      <Wrench size={16} aria-hidden color={unknown ? "var(--warn)" : failed ? "var(--bad)" : undefined} />
       <code>{entry.toolName}</code>
       <small>
-        <Clock at={entry.at} withSeconds /> · {time === null ? state : `${state}, ${took(time)}`}
+        <Clock at={entry.at} withSeconds /> · {ms === null ? state : `${state}, ${took(ms)}`}
       </small>
-      {error && <p className={p.problem}>{error}</p>}
-      <details open={!brief && entry.toolName !== "send_message"}>
+      {waited && <Waited call={waited} />}
+      {unknown ? <p className={s.trouble}>{OUTCOME_UNKNOWN}</p> : typeof told.error === "string" && <p className={p.problem}>{told.error}</p>}
+      {typeof told.messageId === "string" && typeof told.spaceId === "string" && (
+        <small>
+          <Link href={`/rooms/${told.spaceId}?message=${told.messageId}`}>Show what was said</Link>
+        </small>
+      )}
+      <details open={!known.brief && entry.toolName !== "send_message"}>
         <summary>What it was given, and what came of it</summary>
         <div className={s.open}>
           <Args args={entry.args} />
@@ -147,5 +179,25 @@ function CallStep({ entry, back, brief, ms }: { entry: RunMessage; back?: RunMes
         </div>
       </details>
     </li>
+  );
+}
+
+/** Somebody had to say something first: who did, or that nobody has. */
+function Waited({ call }: { call: PendingCall }) {
+  const members = useLive((state) => state.members);
+  const open = call.status === "waiting" || call.status === "pending";
+  return (
+    <small>
+      <Clock at={call.createdAt} withSeconds /> · {open ? "waits" : "waited"} for {kinds[call.kind]} ·{" "}
+      {open ? (
+        <Link href={`/pending?call=${call.callId}`}>show it</Link>
+      ) : call.status === "resolved" ? (
+        `${nameOf(members, call.answeredBy)}: ${answerWords(call.result)}`
+      ) : call.status === "expired" ? (
+        "nobody answered in time"
+      ) : (
+        `${nameOf(members, call.answeredBy)} withdrew it`
+      )}
+    </small>
   );
 }

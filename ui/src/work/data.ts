@@ -1,7 +1,7 @@
 // Questions to the server that several views share. Events make them be asked again (live/session.ts).
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
-import type { Agent, PendingCall } from "../api/nouns";
+import type { Agent, PendingCall, RunMessage, Span } from "../api/nouns";
 import { isMine } from "../live/mine";
 import { useLive } from "../live/store";
 
@@ -36,4 +36,20 @@ export function useAgents() {
 
 export function useAgent(id: string | undefined): Agent | undefined {
   return useAgents().data?.items.find((agent) => agent.id === id);
+}
+
+/** The whole journal of a run; `more`: it is longer than anybody reads. */
+export async function journalOf(runId: string): Promise<{ entries: RunMessage[]; more: boolean }> {
+  const { items, next } = await api.runMessages(runId);
+  return { entries: items, more: !!next };
+}
+
+export async function traceOf(runId: string): Promise<Span[]> {
+  return (await api.trace(runId)).spans;
+}
+
+/** Calls of a run that somebody had to answer. */
+export async function waitedOf(runId: string): Promise<PendingCall[]> {
+  const pages = await Promise.all([undefined, "resolved", "expired", "cancelled"].map((status) => api.pending({ status })));
+  return pages.flatMap((page) => page.items).filter((call) => call.runId === runId);
 }

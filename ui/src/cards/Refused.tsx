@@ -1,0 +1,24 @@
+// Kinds of calls that are not answered in a card: what is typed into a card becomes a result, which agents and everybody
+// in the room read. That is no place for a secret.
+import { KeyRound } from "lucide-react";
+import { Args } from "../parts/Args";
+import { useName } from "../rooms/names";
+import { kind as kinds, refused } from "../words/en";
+import s from "./cards.module.css";
+import { Frame } from "./Frame";
+import type { Call } from "./types";
+
+export function isRefused(call: Pick<Call, "kind" | "status">): boolean {
+  return call.status === "requires_action" && (call.kind === "variables" || call.kind === "takeover");
+}
+
+export function Refused({ call }: { call: Call }) {
+  const agent = useName(call.agentId);
+  const wanted = kinds[call.kind ?? ""] ?? "something";
+  return (
+    <Frame icon={<KeyRound size={16} aria-hidden />} title={`${agent} waits for ${wanted}`} label={`Not answered here: ${call.toolName}`} call={call}>
+      <Args args={call.args} />
+      <p className={s.note}>{refused(call.kind ?? "")}</p>
+    </Frame>
+  );
+}
