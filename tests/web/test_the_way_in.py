@@ -95,7 +95,7 @@ def test_the_first_load_is_at_most_250_kilobytes_of_script() -> None:
 
 
 def test_the_script_of_a_first_load_is_at_most_250_kb_gzipped() -> None:
-    """What the document names, and what that imports at once. Charts, forms and other views come when they are needed."""
+    """What the document names, and what that imports at once. Charts, forms and other views come when needed."""
     wanted = re.findall(r'(?:src|href)="/(assets/[^"]+\.js)"', (pages.PAGE / "index.html").read_text())
     assert wanted
     loaded: dict[str, int] = {}
