@@ -71,9 +71,7 @@ async def test_one_person_answers_in_two_tabs_and_the_second_is_told_what_the_fi
 
 
 @pytest.mark.proves("C16")
-async def test_who_answers_second_is_told_who_was_first(
-    house: House, visit: Visit, other: Visit
-) -> None:
+async def test_who_answers_second_is_told_who_was_first(house: House, visit: Visit, other: Visit) -> None:
     room = await ask(house, "choose", house.ids["Bo"], question="Which subject line?", options=["A week", "A chart"])
     page, theirs = await visit.room(room), await other.room(room)
     await expect(card(theirs, "Which subject").get_by_label("A chart")).to_be_visible()
@@ -131,10 +129,12 @@ async def test_an_answer_that_does_not_arrive_is_told_and_nothing_that_was_enter
         error = {"error": {"code": "busy", "message": "The office is about to close."}}
         await route.fulfill(status=503, json=error)
 
-    cards = (("confirm", {"question": "Send it?"}), ("choose", {"question": "Which?", "options": ["A", "B"]}))
-    for tool, args in cards:
+    for tool, args in (
+        ("confirm", {"question": "Send it?"}),
+        ("choose", {"question": "Which?", "options": ["A", "B"]}),
+    ):
         await visit.room(await ask(house, tool, **args))
-        asked = card(page, args["question"].removesuffix("?"))
+        asked = card(page, str(args["question"]).removesuffix("?"))
         await page.route("**/resolve", refuse)
         if tool == "choose":
             await asked.get_by_label("B").check()

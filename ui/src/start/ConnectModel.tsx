@@ -88,8 +88,8 @@ export function ConnectModel({ agentIds, onSaved }: { agentIds: string[]; onSave
       {elsewhere && (
         <label className={p.field}>
           Address
-          <input type="url" value={address} onChange={(event) => setAddress(event.target.value)} required placeholder="https://models.example/v1" spellCheck={false} autoCapitalize="off" />
-          <span className={p.hint}>Where it answers, up to /v1. An address in your own network has to be listed by whoever runs the server.</span>
+          <input type="url" value={address} onChange={(event) => setAddress(event.target.value)} required placeholder="the address of its API, up to /v1" spellCheck={false} autoCapitalize="off" />
+          <span className={p.hint}>An address in your own network has to be listed by whoever runs the server.</span>
         </label>
       )}
       <label className={p.field}>
