@@ -679,11 +679,11 @@ async def test_a_result_is_posted_until_a_server_that_is_ill_has_taken_it(
 
     begun: list[int] = []
     monkeypatch.setattr(serving_tools, "pause", lambda attempt: 0.0)
-    room = await agent(bp, "patient", call("keep_at_it", number=7), tools=[keep_at_it])
+    room = await agent(bp, "stubborn", call("keep_at_it", number=7), tools=[keep_at_it])
     ailing = Ailing(*[507] * 10, *[500] * 10, 503)
     async with Bullpen(*door, transport=ailing) as backend, served(backend, keep_at_it):
         await bp.spaces(room).send("go")
-        assert (await results(bp, "patient"))[0] == 7
+        assert (await results(bp, "stubborn"))[0] == 7
     assert (begun, ailing.answers) == ([7], [])
 
 
