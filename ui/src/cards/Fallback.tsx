@@ -90,7 +90,7 @@ function Told({ call }: { call: Call }) {
 
 /**
  * How long something has been under way, and a way to end it. What a program carries out is called off; what the office
- * does itself is not cut in half: its run ends after it.
+ * does itself ends with its run.
  */
 function Under({ call, agent }: { call: Call; agent: string }) {
   const me = useLive((state) => state.me?.id);
@@ -114,8 +114,8 @@ function Under({ call, agent }: { call: Call; agent: string }) {
     <>
       <Elapsed since={call.createdAt} />
       {may && (
-        <TextButton disabled={stops} onClick={() => void stop()} aria-label={`Stop ${call.toolName}`} title={waits ? undefined : `Ends this run of ${agent} after this call`}>
-          {!stops ? "Stop" : waits ? "Stopping…" : "Stops after this"}
+        <TextButton disabled={stops} onClick={() => void stop()} aria-label={`Stop ${call.toolName}`} title={waits ? undefined : `Ends this run of ${agent}`}>
+          {stops ? "Stopping…" : "Stop"}
         </TextButton>
       )}
     </>
