@@ -288,7 +288,13 @@ def _ours(error: Exception, about: About) -> ModelError | None:
 
 def _http_of(annotation: object) -> Any:
     """Which of two libraries that are nearly one a provider wants its client from: its code insists."""
-    return importlib.import_module("httpx" if "httpx.AsyncClient" in str(annotation) else "httpx2")
+    if "httpx.AsyncClient" in str(annotation):
+        import httpx
+
+        return httpx
+    import httpx2
+
+    return httpx2
 
 
 def _through(http: Any, reach: Reach, quiet: float) -> Any:
