@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,9 @@ class Kept:
     """A journal that only remembers."""
 
     settled_calls: list[ToolResult] = field(default_factory=list)
+
+    def stoppable(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def check(self, tx: Transaction) -> None: ...
 
