@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from bullpen.ids import OF_TASK
 from bullpen.testing.snapshot import Row, Snapshot, grouped
 
 _ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud|tsk|skl)_[0-9a-v]{26}")
@@ -199,7 +200,7 @@ class _Names:
         self.runs = sorted(snapshot.runs, key=lambda run: self.ids[run["id"]])
         for run in self.runs:
             if run["chain_id"].startswith("chn_"):  # it began with a task, or with something outside
-                self.ids.setdefault(run["chain_id"], f"chain of {self.ids[run['id']]}")
+                self.ids.setdefault(run["chain_id"].partition(OF_TASK)[0], f"chain of {self.ids[run['id']]}")
             self._name_calls(self.ids[run["id"]], snapshot.journals.get(run["id"], []))
         told = {event["body"]["budget"]["id"] for event in snapshot.events if event["type"].startswith("budget_")}
         for number, id in enumerate(sorted(told | {budget["id"] for budget in snapshot["budgets"]}), 1):
