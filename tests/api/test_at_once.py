@@ -23,7 +23,7 @@ async def both(copied: tuple[Database, Made], stack: AsyncExitStack) -> list[Wor
 
 
 @pytest.mark.proves("P2")
-async def test_of_fifty_posts_with_one_client_message_id_one_is_kept(copied: tuple[Database, Made]) -> None:
+async def test_fifty_posts_with_one_client_message_id_store_one_message(copied: tuple[Database, Made]) -> None:
     async with AsyncExitStack() as stack:
         worlds = await both(copied, stack)
         before = await worlds[0].office.messages("team")
@@ -35,7 +35,7 @@ async def test_of_fifty_posts_with_one_client_message_id_one_is_kept(copied: tup
 
 
 @pytest.mark.proves("P1")
-async def test_two_hundred_posts_at_once_are_numbered_without_a_hole_and_told_once_each(
+async def test_concurrent_posts_are_numbered_without_gaps_and_announced_once_each(
     copied: tuple[Database, Made],
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -54,7 +54,7 @@ async def test_two_hundred_posts_at_once_are_numbered_without_a_hole_and_told_on
                 assert rising(stream.ids)
 
 
-async def test_of_many_who_create_the_same_thing_one_succeeds(copied: tuple[Database, Made]) -> None:
+async def test_concurrent_creations_of_the_same_thing_succeed_once(copied: tuple[Database, Made]) -> None:
     async with AsyncExitStack() as stack:
         worlds = await both(copied, stack)
         agent = {"id": "twin", "name": "Twin", "model": "script:echo"}
@@ -80,7 +80,7 @@ async def test_a_reaction_made_many_times_at_once_is_one(copied: tuple[Database,
         assert sorted(answer.status_code for answer in gone) == [200, *[404] * 9]
 
 
-async def test_a_reaction_that_meets_a_deletion_leaves_nothing_on_the_deleted_message(
+async def test_reacting_during_deletion_leaves_no_reaction_on_the_deleted_message(
     copied: tuple[Database, Made],
 ) -> None:
     async with AsyncExitStack() as stack:
@@ -96,7 +96,7 @@ async def test_a_reaction_that_meets_a_deletion_leaves_nothing_on_the_deleted_me
             assert message["reactions"] == []
 
 
-async def test_an_agent_deleted_while_it_is_being_added_is_in_no_space(copied: tuple[Database, Made]) -> None:
+async def test_an_agent_deleted_while_being_added_joins_no_space(copied: tuple[Database, Made]) -> None:
     async with AsyncExitStack() as stack:
         worlds = await both(copied, stack)
         for number in range(5):

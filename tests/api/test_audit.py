@@ -34,7 +34,7 @@ async def said(office: Driver, **params: Any) -> list[tuple[str, str]]:
     return [(row["action"], row["objectId"]) for row in await noted(office, **params)][::-1]
 
 
-async def test_what_is_done_to_agents_spaces_and_members_is_noted_with_whoever_did_it(office: Driver) -> None:
+async def test_audit_records_agent_space_and_member_changes_with_their_actor(office: Driver) -> None:
     pia, _ = await office.person("Pia")
     already = len(await noted(office))
     await office.agent("ada", steps=QUIET)
@@ -63,7 +63,7 @@ async def test_what_is_done_to_agents_spaces_and_members_is_noted_with_whoever_d
     assert "Another name" not in everything
 
 
-async def test_joining_and_leaving_by_oneself_and_a_change_that_changes_nothing_are_not_noted(office: Driver) -> None:
+async def test_own_joins_and_leaves_and_empty_changes_are_not_audited(office: Driver) -> None:
     await office.space("hall")
     project = {
         "agents": [{"id": "bo", "name": "Bo", "model": "script:echo"}],
@@ -79,7 +79,7 @@ async def test_joining_and_leaving_by_oneself_and_a_change_that_changes_nothing_
     assert len(await noted(office)) == before
 
 
-async def test_the_list_is_paged_and_can_be_asked_for_one_action_actor_or_thing(office: Driver) -> None:
+async def test_audit_rows_are_paged_and_filter_by_action_actor_object(office: Driver) -> None:
     for name in ("a1", "a2", "a3"):
         await office.agent(name, steps=QUIET)
     await office.space("hall", ["a1"])
@@ -112,7 +112,7 @@ async def test_a_change_that_fails_leaves_no_row(office: Driver) -> None:
     assert await noted(office) == before
 
 
-async def test_those_who_write_at_once_make_one_chain(office: Driver) -> None:
+async def test_concurrent_audit_writes_form_one_chain(office: Driver) -> None:
     await asyncio.gather(*(office.agent(f"agent{n}", steps=QUIET) for n in range(20)))
     rows = await noted(office, limit=200)
     assert sorted(row["number"] for row in rows) == list(range(1, len(rows) + 1))
@@ -165,7 +165,7 @@ TAMPERED: dict[str, tuple[Callable[[Transaction, int], Any], Callable[[int], int
 
 @pytest.mark.proves("N6", "V14")
 @pytest.mark.parametrize("name", TAMPERED)
-async def test_the_first_link_that_does_not_hold_is_named(office: Driver, name: str) -> None:
+async def test_the_first_broken_audit_link_is_named(office: Driver, name: str) -> None:
     for agent in ("a1", "a2", "a3", "a4"):
         await office.agent(agent, steps=QUIET)
     last = len(await noted(office))

@@ -91,7 +91,7 @@ async def test_unknown_ids_and_paths_are_not_found(office: Driver) -> None:
         await refused(office, "POST", path, 404, json=body)
 
 
-async def test_a_wrong_method_is_told_in_the_same_shape_with_those_that_are_allowed(office: Driver) -> None:
+async def test_a_wrong_method_gets_405_with_the_allowed_methods(office: Driver) -> None:
     assert (await refused(office, "PUT", "/agents/ada", 405))["code"] == "method_not_allowed"
     response = await office.http.put("/spaces/hall")
     assert {"GET", "PATCH"} & {word.strip() for word in response.headers["allow"].split(",")}
@@ -112,7 +112,7 @@ async def test_what_is_private_to_others_is_not_found_by_outsiders(world: World)
     assert await otto.items("/runs") == []
 
 
-async def test_a_public_space_is_seen_but_not_used_by_who_has_not_joined(world: World) -> None:
+async def test_non_members_see_a_public_space_but_cannot_use_it(world: World) -> None:
     otto = world["otto"]
     assert (await otto.get("/spaces/ring"))["id"] == "ring"
     await refused(otto, "POST", "/spaces/ring/messages", 403, json={"text": "hi"})
@@ -125,7 +125,7 @@ async def test_a_public_space_is_seen_but_not_used_by_who_has_not_joined(world: 
 # ── what contradicts ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_cannot_be_names_the_field_that_is_wrong(office: Driver) -> None:
+async def test_an_impossible_value_is_refused_naming_its_field(office: Driver) -> None:
     """Beyond what a schema can say, which test_fields.py tries."""
     agent = {"name": "X", "model": "script:echo"}
     for path, body, field in [
@@ -169,7 +169,7 @@ async def test_an_id_that_is_taken_is_a_conflict(office: Driver) -> None:
     await refused(office, "POST", "/agents", 409, json={**agent, "id": "ada"})  # messages still name it
 
 
-async def test_a_client_message_id_used_for_something_else_is_a_conflict(office: Driver) -> None:
+async def test_reusing_a_client_message_id_for_another_message_conflicts(office: Driver) -> None:
     await office.space("other")
     first = await office.post("hall", "once", clientMessageId="c")
     assert await office.post("hall", "once", clientMessageId="c") == first
@@ -227,7 +227,7 @@ async def test_no_body_can_crash_the_parser(office: Driver) -> None:
 
 
 @pytest.mark.proves("C13")
-async def test_values_that_nest_as_deep_as_is_allowed_are_kept_and_deeper_ones_refused(office: Driver) -> None:
+async def test_nesting_up_to_the_limit_is_kept_and_deeper_refused(office: Driver) -> None:
     def nested(depth: int) -> Any:
         value: Any = 1
         for _ in range(depth):
@@ -249,7 +249,7 @@ async def test_values_that_nest_as_deep_as_is_allowed_are_kept_and_deeper_ones_r
     await office.create("/agents/ada/passages", wide, status=201)
 
 
-async def test_only_json_that_is_sent_as_it_is_is_read(office: Driver) -> None:
+async def test_only_plain_uncompressed_json_bodies_are_accepted(office: Driver) -> None:
     body = b'{"text": "x"}'
     path = "/spaces/hall/messages"
     for headers in (
@@ -273,7 +273,7 @@ async def test_only_json_that_is_sent_as_it_is_is_read(office: Driver) -> None:
     await office.ask("POST", path, status=201, content=body, headers={**JSON, "Content-Encoding": "identity"})
 
 
-async def test_a_body_over_the_cap_is_refused_and_one_at_the_cap_is_read(office: Driver) -> None:
+async def test_a_body_at_the_cap_is_read_and_above_refused(office: Driver) -> None:
     cap = office.office.settings.limits.body_bytes
 
     def body(size: int) -> bytes:
@@ -296,7 +296,7 @@ async def test_a_body_over_the_cap_is_refused_and_one_at_the_cap_is_read(office:
 
 
 @pytest.mark.proves("N4")
-async def test_any_text_that_is_text_is_kept_as_it_is(office: Driver) -> None:
+async def test_any_valid_text_is_stored_unchanged(office: Driver) -> None:
     for text in [
         "👩‍👩‍👧‍👦 😀",
         "שלום עולם",
@@ -362,7 +362,7 @@ async def test_filters_and_cursors_are_values_and_never_sql(world: World) -> Non
 # ── our side ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_our_own_bug_is_told_in_the_same_shape_without_its_details(
+async def test_an_internal_error_uses_the_error_shape_and_hides_details(
     office: Driver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(body: Any) -> Any:
@@ -375,7 +375,7 @@ async def test_our_own_bug_is_told_in_the_same_shape_without_its_details(
     assert "a secret detail" in caplog.text
 
 
-async def test_a_database_that_is_away_is_told_and_when_to_come_back(
+async def test_an_unavailable_database_answers_503_with_a_retry_time(
     office: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(body: Any) -> Any:
@@ -386,7 +386,7 @@ async def test_a_database_that_is_away_is_told_and_when_to_come_back(
     assert int((await office.http.get("/spaces")).headers["retry-after"]) >= 1
 
 
-async def test_a_host_that_is_none_crashes_no_answer(office: Driver) -> None:
+async def test_a_malformed_host_header_gets_421(office: Driver) -> None:
     for host in ("[::1", "a b", "<script>alert(1)</script>", "\x7f", "x" * 5_000, "évil"):
         headers = {b"Host": host.encode()}
         for path in ("/no-such-path", "/agents/", "http://office/"):

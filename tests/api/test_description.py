@@ -48,7 +48,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(inner)
 
 
-def test_openapi_holds_together() -> None:
+def test_the_openapi_document_is_consistent() -> None:
     schema = build(None).openapi()
     assert re.match(r"3\.1\.\d", schema["openapi"])
     assert schema["info"]["title"] == "Bullpen"
@@ -102,7 +102,7 @@ class Page(HTMLParser):
         self.text += data
 
 
-async def test_the_pages_are_plain_lead_somewhere_and_bring_no_script_inside(office: Driver) -> None:
+async def test_html_pages_have_working_links_and_no_inline_scripts(office: Driver) -> None:
     for path in ("/", "/docs"):
         response = await office.http.get(f"http://office{path}", headers={"Authorization": ""})
         assert response.status_code == 200

@@ -55,7 +55,7 @@ async def rows(database: Database) -> Any:
 
 
 @pytest.mark.proves("B1")
-async def test_a_wrong_host_gets_421_and_not_a_word_on_any_route(office: Driver) -> None:
+async def test_a_wrong_host_gets_an_empty_421_on_every_route(office: Driver) -> None:
     for route in [*map(filled, routes()), "/", "/docs", "/openapi.json", "/nowhere"]:
         for method in ("GET", "POST", "PATCH", "DELETE", "OPTIONS"):
             response = await office.http.request(method, f"http://office{route}", headers={"Host": "evil.com"})
@@ -167,7 +167,7 @@ def office_database(office: Driver) -> Database:
 
 
 @pytest.mark.proves("B3")
-async def test_what_browsers_say_about_the_site_is_heeded(office: Driver) -> None:
+async def test_requests_browsers_mark_as_cross_site_are_refused(office: Driver) -> None:
     browser = await signed_in(office)
     for site in ("cross-site", "same-site", "something-new"):
         fetched = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "cors"}
@@ -264,7 +264,7 @@ async def test_every_answer_says_what_browsers_must_not_do_with_it(office: Drive
 
 
 @pytest.mark.proves("M7")
-async def test_the_stream_is_told_to_proxies_as_one_and_has_every_header(office: Driver, monkeypatch: Any) -> None:
+async def test_the_event_stream_has_the_proxy_and_security_headers(office: Driver, monkeypatch: Any) -> None:
     assert feed.HEARTBEAT_SECONDS <= 25
     heard: list[Any] = []
 
@@ -309,7 +309,7 @@ async def test_behind_https_browsers_are_told_to_stay_there(offices: Offices) ->
 
 
 @pytest.mark.proves("A12")
-async def test_a_token_in_an_address_is_refused_even_beside_a_good_one(office: Driver) -> None:
+async def test_a_url_token_is_refused_even_beside_a_valid_header(office: Driver) -> None:
     for name in ("token", "access_token", "api_key", "Token", "%74oken"):
         response = await office.http.get(f"/me?x=1&{name}={office.token}")
         assert response.status_code == 401, name
@@ -354,7 +354,7 @@ def came_from(office: Driver, peer: str) -> httpx.AsyncClient:
 
 
 @pytest.mark.proves("A11")
-async def test_what_a_stranger_claims_about_itself_changes_no_answer(office: Driver) -> None:
+async def test_forwarded_headers_from_an_untrusted_peer_change_nothing(office: Driver) -> None:
     for peer in ("203.0.113.9", "127.0.0.1"):
         stranger = came_from(office, peer)
         for path in ("/me", "/people", "/nowhere"):
@@ -410,7 +410,7 @@ async def test_a_trusted_proxy_says_where_a_request_came_from(offices: Offices, 
     ]
 
 
-def test_nobody_but_the_edge_reads_what_a_proxy_says() -> None:
+def test_only_the_edge_reads_proxy_headers() -> None:
     claims = re.compile(r"x-forwarded|x-real-ip|b?[\"']forwarded[\"']", re.IGNORECASE)
     readers = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if claims.search(path.read_text())}
     assert readers <= {"api/edge.py", "settings.py"}, "ask scope['client'], which the edge has filled"
@@ -443,7 +443,7 @@ def _listening(pid: int) -> Iterable[str]:
 
 
 @pytest.mark.proves("A2")
-def test_without_an_owner_it_listens_nowhere_else(tmp_path: Path) -> None:
+def test_without_an_owner_a_server_refuses_to_listen_publicly(tmp_path: Path) -> None:
     data = tmp_path / "data"
     for host in ("0.0.0.0", "::"):
         port = free_port()
@@ -457,7 +457,7 @@ def test_without_an_owner_it_listens_nowhere_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("A2")
-def test_with_an_owner_it_may_and_warns_when_nothing_encrypts(tmp_path: Path) -> None:
+def test_with_an_owner_it_listens_publicly_and_warns_without_encryption(tmp_path: Path) -> None:
     data = tmp_path / "data"
     token = output(data, "token", "create", "--name", "me", "--owner")
     port = free_port()

@@ -195,7 +195,7 @@ def cases(route: str, schema: Json) -> Iterator[tuple[str, Json]]:
 
 
 @pytest.mark.proves("N4")
-async def test_every_field_of_every_body_is_checked_and_the_answer_names_it(world: World) -> None:
+async def test_every_body_field_is_validated_and_named_in_the_error(world: World) -> None:
     tried = 0
     for route, schema in bodies():
         method, path = address(route, world)
@@ -225,5 +225,5 @@ def snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def test_every_route_that_takes_a_body_has_a_good_one_here() -> None:
+def test_every_route_with_a_body_has_a_valid_example_here() -> None:
     assert set(GOOD) == {route for route, _ in bodies()}

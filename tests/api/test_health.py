@@ -20,12 +20,12 @@ async def asked(office: Driver, path: str) -> tuple[int, Any]:
     return response.status_code, response.json()
 
 
-async def test_a_server_at_work_is_alive_and_ready_and_says_so_to_anybody(office: Driver) -> None:
+async def test_a_running_server_tells_anybody_it_is_alive_and_ready(office: Driver) -> None:
     assert await asked(office, "/healthz") == (200, {"alive": True})
     assert await asked(office, "/readyz") == (200, {"ready": True, "failing": []})
 
 
-async def test_a_server_that_drives_nobody_is_not_ready(offices: Offices) -> None:
+async def test_a_server_without_a_running_engine_is_not_ready(offices: Offices) -> None:
     office = await offices.open(drive=False, watch=False)
     assert await asked(office, "/readyz") == (503, {"ready": False, "failing": ["engine"]})
     assert (await asked(office, "/healthz"))[0] == 200
@@ -40,7 +40,7 @@ async def test_without_its_database_a_server_is_alive_but_not_ready(offices: Off
     assert (await asked(office, "/healthz"))[0] == 200
 
 
-async def test_a_database_that_does_not_answer_is_not_waited_for_long(
+async def test_the_readiness_check_does_not_wait_for_a_silent_database(
     offices: Offices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     office = await offices.open(watch=False)
@@ -54,7 +54,7 @@ async def test_a_database_that_does_not_answer_is_not_waited_for_long(
         assert await asked(office, "/readyz") == (503, {"ready": False, "failing": ["database"]})
 
 
-async def test_a_schema_that_another_version_made_is_not_ready(office: Driver) -> None:
+async def test_a_server_with_a_newer_schema_is_not_ready(office: Driver) -> None:
     async def from_the_future(tx: Transaction) -> None:
         await tx.run(Statement(schema_migrations.insert()), number=9999, name="later", applied_at="2030")
 

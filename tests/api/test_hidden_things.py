@@ -80,7 +80,7 @@ def the_other_way_round(dm: str) -> str:
 
 
 @pytest.mark.proves("G13", "G17")
-async def test_a_space_one_is_not_in_answers_as_one_that_is_not_there(scene: Scene) -> None:
+async def test_a_hidden_space_answers_like_one_that_does_not_exist(scene: Scene) -> None:
     hidden = [scene.dm, the_other_way_round(scene.dm), scene.private]
     for caller, me in ((scene.outsider, scene.outsider_id), (scene.agent, "bo")):
         for method, path, body in SPACE_REQUESTS:
@@ -91,7 +91,7 @@ async def test_a_space_one_is_not_in_answers_as_one_that_is_not_there(scene: Sce
 
 
 @pytest.mark.proves("G13")
-async def test_an_owner_does_not_look_into_a_dm_with_a_person_in_it(scene: Scene) -> None:
+async def test_an_owner_cannot_read_a_dm_that_includes_a_person(scene: Scene) -> None:
     for method, path, body in SPACE_REQUESTS:
         for id in (scene.dm, the_other_way_round(scene.dm)):
             status, _ = await asked(scene.office, scene.office.owner_id, method, path, body, id)
@@ -99,7 +99,7 @@ async def test_an_owner_does_not_look_into_a_dm_with_a_person_in_it(scene: Scene
 
 
 @pytest.mark.proves("G13", "G17")
-async def test_a_message_one_may_not_read_answers_as_one_that_is_not_there(scene: Scene) -> None:
+async def test_an_unreadable_message_answers_like_one_that_does_not_exist(scene: Scene) -> None:
     for caller, me in ((scene.outsider, scene.outsider_id), (scene.agent, "bo")):
         for method, path, body in MESSAGE_REQUESTS:
             answers = [await asked(caller, me, method, path, body, message["id"]) for message in scene.said]
@@ -119,7 +119,7 @@ async def test_a_message_one_may_not_read_cannot_be_replied_to(scene: Scene) -> 
 
 
 @pytest.mark.proves("G13", "G17")
-async def test_lists_searches_and_counts_know_nothing_of_it(scene: Scene) -> None:
+async def test_lists_searches_and_counts_omit_hidden_spaces(scene: Scene) -> None:
     for caller in (scene.outsider, scene.agent):
         before = await caller.get("/spaces", params={"limit": 200})
         assert {space["id"] for space in before["items"]} == {"hall"}
@@ -133,7 +133,7 @@ async def test_lists_searches_and_counts_know_nothing_of_it(scene: Scene) -> Non
 
 
 @pytest.mark.proves("G13")
-async def test_followers_hear_nothing_of_it(scene: Scene) -> None:
+async def test_followers_hear_nothing_of_hidden_spaces(scene: Scene) -> None:
     async with following(scene.outsider) as max_hears, following(scene.agent) as bo_hears:
         cellar = await scene.office.post("cellar", "another secret")
         await scene.office.create(f"/messages/{cellar['id']}/reactions", {"emoji": "🤫"})
@@ -144,7 +144,7 @@ async def test_followers_hear_nothing_of_it(scene: Scene) -> None:
 
 
 @pytest.mark.proves("G13")
-async def test_an_agents_tools_know_nothing_of_a_dm_it_is_not_in(scene: Scene) -> None:
+async def test_an_agents_tools_reveal_nothing_about_dms_of_others(scene: Scene) -> None:
     tools = [("send_message", {"text": "hi"}), ("read_messages", {}), ("enter_space", {})]
     for name, args in tools:
         wrong: list[str] = []
@@ -162,7 +162,7 @@ async def test_an_agents_tools_know_nothing_of_a_dm_it_is_not_in(scene: Scene) -
 
 
 @pytest.mark.proves("G17")
-async def test_a_page_of_runs_is_full_of_what_one_may_see_and_ends_at_nothing_hidden(world: World) -> None:
+async def test_run_pages_are_full_and_cursors_never_name_hidden_runs(world: World) -> None:
     hidden = {run["id"] for run in await world["ada"].items("/runs")} - {
         run["id"] for run in await world.office.items("/runs")
     }

@@ -72,7 +72,7 @@ async def test_zero_switches_a_limit_off(office: Driver) -> None:
     assert statuses(answers) == {201: 150}
 
 
-async def test_who_is_refused_is_refused_again_without_anything_being_looked_up(offices: Offices) -> None:
+async def test_a_rate_limited_caller_is_refused_without_a_database_lookup(offices: Offices) -> None:
     office = await offices.open(limits=replace(UNLIMITED, requests_per_minute=2, messages_per_minute=1))
     _, pia = await office.person("Pia")
     assert statuses([await pia.http.get("/me") for _ in range(3)]) == {200: 2, 429: 1}
@@ -113,7 +113,7 @@ async def test_a_flood_is_refused_and_everybody_else_posts_as_before(offices: Of
 
 
 @pytest.mark.proves("L14")
-async def test_storms_of_reactions_and_edits_are_limited_with_one_event_each(offices: Offices) -> None:
+async def test_reactions_and_edits_are_rate_limited_with_one_event_each(offices: Offices) -> None:
     office, pia, otto = await with_members(offices, reactions_per_minute=6, edits_per_minute=4)
     message = await pia.create("/spaces/lobby/messages", {"text": "mine"})
     path = f"/messages/{message['id']}"
@@ -133,7 +133,7 @@ async def test_storms_of_reactions_and_edits_are_limited_with_one_event_each(off
 
 
 @pytest.mark.proves("L10")
-async def test_the_eleventh_stream_is_refused_until_one_of_the_ten_ends(offices: Offices) -> None:
+async def test_an_eleventh_stream_is_refused_until_another_one_ends(offices: Offices) -> None:
     office = await offices.open(limits=replace(UNLIMITED, streams_per_person=10))
     _, pia = await office.person("Pia")
     async with AsyncExitStack() as stack:
@@ -177,7 +177,7 @@ def taken(rate: Rate, key: str, times: int) -> int:
     return count
 
 
-def test_a_minutes_worth_may_come_at_once_and_then_one_at_a_time() -> None:
+def test_a_minutes_quota_may_burst_then_refills_one_by_one() -> None:
     hands = Hands()
     rate = Rate(60, "things", hands)
     assert taken(rate, "a", 100) == 60
@@ -193,7 +193,7 @@ def test_a_minutes_worth_may_come_at_once_and_then_one_at_a_time() -> None:
     assert taken(rate, "a", 100) == 60, "nobody saves up more than a minute's worth"
 
 
-def test_what_is_remembered_is_bounded_and_the_busy_are_remembered_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rate_limits_keep_bounded_state_and_forget_busy_callers_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "KEYS", 100)
     hands = Hands()
     rate = Rate(60, "things", hands)
@@ -208,7 +208,7 @@ def test_what_is_remembered_is_bounded_and_the_busy_are_remembered_longest(monke
     assert len(rate) <= 101
 
 
-def test_a_household_has_one_address() -> None:
+def test_rate_limits_count_an_ipv6_subnet_as_one_address() -> None:
     def of(address: str) -> str:
         return address_of({"client": (address, 1)})
 

@@ -65,7 +65,7 @@ async def test_lists_are_read_page_by_page_newest_first(world: World) -> None:
             assert [item for page in await pages(office, path, limit) for item in page] == whole, (path, limit)
 
 
-async def test_a_list_of_more_than_fifty_gives_fifty_at_a_time(office: Driver) -> None:
+async def test_lists_longer_than_fifty_come_in_pages_of_fifty(office: Driver) -> None:
     made = [(await office.agent(f"agent{number}", steps=[]))["id"] for number in range(53)]
     first = await office.get("/agents")
     assert [agent["id"] for agent in first["items"]] == made[:2:-1]
@@ -74,7 +74,7 @@ async def test_a_list_of_more_than_fifty_gives_fifty_at_a_time(office: Driver) -
     assert "next" not in rest
 
 
-async def test_pages_of_runs_pass_over_what_one_may_not_see_without_losing_the_rest(world: World) -> None:
+async def test_paging_runs_skips_hidden_ones_without_losing_visible_ones(world: World) -> None:
     everything = {run["id"] for page in await pages(world["ada"], "/runs", 1) for run in page}
     asking = (await world.office.get(f"/pending/{world.call_id}"))["runId"]
     assert everything == {*world.runs.values(), asking}
@@ -98,7 +98,7 @@ async def test_runs_are_found_by_agent_space_and_status(world: World) -> None:
     assert len(await office.items("/runs", status="completed")) == 3
 
 
-async def test_messages_rise_and_are_found_before_and_after_a_number(office: Driver) -> None:
+async def test_messages_are_listed_in_order_before_and_after_a_number(office: Driver) -> None:
     await office.space("hall")
     for n in range(1, 8):
         await office.post("hall", f"m{n}")
@@ -119,7 +119,7 @@ async def test_messages_rise_and_are_found_before_and_after_a_number(office: Dri
     assert await numbers(limit=3, after=int(on["next"])) == [4, 5, 6]
 
 
-async def test_the_journal_of_a_run_rises_page_by_page(world: World) -> None:
+async def test_a_runs_journal_is_paged_in_order(world: World) -> None:
     path = f"/runs/{world.runs['team']}/messages"
     whole = await world.office.items(path)
     assert len(whole) >= 4
@@ -135,7 +135,7 @@ def every_key(value: Any) -> list[str]:
     return [key for inner in value for key in every_key(inner)] if isinstance(value, list) else []
 
 
-async def test_answers_are_in_camel_case_with_times_in_utc_and_ids_that_name_their_noun(world: World) -> None:
+async def test_answers_use_camel_case_utc_times_and_prefixed_ids(world: World) -> None:
     office = world.office
     answers: dict[str, Json] = {
         "spc": await office.create("/spaces", {"name": "of no id"}),
@@ -169,7 +169,7 @@ async def test_both_spellings_are_understood_and_one_is_answered(office: Driver)
     assert (agent["limits"]["maxSteps"], agent["limits"]["maxMessages"], agent["autoEnter"]) == (3, 2, False)
 
 
-async def test_keys_that_are_somebody_elses_are_never_renamed(office: Driver) -> None:
+async def test_keys_in_user_data_are_never_renamed(office: Driver) -> None:
     await office.agent("ada", steps=[])
     odd = {"snake_case": 1, "camelCase": {"deep_er": 2}, "Weird Key": 3}
     passage = await office.create("/agents/ada/passages", {"content": "fact", "metadata": odd})
@@ -178,13 +178,13 @@ async def test_keys_that_are_somebody_elses_are_never_renamed(office: Driver) ->
     assert (await office.items("/agents/ada/inbox"))[0]["payload"]["payload"] == odd
 
 
-def test_ids_rise_as_they_are_made() -> None:
+def test_new_ids_sort_in_creation_order() -> None:
     made = [ids.message() for _ in range(2_000)]
     assert made == sorted(made)
     assert len(set(made)) == len(made)
 
 
-async def test_a_space_says_how_much_is_unread_and_how_much_of_it_is_for_you(world: World) -> None:
+async def test_a_space_counts_your_unread_messages_and_your_mentions(world: World) -> None:
     office, pia = world.office, world["pia"]
     read = (await pia.get("/spaces/team"))["lastSeq"]
     await pia.create("/spaces/team/read", {"seq": read})

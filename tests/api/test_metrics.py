@@ -78,7 +78,7 @@ async def test_a_run_is_counted_from_request_to_outcome(office: Driver) -> None:
     assert after["process_open_fds"] <= after["process_max_fds"]
 
 
-async def test_what_waits_is_seen_with_its_age(offices: Offices) -> None:
+async def test_metrics_show_waiting_work_and_its_age(offices: Offices) -> None:
     office = await offices.open(drive=False, watch=False)
     await office.agent("ada", steps=SPEAK)
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -88,7 +88,7 @@ async def test_what_waits_is_seen_with_its_age(offices: Offices) -> None:
     assert 0 <= found["bullpen_inbox_oldest_seconds"] < 60
 
 
-async def test_names_that_a_caller_or_a_model_makes_up_are_no_labels(office: Driver) -> None:
+async def test_metric_labels_never_contain_names_from_callers_or_models(office: Driver) -> None:
     # Figures are the process's: names that no other test has made.
     await office.agent("marmalade", steps=INVENT)
     await office.space("orangery", ["marmalade"], wake={"people": "all"})
@@ -105,7 +105,7 @@ async def test_names_that_a_caller_or_a_model_makes_up_are_no_labels(office: Dri
     assert found['bullpen_http_requests_total{method="GET",route="none",status="4xx"}'] >= 2
 
 
-async def test_a_database_that_is_gone_is_a_figure(offices: Offices) -> None:
+async def test_metrics_report_a_lost_database(offices: Offices) -> None:
     office = await offices.open(watch=False)
     office.office.settings = replace(office.office.settings, metrics_token="scrape-me-please")
     await office.get("/me")  # the office is known to be claimed
@@ -115,7 +115,7 @@ async def test_a_database_that_is_gone_is_a_figure(offices: Offices) -> None:
     assert parsed(response.text)["bullpen_database_up"] == 0
 
 
-async def test_metrics_are_for_owners_and_for_whoever_holds_the_metrics_token(office: Driver) -> None:
+async def test_only_owners_and_the_metrics_token_can_read_metrics(office: Driver) -> None:
     await office.agent("ada", steps=SPEAK)
     _, pia = await office.person("Pia")
     for caller, status in ((Api(office.office, None), 401), (pia, 403), (await office.as_agent("ada"), 403)):
@@ -151,7 +151,7 @@ def test_labels_are_escaped_and_buckets_add_up() -> None:
     }
 
 
-def test_a_metric_with_too_many_series_puts_the_rest_under_one() -> None:
+def test_a_metric_with_too_many_series_groups_the_rest_together() -> None:
     counter, histogram = Counter("c_total", "C.", "id"), Histogram("h", "H.", "id")
     for number in range(SERIES + 50):
         counter.add(str(number))

@@ -44,7 +44,7 @@ async def sign_in(opened: Office, name: str, password: str = PASSWORD) -> Api:
 
 
 @pytest.mark.proves("A3")
-async def test_until_it_is_claimed_an_office_offers_only_what_claiming_needs(offices: Offices) -> None:
+async def test_an_unclaimed_office_offers_only_what_claiming_needs(offices: Offices) -> None:
     opened = await offices.raw()
     stranger = Api(opened, None)
     for route in opened.api.routes:
@@ -59,7 +59,7 @@ async def test_until_it_is_claimed_an_office_offers_only_what_claiming_needs(off
     assert (await stranger.http.get("http://office/api/no/such/thing")).status_code == 503
 
 
-async def test_the_claim_code_makes_the_owner_who_is_signed_in_and_in_the_demos_spaces(offices: Offices) -> None:
+async def test_claiming_signs_the_owner_in_and_joins_the_demo_spaces(offices: Offices) -> None:
     opened = await offices.raw()
     await opened.load_demo("office")
     owner = await claim(opened)
@@ -71,7 +71,7 @@ async def test_the_claim_code_makes_the_owner_who_is_signed_in_and_in_the_demos_
     assert [person["role"] for person in await owner.items("/people")] == ["owner"]
 
 
-async def test_an_office_whose_host_is_gone_can_be_claimed(offices: Offices) -> None:
+async def test_an_office_without_its_host_agent_can_be_claimed(offices: Offices) -> None:
     opened = await offices.raw()
     await opened.load_demo("office")
     await opened.store.transact(lambda tx: agent_rows.delete_agent(tx, "mira"))
@@ -120,7 +120,7 @@ async def test_two_claims_at_once_make_one_owner(offices: Offices) -> None:
     await refused(Api(opened, None), "POST", "/setup", 409, json={"code": code, **OWNER})
 
 
-async def test_who_looked_around_from_the_command_line_first_becomes_the_owner_by_the_link(offices: Offices) -> None:
+async def test_claiming_after_using_the_command_line_keeps_the_same_person(offices: Offices) -> None:
     opened = await offices.raw()
     local = Api(opened, None)
     local.http = httpx.AsyncClient(transport=httpx.ASGITransport(opened.local_api), base_url="http://office/api")
@@ -187,7 +187,7 @@ async def test_a_session_ends_when_its_time_is_over(offices: Offices) -> None:
     await refused(owner, "GET", "/me", 401)
 
 
-async def test_a_cookie_is_no_token_and_a_token_is_no_cookie(offices: Offices) -> None:
+async def test_cookies_and_tokens_cannot_stand_in_for_each_other(offices: Offices) -> None:
     opened = await offices.raw()
     owner = await claim(opened)
     cookie = dict(owner.http.cookies)["bullpen"]
@@ -201,7 +201,7 @@ async def test_a_cookie_is_no_token_and_a_token_is_no_cookie(offices: Offices) -
 @pytest.mark.proves("A6")
 @pytest.mark.proves("A7")
 @pytest.mark.parametrize("extra", [{}, {"token": "bp_bogus", "otp": "000000"}])
-async def test_after_a_few_wrong_passwords_the_right_one_must_wait_too(offices: Offices, extra: Json) -> None:
+async def test_after_several_wrong_passwords_the_right_one_waits_too(offices: Offices, extra: Json) -> None:
     clock = FakeClock()
     opened = await offices.raw(clock=clock)
     await claim(opened)
@@ -218,7 +218,7 @@ async def test_after_a_few_wrong_passwords_the_right_one_must_wait_too(offices: 
     await sign_in(opened, "Olga")
 
 
-async def test_nobody_learns_who_is_there(offices: Offices) -> None:
+async def test_login_errors_do_not_reveal_which_names_exist(offices: Offices) -> None:
     opened = await offices.raw()
     await claim(opened)
     unknown = await Api(opened, None).http.post("/session", json={"name": "Nemo", "password": "whatever it is"})
@@ -227,7 +227,7 @@ async def test_nobody_learns_who_is_there(offices: Offices) -> None:
 
 
 @pytest.mark.proves("L16")
-async def test_a_crowd_of_logins_makes_two_hashes_at_a_time_and_the_rest_come_back_later(offices: Offices) -> None:
+async def test_concurrent_logins_hash_two_at_once_and_others_get_429(offices: Offices) -> None:
     opened = await offices.raw()
     await claim(opened)
     busy = most = 0
@@ -283,7 +283,7 @@ async def test_a_new_password_signs_everybody_else_out(offices: Offices) -> None
 
 
 @pytest.mark.proves("A14")
-async def test_no_row_of_any_table_holds_a_password_a_cookie_or_a_code(offices: Offices) -> None:
+async def test_no_table_stores_a_password_cookie_or_code_in_plaintext(offices: Offices) -> None:
     opened = await offices.raw()
     owner = await claim(opened)
     invite = await owner.create("/invites", {})
@@ -384,7 +384,7 @@ async def test_a_changed_role_holds_at_once_and_ends_open_streams(offices: Offic
     await member.create("/agents", {"name": "Ada", "model": "script:echo"})
 
 
-async def test_a_disabled_person_is_out_until_they_are_let_in_again(offices: Offices) -> None:
+async def test_a_disabled_person_is_locked_out_until_enabled_again(offices: Offices) -> None:
     opened = await offices.raw()
     owner = await claim(opened)
     mia = await owner.create("/people", {"name": "Mia", "password": PASSWORD})
@@ -413,7 +413,7 @@ async def test_an_office_keeps_an_owner(offices: Offices) -> None:
     await refused(owner, "PATCH", f"/people/{other['id']}", 403, json={"role": "member"})
 
 
-async def test_everybody_may_change_their_own_name_and_their_spaces_show_it(offices: Offices) -> None:
+async def test_people_can_rename_themselves_and_their_spaces_show_it(offices: Offices) -> None:
     opened = await offices.raw()
     owner = await claim(opened)
     mia = await owner.create("/people", {"name": "Mia", "password": PASSWORD})
@@ -444,7 +444,7 @@ async def test_people_make_tokens_for_themselves_and_see_only_their_own(office: 
 
 
 @pytest.mark.proves("A15")
-async def test_a_token_that_may_only_read_changes_nothing_and_makes_no_stronger_token(office: Driver) -> None:
+async def test_a_read_token_cannot_change_anything_or_make_stronger_tokens(office: Driver) -> None:
     await office.space("den")
     made = await office.create("/tokens", {"name": "reader", "scopes": ["read"]})
     reader = Api(office.office, made["token"])
@@ -473,7 +473,7 @@ async def test_a_token_may_be_for_some_days_only(offices: Offices) -> None:
 
 
 @pytest.mark.proves("A10")
-async def test_a_revoked_token_stops_working_at_once_on_open_streams_too(office: Driver) -> None:
+async def test_revoking_a_token_also_ends_its_open_streams_at_once(office: Driver) -> None:
     made = await office.create("/tokens", {"name": "short"})
     api = Api(office.office, made["token"])
     async with following(api) as stream, following(office) as other:

@@ -120,7 +120,7 @@ def test_a_thousand_idle_connections_stop_nobody_and_are_closed(hasty: Server) -
             assert made.recv(1) == b""
 
 
-def test_a_stream_is_never_too_slow(hasty: Server) -> None:
+def test_an_idle_stream_is_never_closed_as_too_slow(hasty: Server) -> None:
     with connect(hasty, head(hasty, "GET /api/events HTTP/1.1", "", "")) as stream, api(hasty) as client:
         # Longer than any bound: the time that somebody takes who is hung up on twice, one after the other.
         for _ in range(2):

@@ -39,7 +39,7 @@ async def test_without_a_known_token_nothing_is_answered(office: Driver) -> None
     assert (await stranger.http.get("/spaces", params={"token": good, "access_token": good})).status_code == 401
 
 
-async def test_a_stranger_is_told_so_before_anything_about_what_was_sent(office: Driver) -> None:
+async def test_an_unauthenticated_request_is_refused_before_its_input_is_checked(office: Driver) -> None:
     stranger = Api(office.office, None)
     for path in ("/tokens", "/spaces", "/agents", "/apply"):
         await refused(stranger, "POST", path, 401, json={"noSuchField": 1})
@@ -106,7 +106,7 @@ async def test_a_value_is_shown_once_and_never_listed(office: Driver) -> None:
 
 
 @pytest.mark.parametrize("holder", ["agent", "person"])
-async def test_a_token_for_tools_is_nobody_in_particular(world: World, holder: str) -> None:
+async def test_a_tools_token_acts_as_nobody_and_reads_nothing(world: World, holder: str) -> None:
     """It will answer calls of its tools; it reads, says and changes nothing, whoever it was made for."""
     of = {"agent": {"agentId": "ada"}, "person": {"personId": world.office.owner_id}}[holder]
     made = await world.office.create("/tokens", {"name": "sdk", "tools": ["show_clock"], **of})
@@ -123,7 +123,7 @@ async def test_a_token_for_tools_is_nobody_in_particular(world: World, holder: s
     assert not {"instructions", "model", "limits", "blocks"} & set(await tools.get("/agents/ada"))
 
 
-async def test_what_an_agent_is_told_to_be_is_shown_to_it_and_to_owners_only(world: World) -> None:
+async def test_only_an_agent_and_owners_see_its_instructions_and_model(world: World) -> None:
     hidden = {"instructions", "model", "limits", "blocks"}
     for name, sees in (("owner", True), ("ada", True), ("pia", False), ("otto", False)):
         assert (hidden <= set(await world[name].get("/agents/ada"))) is sees, name

@@ -48,7 +48,7 @@ def chunked(content: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.proves("C12")
-def test_a_body_that_is_too_big_is_answered_so_that_the_client_can_read_it(server: Server) -> None:
+def test_the_client_can_read_the_answer_to_an_oversized_body(server: Server) -> None:
     with api(server) as client:
         client.post("/spaces/general/messages", json={"text": "before"}).raise_for_status()
         before = resident(server)

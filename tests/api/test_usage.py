@@ -6,7 +6,7 @@ from tests.api.test_bad_input import refused
 from tests.driver import Driver
 
 
-async def test_usage_adds_up_the_runs_by_agent_space_person_and_day(office: Driver) -> None:
+async def test_usage_sums_the_runs_by_agent_space_person_and_day(office: Driver) -> None:
     await office.agent("ada", steps=[{"calls": [{"tool": "send_message", "args": {"text": "yes"}}]}])
     await office.agent("bob", steps=[{"calls": [{"tool": "do_nothing", "args": {}}]}], limits={"maxCostPerDay": 2.5})
     await office.space("den", ["ada", "bob"])

@@ -122,6 +122,6 @@ def test_in_net_itself_one_function_connects_and_one_resolves() -> None:
         "from http.client import HTTPConnection",
     ],
 )
-def test_the_means_are_recognised(text: str) -> None:
+def test_every_way_to_reach_the_network_is_recognised(text: str) -> None:
     made = Module("bullpen.tools.new", source.SOURCE / "bullpen" / "tools" / "new.py", ast.parse(text))
     assert list(means(made))

@@ -102,7 +102,7 @@ def is_broad(handler: ast.ExceptHandler) -> bool:
     return bool(names & {None, "Exception", "BaseException"}) and not passes_on
 
 
-def test_exceptions_become_something_else_in_three_places_only() -> None:
+def test_broad_exceptions_are_caught_in_three_places_only() -> None:
     wrong = [
         module.at(node)
         for module in every_module()
@@ -132,7 +132,7 @@ def test_no_name_is_meaningless() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_imports_stand_at_the_top_unless_they_are_heavy_or_optional() -> None:
+def test_our_modules_are_not_imported_inside_functions() -> None:
     """A module of ours imported inside a function means that two modules share one job. Start-up files may wait."""
     wrong = [
         f"{module.at(node)} imports {name} inside a function"

@@ -72,7 +72,7 @@ def test_a_run_can_act_only_through_a_tool() -> None:
     assert "bullpen.spaces.actions" not in came_from, f"{came_from['bullpen.spaces.actions']} imports it"
 
 
-def test_what_is_published_depends_on_little() -> None:
+def test_the_published_packages_have_few_dependencies() -> None:
     may = {"wire": {"bullpen", "pydantic"}, "client": {"bullpen", "httpx", "pydantic", "pydantic_core"}}
     wrong = [
         f"{module.at(node)} imports {name}"

@@ -20,7 +20,7 @@ def test_shape_measures_files_functions_classes_and_inner_imports(tmp_path: Path
     assert found.inner_imports == ["one.py:3"]
 
 
-def test_a_mutant_is_applied_to_the_copy_and_only_if_its_place_is_clear(tmp_path: Path) -> None:
+def test_a_mutant_is_applied_only_where_its_text_occurs_once(tmp_path: Path) -> None:
     (tmp_path / "bullpen").mkdir()
     (tmp_path / "bullpen" / "it.py").write_text("a < b\nc\nc\n")
     assert mutants.break_once(tmp_path, mutants.Mutant("it.py", "a < b", "a <= b", "t"))

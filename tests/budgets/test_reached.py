@@ -15,7 +15,7 @@ NOON = "2026-01-10T12:00:00Z"
 
 
 @pytest.mark.proves("L7")
-async def test_at_100_percent_the_step_ends_the_run_is_put_aside_and_owners_are_told_once(office: Driver) -> None:
+async def test_at_100_percent_the_run_pauses_and_owners_hear_once(office: Driver) -> None:
     steps = [looking(0.6), saying("nearly there", 0.6), saying("done", 0.6)]
     await office.agent("ada", steps=steps, limits={"maxCostPerDay": 1.0})
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -43,7 +43,7 @@ async def test_at_100_percent_the_step_ends_the_run_is_put_aside_and_owners_are_
     assert len(await office.texts("general")) == 4
 
 
-async def test_resuming_lets_it_spend_as_much_again_and_go_on_where_it_was(office: Driver) -> None:
+async def test_resuming_grants_the_same_amount_again_and_continues_the_run(office: Driver) -> None:
     steps = [looking(0.6), looking(0.6), saying("done", 0.1)]
     await office.agent("ada", steps=steps, limits={"maxCostPerDay": 1.0})
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -58,7 +58,7 @@ async def test_resuming_lets_it_spend_as_much_again_and_go_on_where_it_was(offic
     assert "pausedReason" not in await office.get("/agents/ada")
 
 
-async def test_a_step_that_cost_many_times_the_budget_leaves_what_resuming_gives(office: Driver) -> None:
+async def test_resuming_grants_a_full_budget_however_far_it_was_overdrawn(office: Driver) -> None:
     """So much again from now on, however far it was overdrawn, and for all that are used up at once."""
     await office.agent("ada", steps=[looking(3.9), looking(0.9), saying("done", 0.05)], limits={"maxCostPerDay": 1.0})
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -73,7 +73,7 @@ async def test_a_step_that_cost_many_times_the_budget_leaves_what_resuming_gives
     assert actions.count("budget.extended") == 3
 
 
-async def test_a_budget_of_next_to_nothing_is_extended_at_once(office: Driver) -> None:
+async def test_a_tiny_budget_is_extended_without_counting_up(office: Driver) -> None:
     """A billion times the amount was spent: nobody counts up to that."""
     await office.agent("ada", steps=[looking(1.0), saying("done", 0)], limits={"maxCostPerDay": 0.000000001})
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -83,7 +83,7 @@ async def test_a_budget_of_next_to_nothing_is_extended_at_once(office: Driver) -
     assert (await office.run_finished("ada"))["stopReason"] == "done"
 
 
-async def test_a_run_that_a_budget_has_stopped_ends_with_the_space_it_was_for(office: Driver) -> None:
+async def test_a_budget_paused_run_ends_when_its_space_is_deleted(office: Driver) -> None:
     await office.agent("ada", steps=[looking(0.5), saying("done", 0.1)], scope="agent")
     await office.space("general", ["ada"], wake={"people": "all"})
     await budget(office, "space", "general", 0.5, period="month")
@@ -98,7 +98,7 @@ async def test_a_run_that_a_budget_has_stopped_ends_with_the_space_it_was_for(of
 
 
 @pytest.mark.parametrize("how", ["limits", "raised", "deleted"])
-async def test_raising_a_budget_or_taking_it_back_lets_the_run_go_on(office: Driver, how: str) -> None:
+async def test_raising_or_removing_a_budget_continues_the_paused_run(office: Driver, how: str) -> None:
     limits = {"maxCostPerDay": 1.0} if how == "limits" else {}
     await office.agent("ada", steps=[looking(1.0), saying("done", 0.1)], limits=limits)
     set_ = None if how == "limits" else await budget(office, "agent", "ada", 1.0)
@@ -127,7 +127,7 @@ async def test_a_raise_that_does_not_suffice_leaves_it_paused(office: Driver) ->
     assert [run["status"] for run in await office.runs()] == ["thinking"]
 
 
-async def test_the_next_day_it_goes_on_by_itself(offices: Offices) -> None:
+async def test_a_daily_budget_lets_the_run_continue_the_next_day(offices: Offices) -> None:
     clock = FakeClock(NOON)
     office = await offices.open(clock=clock)
     await office.agent("ada", steps=[looking(1.0), saying("done", 0.1)], limits={"maxCostPerDay": 1.0})
@@ -144,7 +144,7 @@ async def test_the_next_day_it_goes_on_by_itself(offices: Offices) -> None:
     assert [(row["id"], row["cost"]) for row in days] == [("2026-01-10", 1.0), ("2026-01-11", 0.1)]
 
 
-async def test_a_month_is_a_month(offices: Offices) -> None:
+async def test_a_monthly_budget_renews_with_the_calendar_month(offices: Offices) -> None:
     clock = FakeClock("2026-01-30T12:00:00Z")
     office = await offices.open(clock=clock)
     await office.agent("ada", steps=[saying("done", 0.6)])
@@ -162,7 +162,7 @@ async def test_a_month_is_a_month(offices: Offices) -> None:
     await office.run_finished("ada", nth=3)
 
 
-async def test_a_run_that_a_budget_has_stopped_can_be_cancelled_and_its_agent_deleted(office: Driver) -> None:
+async def test_budget_paused_runs_can_be_cancelled_or_their_agents_deleted(office: Driver) -> None:
     for id in ("ada", "bo"):
         await office.agent(id, steps=[looking(1.0), saying("done", 0.1)], limits={"maxCostPerDay": 1.0})
         await office.space(f"to-{id}", [id], wake={"people": "all"})
@@ -177,7 +177,7 @@ async def test_a_run_that_a_budget_has_stopped_can_be_cancelled_and_its_agent_de
     assert [row["subjectId"] for row in await office.items("/budgets")] == ["ada"]
 
 
-async def test_an_agent_without_any_money_is_never_asked_and_says_so(office: Driver) -> None:
+async def test_an_agent_with_zero_budget_pauses_without_calling_its_model(office: Driver) -> None:
     await office.agent("ada", steps=[saying("never", 0.1)], limits={"maxCostPerDay": 0})
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "go")
@@ -203,7 +203,7 @@ async def test_tokens_of_a_run_and_of_a_day_are_limited(office: Driver) -> None:
 
 
 @pytest.mark.proves("H10")
-async def test_fifty_rounds_of_tool_calls_stop_at_the_budget_with_a_stored_reason(office: Driver) -> None:
+async def test_a_long_tool_loop_stops_at_its_budget_with_reason(office: Driver) -> None:
     await office.agent("ada", steps=[looking(0.01)] * 50, limits={"maxSteps": 100, "maxCostPerDay": 0.2})
     await office.agent("bo", steps=[looking(0.01)] * 50)
     for id in ("ada", "bo"):
@@ -216,7 +216,7 @@ async def test_fifty_rounds_of_tool_calls_stop_at_the_budget_with_a_stored_reaso
     assert (await office.run_finished("bo"))["stopReason"] == "max_steps"
 
 
-async def test_in_a_group_nobody_waits_for_whoever_has_no_money(office: Driver) -> None:
+async def test_an_agent_without_budget_does_not_block_its_group(office: Driver) -> None:
     await office.agent("ada", steps=[saying("never", 0.1)], limits={"maxCostPerDay": 0})
     await office.agent("bo", steps=[saying("here", 0.1)])
     await office.space("general", ["ada", "bo"], wake={"people": "all"})
@@ -226,7 +226,7 @@ async def test_in_a_group_nobody_waits_for_whoever_has_no_money(office: Driver) 
     assert (await paused(office, "ada"))["state"] == "paused"
 
 
-async def test_whoever_pauses_an_agent_keeps_it_paused_whatever_its_budget_says(offices: Offices) -> None:
+async def test_a_manually_paused_agent_stays_paused_when_its_budget_renews(offices: Offices) -> None:
     clock = FakeClock(NOON)
     office = await offices.open(clock=clock)
     await office.agent("ada", steps=[looking(1.0), saying("done", 0.1)], limits={"maxCostPerDay": 1.0})
@@ -243,7 +243,7 @@ async def test_whoever_pauses_an_agent_keeps_it_paused_whatever_its_budget_says(
     await office.run_finished("ada")
 
 
-async def test_whoever_raises_resumes_and_pauses_at_once_stands_in_nobodys_way(office: Driver) -> None:
+async def test_concurrent_raises_resumes_and_pauses_do_not_deadlock(office: Driver) -> None:
     """All of them change budgets and agents: what they wait for is always in the same order."""
     names = [f"agent-{n}" for n in range(4)]
     for id in names:
@@ -269,7 +269,7 @@ async def test_whoever_raises_resumes_and_pauses_at_once_stands_in_nobodys_way(o
     assert {row["reached"] for row in await office.items("/budgets")} == {False}
 
 
-async def test_a_costly_last_step_is_one_step_too_many_and_no_more(office: Driver) -> None:
+async def test_concurrent_runs_each_overdraw_by_at_most_one_step(office: Driver) -> None:
     """Runs that are under way at once each finish the step they have begun: a budget is overdrawn by no more."""
     steps = [{**costing(step(call("read_messages")), 0.4), "delayMs": 30}] * 10
     await office.agent("ada", steps=steps)

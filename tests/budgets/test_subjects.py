@@ -27,9 +27,7 @@ async def two_in_a_row(office: Driver) -> None:
 
 
 @pytest.mark.parametrize("kind", ["space", "person", "office"])
-async def test_what_agents_make_each_other_do_counts_for_whoever_and_wherever_it_began(
-    office: Driver, kind: str
-) -> None:
+async def test_work_agents_cause_counts_for_the_original_person_and_space(office: Driver, kind: str) -> None:
     await two_in_a_row(office)
     subject = {"space": "general", "person": office.owner_id, "office": None}[kind]
     await budget(office, kind, subject, 0.8)
@@ -52,7 +50,7 @@ async def test_what_agents_make_each_other_do_counts_for_whoever_and_wherever_it
     assert spending == journal
 
 
-async def test_who_has_used_up_their_budget_does_not_keep_others_waiting(office: Driver) -> None:
+async def test_one_persons_used_up_budget_does_not_block_others(office: Driver) -> None:
     """A run that one person's budget stops is ended as soon as somebody else waits for its thread."""
     await office.agent(
         "ada", turns=[turn("first", looking(0.5), saying("never", 0.1)), turn("second", saying("yes", 0.1))]
@@ -79,7 +77,7 @@ async def _says(office: Driver, text: str) -> bool:
     return text in await office.texts("general")
 
 
-async def test_a_mind_that_spans_spaces_is_not_stopped_in_one_because_of_another(office: Driver) -> None:
+async def test_an_overspent_space_does_not_stop_its_agent_in_others(office: Driver) -> None:
     await office.agent(
         "ada",
         turns=[turn("dear", looking(0.5), saying("never", 0.1)), turn("cheap", saying("yes", 0.1))],
@@ -132,7 +130,7 @@ async def _admin(office: Driver) -> Api:
     return api
 
 
-async def test_who_manages_agents_sets_theirs_and_an_owner_those_of_people_and_the_office(office: Driver) -> None:
+async def test_admins_set_agent_space_and_task_budgets_owners_set_all(office: Driver) -> None:
     await office.agent("ada")
     await office.space("general", ["ada"])
     admin = await _admin(office)
@@ -157,7 +155,7 @@ async def test_who_manages_agents_sets_theirs_and_an_owner_those_of_people_and_t
     assert actions.count("budget.deleted") == 3
 
 
-async def test_an_admin_cannot_extend_the_offices_budget_by_resuming_an_agent(office: Driver) -> None:
+async def test_an_admin_cannot_extend_the_office_budget_by_resuming_agents(office: Driver) -> None:
     await office.agent("ada", steps=[looking(0.5), saying("done", 0.1)])
     await budget(office, "office", None, 0.5)
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -185,7 +183,9 @@ async def test_an_admin_cannot_extend_the_offices_budget_by_resuming_an_agent(of
         ({"kind": "office", "amount": 1, "unit": "EUR"}, 422),
     ],
 )
-async def test_a_budget_of_nobody_or_of_nothing_is_refused(office: Driver, body: dict[str, Any], status: int) -> None:
+async def test_a_budget_with_an_invalid_subject_or_amount_is_refused(
+    office: Driver, body: dict[str, Any], status: int
+) -> None:
     await refused(office, "PUT", "/budgets", status, json=body)
     assert await office.items("/budgets") == []
 
@@ -209,9 +209,7 @@ async def test_a_budget_in_an_agents_definition_is_changed_there(office: Driver)
     assert await office.items("/budgets", kind="space") == []
 
 
-async def test_a_raise_while_the_run_is_being_put_aside_is_not_missed(
-    office: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_budget_raise_while_a_run_pauses_is_not_missed(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """The budget is looked at once more in the transaction that puts the run aside."""
     await office.agent("ada", steps=[looking(0.5), saying("done", 0.1)])
     await budget(office, "agent", "ada", 0.5)

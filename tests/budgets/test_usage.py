@@ -70,7 +70,7 @@ async def server() -> Any:
         yield serving
 
 
-async def test_whoever_answers_is_paid_and_the_trace_says_who_did(offices: Offices, server: ModelServer) -> None:
+async def test_a_fallback_models_price_counts_and_the_trace_names_it(offices: Offices, server: ModelServer) -> None:
     """The first model is away, the second answers: its price counts, and both are named."""
     office = await offices.open(
         variables={"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY},
@@ -112,7 +112,7 @@ async def test_a_model_without_a_price_is_not_taken_for_free(offices: Offices, s
     assert spans[1]["attributes"]["bullpen.priced"] is False
 
 
-async def test_prices_of_the_data_folder_count_and_never_rewrite_the_past(offices: Offices) -> None:
+async def test_data_folder_prices_apply_and_never_change_past_costs(offices: Offices) -> None:
     (offices.database.data / "prices.yaml").write_text("script: {in: 1000, out: 2000}\n")
     office = await offices.open()
     steps = [{**step(call("do_nothing")), "usage": {"inputTokens": 10, "outputTokens": 5}}]
@@ -145,7 +145,7 @@ async def test_a_trace_times_each_step_and_each_call(office: Driver) -> None:
     assert tool["parentId"] == first["spanId"]
 
 
-async def test_what_an_erased_space_has_cost_stays_counted_under_no_name(office: Driver) -> None:
+async def test_costs_of_an_erased_space_stay_counted_without_its_name(office: Driver) -> None:
     await office.agent("ada", steps=[saying("here", 0.25)])
     for room in ("one", "two"):
         await office.space(room, ["ada"], wake={"people": "all"})

@@ -16,7 +16,7 @@ from tests.driver import Driver, Json, Offices
 from tests.path.scripts import call, step
 
 
-async def test_at_80_percent_owners_are_warned_once_also_after_a_restart(offices: Offices, database: Database) -> None:
+async def test_owners_are_warned_once_at_80_percent_despite_a_restart(offices: Offices, database: Database) -> None:
     async with AsyncExitStack() as stack:
         await _until_warned(await Offices(database, stack).open())
     again = await offices.open()
@@ -45,9 +45,7 @@ async def _until_warned(office: Driver) -> None:
 
 
 @pytest.mark.parametrize("last", [saying("here", 0.9), costing(step(call("skip", reason="nothing to do")), 1.2)])
-async def test_the_last_answer_of_a_run_warns_however_it_ends_and_however_much_it_cost(
-    office: Driver, last: Json
-) -> None:
+async def test_a_runs_last_answer_warns_whatever_its_ending_or_cost(office: Driver, last: Json) -> None:
     await office.agent("ada", steps=[last, step()])
     await budget(office, "agent", "ada", 1.0)
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -59,7 +57,7 @@ async def test_the_last_answer_of_a_run_warns_however_it_ends_and_however_much_i
     assert told(office, "budget_reached") == [], "nothing was stopped yet"
 
 
-async def test_nothing_is_reset_by_a_restart_in_the_middle_of_a_run(offices: Offices, database: Database) -> None:
+async def test_a_restart_mid_run_resets_no_budget_state(offices: Offices, database: Database) -> None:
     steps = [looking(0.6), looking(0.6), saying("done", 0.1)]
     async with AsyncExitStack() as stack:
         office = await Offices(database, stack).open()
@@ -81,7 +79,7 @@ async def test_nothing_is_reset_by_a_restart_in_the_middle_of_a_run(offices: Off
     assert told(again, "budget_reached") == []  # that was in another life
 
 
-async def test_the_next_day_and_another_amount_are_warned_of_again(offices: Offices) -> None:
+async def test_a_new_day_or_amount_warns_again(offices: Offices) -> None:
     clock = FakeClock("2026-01-10T12:00:00Z")
     office = await offices.open(clock=clock)
     await office.agent("ada", steps=[saying("here", 0.9)])
@@ -99,7 +97,7 @@ async def test_the_next_day_and_another_amount_are_warned_of_again(offices: Offi
     assert (await office.event("budget_warned", nth=3))["budget"]["amount"] == 1.1
 
 
-async def test_runs_that_pass_80_percent_at_the_same_time_warn_once(office: Driver) -> None:
+async def test_runs_crossing_80_percent_together_warn_once(office: Driver) -> None:
     """Each has looked before the other has told."""
     await office.agent("ada", steps=[saying("here", 0.85)])
     await office.space("general", ["ada"], wake={"people": "all"})

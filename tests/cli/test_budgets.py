@@ -37,7 +37,7 @@ def test_budgets_are_set_and_taken_back(data: Path) -> None:
     assert "30.00 USD" not in output(data, "budgets")
 
 
-def test_budgets_are_shown_with_what_they_are_of(data: Path) -> None:
+def test_budgets_are_shown_with_their_subjects(data: Path) -> None:
     output(data, "budgets", "set", "space", "general", "0.25", "--per", "month")
     output(data, "budgets", "set", "agent", "ada", "5000", "--tokens")
     shown = output(data, "budgets")
@@ -55,7 +55,7 @@ def test_budgets_are_shown_with_what_they_are_of(data: Path) -> None:
         (("delete", "bud_none"), "There is no budget"),
     ],
 )
-def test_what_cannot_be_set_is_refused_with_a_sentence(data: Path, args: tuple[str, ...], part: str) -> None:
+def test_an_invalid_budget_command_fails_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
     refused = bullpen(data, "budgets", *args)
     assert refused.returncode == 1
     assert part in refused.stderr
@@ -98,7 +98,7 @@ def stopped(tmp_path: Path) -> Iterator[tuple[Path, Process]]:
         yield data, following
 
 
-def test_a_run_that_a_budget_has_stopped_is_shown_with_its_steps_until_it_goes_on(
+def test_a_budget_paused_run_shows_its_steps_until_it_continues(
     stopped: tuple[Path, Process],
 ) -> None:
     spent, following = stopped

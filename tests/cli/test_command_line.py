@@ -98,7 +98,7 @@ def test_the_version_is_told(tmp_path: Path) -> None:
         "spaces --jso",
     ],
 )
-def test_what_cannot_be_understood_exits_with_2(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unparsable_command_line_exits_with_2(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(typed.split()) == 2
     assert "usage: bullpen" in capsys.readouterr().err
 
@@ -115,7 +115,7 @@ def test_without_a_server_one_sentence_says_what_to_do(tmp_path: Path, typed: st
     assert not (tmp_path / "data").exists()
 
 
-def test_a_socket_that_a_killed_server_left_behind_is_no_server(tmp_path: Path) -> None:
+def test_a_leftover_socket_is_not_taken_for_a_running_server(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with socket.socket(socket.AF_UNIX) as left_behind:
@@ -131,14 +131,14 @@ def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8420", "ftp://example.org", "http://[", "http://127.0.0.1:99999"])
-def test_an_address_that_is_none_is_refused_with_a_sentence(tmp_path: Path, url: str) -> None:
+def test_an_invalid_server_url_is_refused_with_one_line(tmp_path: Path, url: str) -> None:
     done = bullpen(tmp_path / "data", "spaces", BULLPEN_TOKEN="t", BULLPEN_URL=url)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "BULLPEN_URL" in line
 
 
-def test_a_token_that_was_copied_badly_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_a_malformed_token_is_refused_with_one_clear_line(tmp_path: Path) -> None:
     done = bullpen(tmp_path / "data", "spaces", BULLPEN_TOKEN="bp_1\nbp_2")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()

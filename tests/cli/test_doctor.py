@@ -83,7 +83,7 @@ EVERY_PART = {
 }
 
 
-def test_a_healthy_office_has_no_problem_whether_it_is_served_or_not(data: Path) -> None:
+def test_doctor_finds_no_problem_with_or_without_a_running_server(data: Path) -> None:
     code, parts = found(data)
     assert code == 0
     assert set(parts) == EVERY_PART
@@ -114,7 +114,7 @@ def test_a_folder_that_is_not_there_yet_is_no_problem(tmp_path: Path) -> None:
         ("integrity", "INSERT INTO spaces SELECT 's', 'channel', 'S' WHERE 0"),
     ],
 )
-def test_what_was_done_to_the_database_is_found(data: Path, part: str, statement: str) -> None:
+def test_doctor_finds_tampering_with_the_database(data: Path, part: str, statement: str) -> None:
     if part == "integrity":
         statement = "UPDATE spaces SET last_seq = 7"
         output(data, "apply", str(_project(data)))
@@ -130,7 +130,7 @@ def _project(data: Path) -> Path:
     return path
 
 
-def test_a_damaged_file_is_a_sentence(data: Path) -> None:
+def test_doctor_reports_a_damaged_database_file(data: Path) -> None:
     path = data / "bullpen.db"
     size = path.stat().st_size
     with path.open("r+b") as file:
@@ -141,7 +141,7 @@ def test_a_damaged_file_is_a_sentence(data: Path) -> None:
     assert any(finding["level"] == "problem" for findings in parts.values() for finding in findings)
 
 
-def test_a_model_without_a_price_is_named_until_it_has_one(data: Path) -> None:
+def test_doctor_names_an_unpriced_model_until_it_has_a_price(data: Path) -> None:
     this_month = "strftime('%Y-%m-01', 'now')"
     spent = (
         f"INSERT INTO spending (kind, id, day, model, unpriced) VALUES ('agent', 'ada', {this_month}, 'openai:new', 3)"
@@ -195,7 +195,7 @@ def test_settings_are_judged_and_secrets_are_named_and_not_shown(data: Path) -> 
     assert set(parts) == {"settings"}
 
 
-def test_a_database_that_is_down_is_said_so(data: Path) -> None:
+def test_doctor_reports_a_database_that_is_down(data: Path) -> None:
     code, parts = found(data, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert code == 1
     assert level(parts, "database") == "problem"

@@ -49,7 +49,7 @@ def test_a_file_is_uploaded_listed_downloaded_and_shown(server: Process, data: P
     assert into_space["spaceId"] == "general"
 
 
-def test_what_cannot_be_sent_or_read_is_said(server: Process, data: Path) -> None:
+def test_unsendable_or_unreadable_files_are_reported(server: Process, data: Path) -> None:
     for wrong, said in (
         (("upload", "nowhere.txt"), "Cannot read nowhere.txt"),
         (("send", "general"), "Say something"),
@@ -62,9 +62,7 @@ def test_what_cannot_be_sent_or_read_is_said(server: Process, data: Path) -> Non
         assert said in done.stderr
 
 
-def test_an_export_brings_the_bytes_along_from_a_server_or_from_the_folder(
-    server: Process, data: Path, tmp_path: Path
-) -> None:
+def test_an_export_includes_file_bytes_from_a_server_or_folder(server: Process, data: Path, tmp_path: Path) -> None:
     output(data, "send", "general", "keep this", "--attach", "note.txt")
     output(data, "export", "space", "general", str(tmp_path / "a.jsonl"), "--files", str(tmp_path / "a"))
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]

@@ -32,6 +32,6 @@ def test_a_chat_is_registered_and_listed(data: Path) -> None:  # noqa: F811
         (("tg:-1", "Family", "family", "@Andy", "--provider", "nobody"), "no model provider"),
     ],
 )
-def test_what_cannot_be_a_group_is_said_in_a_sentence(data: Path, args: tuple[str, ...], part: str) -> None:  # noqa: F811
+def test_an_invalid_group_registration_fails_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:  # noqa: F811
     done = bullpen(data, "groups", "register", *args)
     assert (done.returncode, part in done.stderr) == (1, True), done.stderr

@@ -65,7 +65,7 @@ def test_a_webhook_is_made_tried_listed_switched_and_deleted(data: Path) -> None
         (("webhooks", "test", "whk_nothing"), "There is no webhook"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_sentence(data: Path, args: tuple[str, ...], part: str) -> None:
+def test_an_invalid_hook_command_fails_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
     refused = bullpen(data, *args)
     assert refused.returncode != 0
     assert part in refused.stderr

@@ -21,7 +21,7 @@ HAGGLE = [
 
 
 @pytest.mark.parametrize("events", [0, 3, 9, 18])
-async def test_a_story_that_is_killed_goes_on_as_if_nothing_had_happened(tmp_path: Path, events: int) -> None:
+async def test_a_killed_demo_conversation_continues_without_loss_or_repeats(tmp_path: Path, events: int) -> None:
     """Killed after so many events. The follower lives through it and sees every event once."""
     data, port = tmp_path / "data", str(free_port())
     with serving(data, "--demo", "office", "--port", port) as first, following(data, "--json") as follower:

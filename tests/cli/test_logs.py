@@ -24,7 +24,7 @@ def url_of(server: Any) -> str:
 
 
 @pytest.mark.proves("A12")
-def test_a_token_in_an_address_is_refused_and_nothing_that_is_secret_gets_into_the_log(tmp_path: Path) -> None:
+def test_url_tokens_are_refused_and_secrets_never_reach_the_log(tmp_path: Path) -> None:
     data = tmp_path / "data"
     token = output(data, "token", "create", "--name", "Ruth", "--owner")
     settings = {"BULLPEN_LOG_LEVEL": "debug", "BULLPEN_LOG_FORMAT": "json", "BULLPEN_METRICS_TOKEN": "scrape-me-please"}
@@ -69,7 +69,7 @@ def test_lines_of_a_run_carry_its_ids(tmp_path: Path) -> None:
     assert "request_id" not in line, "a drive is not part of the request that happened to wake it"
 
 
-def test_a_log_format_that_does_not_exist_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_an_unknown_log_format_or_level_is_refused_without_traceback(tmp_path: Path) -> None:
     from tests.cli.processes import bullpen
 
     for name, value in (("BULLPEN_LOG_FORMAT", "xml"), ("BULLPEN_LOG_LEVEL", "loud")):
@@ -113,7 +113,7 @@ def log() -> tuple[logging.Logger, io.StringIO, Redactor]:
         (f"unknown token {SECRET}.", "unknown token"),
     ],
 )
-def test_what_has_the_shape_of_a_secret_is_masked_and_the_rest_is_kept(text: str, kept: str) -> None:
+def test_secret_shaped_text_is_masked_and_the_rest_is_kept(text: str, kept: str) -> None:
     clean = Redactor().clean_line(text)
     assert MASK in clean
     assert "abcdef" not in clean

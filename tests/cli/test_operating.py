@@ -55,7 +55,7 @@ def test_a_token_made_before_the_first_start_opens_the_server(data: Path, remote
     assert (space["id"], [member["name"] for member in space["memberDetails"]]) == ("hall", ["Ruth", "Echo"])
 
 
-def test_a_token_stands_alone_on_stdout_and_is_new_each_time(data: Path) -> None:
+def test_a_created_token_is_printed_alone_and_always_new(data: Path) -> None:
     tokens = {output(data, "token", "create", "--name", "again", "--owner") for _ in range(2)}
     assert len(tokens) == 2
     assert all(token.startswith("bp_") and token.split() == [token] for token in tokens)
@@ -163,7 +163,7 @@ def test_spaces_and_agents_can_be_listed(data: Path) -> None:
         ("follow nowhere", "nowhere"),
     ],
 )
-def test_what_is_not_there_is_said_in_one_sentence(data: Path, typed: str, words: str) -> None:
+def test_unknown_things_are_reported_in_one_line(data: Path, typed: str, words: str) -> None:
     done = bullpen(data, *typed.split())
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
@@ -172,14 +172,14 @@ def test_what_is_not_there_is_said_in_one_sentence(data: Path, typed: str, words
 
 
 @pytest.mark.parametrize("text", ["", "x" * 32_769])
-def test_a_message_that_is_no_message_is_refused(data: Path, text: str) -> None:
+def test_an_empty_or_overlong_message_is_refused(data: Path, text: str) -> None:
     done = bullpen(data, "send", "hall", "-", stdin=text)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "text" in line
 
 
-def test_a_second_server_on_the_same_folder_is_refused_with_a_sentence(data: Path) -> None:
+def test_a_second_server_on_the_same_folder_is_refused(data: Path) -> None:
     done = bullpen(data, "serve", "--port", str(free_port()))
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -200,7 +200,7 @@ def test_an_unknown_demo_is_refused_with_a_sentence(folder: Path) -> None:
     assert "circus" in done.stderr.splitlines()[-1]
 
 
-def test_a_project_folder_is_applied_at_every_start_and_what_it_brings_waits(tmp_path: Path) -> None:
+def test_each_start_applies_the_project_and_its_skills_await_approval(tmp_path: Path) -> None:
     project, data = tmp_path / "project", tmp_path / "data"
     (project / "skills" / "stand-up").mkdir(parents=True)
     (project / "skills" / "stand-up" / "SKILL.md").write_text(
@@ -224,7 +224,7 @@ def test_a_project_folder_is_applied_at_every_start_and_what_it_brings_waits(tmp
         }, "what was approved and says the same stays so"
 
 
-def test_a_project_that_cannot_be_read_keeps_the_server_from_starting_with_a_sentence(tmp_path: Path) -> None:
+def test_an_invalid_project_keeps_the_server_from_starting(tmp_path: Path) -> None:
     (tmp_path / "office.yaml").write_text("spaces: [{id: 'no good id'}]")
     (tmp_path / "group.yaml").write_text("spaces: [{id: den, kind: group, provider: oracle, model: x}]")
     for path, said in (("nowhere", "nowhere"), ("office.yaml", "office.yaml"), ("group.yaml", "oracle")):
@@ -234,7 +234,7 @@ def test_a_project_that_cannot_be_read_keeps_the_server_from_starting_with_a_sen
         assert said in done.stderr.splitlines()[-1]
 
 
-def test_migrating_says_what_it_did_and_then_that_there_is_nothing_to_do(tmp_path: Path) -> None:
+def test_migrate_reports_what_it_applied_and_then_nothing_to_do(tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert "applied 0001" in output(data, "migrate")
     assert output(data, "migrate") == "The database is up to date."
@@ -263,7 +263,7 @@ def test_one_setting_runs_the_cast_on_another_model(tmp_path: Path) -> None:
     assert agent["model"] == "script:silent"
 
 
-def test_what_was_said_is_found_and_explained(data: Path, remote: dict[str, str]) -> None:
+def test_search_finds_messages_and_why_explains_them(data: Path, remote: dict[str, str]) -> None:
     message = output(data, "send", "hall", "who moved the piano?", **remote)
     (found,) = json.loads(output(data, "search", "PIANO", "--space", "hall", "--json", **remote))["items"]
     assert (found["id"], found["snippet"], found["highlights"]) == (message, "who moved the piano?", [[14, 19]])

@@ -37,7 +37,7 @@ def agent(data: Path) -> dict[str, object]:
     return found
 
 
-def test_agents_are_paused_and_resumed_one_by_one_and_all_at_once(data: Path) -> None:
+def test_agents_are_paused_and_resumed_singly_and_all_together(data: Path) -> None:
     assert agent(data)["state"] == "paused"
     assert output(data, "pause", "echo") == "echo is paused."
     assert output(data, "resume", "--all") == "Agents go on, but for those that are paused singly."
@@ -51,7 +51,7 @@ def test_agents_are_paused_and_resumed_one_by_one_and_all_at_once(data: Path) ->
     output(data, "resume", "echo")
 
 
-def test_a_run_is_stopped_by_its_id_or_by_its_agent(data: Path) -> None:
+def test_a_run_can_be_stopped_by_run_id_or_agent(data: Path) -> None:
     output(data, "send", "hall", "hello")
     stopped = ""
     while not stopped:  # until it has begun
@@ -71,7 +71,7 @@ def test_a_run_is_stopped_by_its_id_or_by_its_agent(data: Path) -> None:
     "typed",
     ["pause", "resume", "pause echo --all", "stop", "stop run_1 --agent echo", "pause nobody", "stop --agent nobody"],
 )
-def test_what_is_not_clear_or_not_there_is_said_in_one_sentence(data: Path, typed: str) -> None:
+def test_pause_and_stop_report_bad_arguments_in_one_line(data: Path, typed: str) -> None:
     done = bullpen(data, *typed.split())
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()

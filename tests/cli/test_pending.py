@@ -93,7 +93,7 @@ def test_a_card_is_listed_answered_once_and_gone(data: Path) -> None:
     assert [c["result"] for c in pending(data, "--status", "resolved", "--kind", "space")] == [{"confirmed": True}]
 
 
-def test_what_is_no_json_is_refused_with_a_sentence(data: Path) -> None:
+def test_an_answer_that_is_not_json_is_refused(data: Path) -> None:
     for written in ("yes", "{confirmed: true}", "NaN", ""):
         refused = bullpen(data, "resolve", "call_x", written)
         assert (refused.returncode, refused.stdout) == (1, "")

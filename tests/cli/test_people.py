@@ -25,9 +25,7 @@ def server(data: Path) -> Iterator[Process]:
         yield process
 
 
-def test_the_printed_link_claims_the_office_and_the_command_line_brings_in_the_rest(
-    data: Path, server: Process
-) -> None:
+def test_the_printed_link_claims_the_office_and_commands_add_people(data: Path, server: Process) -> None:
     url, _, code = server.wait_for("#claim=").split()[-1].partition("/#claim=")
     with httpx.Client(base_url=url) as olga:
         assert olga.get("/api/spaces").status_code == 503
@@ -62,7 +60,7 @@ def test_a_token_is_listed_and_ended(data: Path) -> None:
     assert "There is no token" in again.stderr
 
 
-def test_a_password_for_nobody_says_who_there_is(data: Path) -> None:
+def test_an_unknown_persons_password_points_to_the_people_list(data: Path) -> None:
     output(data, "token", "create", "--name", "Olga", "--owner")
     done = bullpen(data, "password", "nemo", stdin="whatever it is\n")
     assert done.returncode == 1

@@ -49,7 +49,7 @@ def test_policies_are_set_listed_and_taken_back(data: Path) -> None:
         (("ada", "send_message", "ask", "--when", '{"path": "a", "op": "like", "value": 1}'), "does not know the op"),
     ],
 )
-def test_what_cannot_be_decided_is_refused_with_a_sentence(data: Path, args: tuple[str, ...], part: str) -> None:
+def test_an_invalid_policy_is_refused_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
     refused = bullpen(data, "policies", "set", *args)
     assert refused.returncode == 1
     assert part in refused.stderr

@@ -31,7 +31,7 @@ def ids(project: Project) -> tuple[list[str | None], list[str | None]]:
     return [agent.id for agent in project.agents], [space.id for space in project.spaces]
 
 
-def test_a_folder_gives_its_agents_by_file_name_and_its_spaces(tmp_path: Path) -> None:
+def test_a_folder_yields_agents_named_by_file_and_its_spaces(tmp_path: Path) -> None:
     project = read_project(
         folder(
             tmp_path,
@@ -98,13 +98,13 @@ def test_one_setting_runs_every_agent_on_another_model(tmp_path: Path) -> None:
     assert [agent.model for agent in read_project(path, model="openai:x").agents] == ["openai:x", "openai:x"]
 
 
-def test_only_what_the_file_says_is_said(tmp_path: Path) -> None:
+def test_an_agent_file_sets_only_the_fields_it_names(tmp_path: Path) -> None:
     """So that the server chooses the rest, and applying again finds nothing changed."""
     (agent,) = read_project(folder(tmp_path, {"agents/ada.yaml": AGENT})).agents
     assert agent.model_dump(exclude_unset=True) == {"id": "ada", "name": "Ada", "model": "script:x"}
 
 
-def test_what_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_project_path_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no file or folder"):
         read_project(tmp_path / "nowhere")
 
@@ -162,19 +162,19 @@ def test_a_bad_file_is_refused_with_a_sentence(tmp_path: Path, name: str, conten
         raise error
 
 
-def test_a_few_lines_that_stand_for_a_billion_values_are_refused(tmp_path: Path) -> None:
+def test_a_yaml_alias_bomb_is_refused(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     (tmp_path / "bomb.yaml").write_text("\n".join(lines))
     assert "too many values" in refusal(tmp_path / "bomb.yaml").message
 
 
-def test_twins_in_a_folder_are_named_both(tmp_path: Path) -> None:
+def test_two_agent_files_with_one_id_are_both_named(tmp_path: Path) -> None:
     error = refusal(folder(tmp_path, {"agents/ada.yaml": AGENT, "agents/ben.yaml": "id: ada\n" + AGENT}))
     assert "agents/ada.yaml and agents/ben.yaml" in error.message
 
 
-def test_an_agent_in_a_language_we_do_not_read_is_not_passed_over(tmp_path: Path) -> None:
+def test_an_agent_file_of_unknown_type_is_refused_not_skipped(tmp_path: Path) -> None:
     assert "ada.py cannot be read" in refusal(folder(tmp_path, {"agents/ada.py": "", "spaces.yaml": "[]"})).message
 
 

@@ -25,7 +25,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_a_folder_is_imported_looked_at_approved_started_exported_and_deleted(data: Path, tmp_path: Path) -> None:
+def test_a_skill_folder_is_imported_approved_invoked_exported_and_deleted(data: Path, tmp_path: Path) -> None:
     assert "No skills" in bullpen(data, "skills").stderr
     (tmp_path / "in/stand-up").mkdir(parents=True)
     (tmp_path / "in/stand-up/SKILL.md").write_text(TEXT)
@@ -50,7 +50,7 @@ def test_a_folder_is_imported_looked_at_approved_started_exported_and_deleted(da
     assert json.loads(output(data, "skills", "--json"))["items"] == []
 
 
-def test_a_skill_is_stored_changed_by_a_proposal_and_the_proposal_rejected(data: Path, tmp_path: Path) -> None:
+def test_a_stored_skill_gets_a_proposal_which_is_then_rejected(data: Path, tmp_path: Path) -> None:
     (tmp_path / "how.md").write_text("Ask everybody.")
     store = ("skills", "store", "studio", "standup", str(tmp_path / "how.md"), "--description", "Who did what")
     assert json.loads(output(data, *store, "--json"))["status"] == "active"
@@ -63,7 +63,7 @@ def test_a_skill_is_stored_changed_by_a_proposal_and_the_proposal_rejected(data:
     assert "active" in output(data, "skills", "import", "studio", str(tmp_path / "standup"), "--approve")
 
 
-def test_a_project_brings_skills_that_wait_or_do_not(data: Path, tmp_path: Path) -> None:
+def test_a_projects_skills_await_approval_unless_approved_on_apply(data: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "skills/stand-up").mkdir(parents=True)
     (project / "skills/stand-up/SKILL.md").write_text(TEXT.replace("---\n\n", "spaces: studio\n---\n\n"))
@@ -82,6 +82,6 @@ def test_a_project_brings_skills_that_wait_or_do_not(data: Path, tmp_path: Path)
         (("approve", "studio", "none"), "no skill"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(data: Path, args: tuple[str, ...], part: str) -> None:
+def test_an_invalid_skill_command_fails_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
     done = bullpen(data, "skills", *args)
     assert (done.returncode, part in done.stderr) == (1, True), done.stderr

@@ -52,12 +52,12 @@ def test_a_task_is_made_shown_paused_resumed_run_and_cancelled(data: Path) -> No
         (("show", "tsk_none"), "no task"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_sentence(data: Path, args: tuple[str, ...], part: str) -> None:
+def test_an_invalid_task_command_fails_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
     done = bullpen(data, "tasks", *args)
     assert (done.returncode, part in done.stderr) == (1, True), done.stderr
 
 
-def test_the_words_are_those_of_the_wire() -> None:
+def test_task_command_choices_match_the_wire_types() -> None:
     from typing import get_args
 
     assert set(SCHEDULE_TYPES) == set(get_args(nouns.ScheduleType))

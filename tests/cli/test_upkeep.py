@@ -24,9 +24,7 @@ def server(data: Path) -> Iterator[Process]:
         yield running
 
 
-def test_a_backup_is_taken_beside_a_running_server_and_restored_into_an_empty_folder(
-    server: Process, data: Path, tmp_path: Path
-) -> None:
+def test_a_running_servers_backup_restores_into_an_empty_folder(server: Process, data: Path, tmp_path: Path) -> None:
     told = json.loads(output(data, "backup", str(tmp_path / "office.db"), "--json"))
     assert told["holdsKey"] is False
     assert told["format"] == "sqlite"
@@ -49,7 +47,7 @@ def test_nothing_is_restored_under_a_running_server(server: Process, data: Path,
     assert "general" in output(data, "spaces")
 
 
-def test_an_export_comes_from_a_server_or_from_the_folder_alike(server: Process, data: Path, tmp_path: Path) -> None:
+def test_exports_from_a_server_and_from_a_folder_agree(server: Process, data: Path, tmp_path: Path) -> None:
     output(data, "export", "space", "general", str(tmp_path / "general.jsonl"))
     lines = [json.loads(line) for line in (tmp_path / "general.jsonl").read_text().splitlines()]
     assert lines[-1] == {"type": "end", "end": {"lines": len(lines)}}
@@ -69,7 +67,7 @@ def test_an_export_comes_from_a_server_or_from_the_folder_alike(server: Process,
         assert not (tmp_path / "nobody.jsonl").exists()
 
 
-def test_erasing_needs_a_yes_and_works_with_and_without_a_server(server: Process, data: Path, tmp_path: Path) -> None:
+def test_erasing_needs_yes_and_works_with_or_without_a_server(server: Process, data: Path, tmp_path: Path) -> None:
     output(data, "backup", str(tmp_path / "office.db"))
     copy = tmp_path / "copy"
     output(copy, "restore", str(tmp_path / "office.db"))

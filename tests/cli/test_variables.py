@@ -28,7 +28,7 @@ def held(data: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_variables_are_set_listed_and_taken_back_and_a_secret_is_never_shown(data: Path) -> None:
+def test_variables_are_set_listed_and_deleted_without_showing_secrets(data: Path) -> None:
     output(data, "variables", "set", "API_KEY", "--secret", "--description", "the shop", stdin=f"{SECRET}\n")
     output(data, "variables", "set", "CITY", stdin="Rome\n")
     shown = output(data, "variables")
@@ -44,7 +44,7 @@ def test_variables_are_set_listed_and_taken_back_and_a_secret_is_never_shown(dat
 
 
 @pytest.mark.proves("F7")
-def test_without_its_key_an_office_does_not_start_and_makes_no_other(data: Path) -> None:
+def test_an_office_missing_its_key_neither_starts_nor_makes_another(data: Path) -> None:
     output(data, "variables", "set", "API_KEY", "--secret", stdin=SECRET)
     (key,) = held(data)
     key_file = data / "keys.json"
@@ -76,7 +76,7 @@ def test_without_its_key_an_office_does_not_start_and_makes_no_other(data: Path)
 
 
 @pytest.mark.proves("F7")
-def test_whoever_has_lost_the_key_for_good_says_so_and_goes_on(data: Path) -> None:
+def test_abandoning_a_lost_key_drops_its_secrets_and_continues(data: Path) -> None:
     output(data, "variables", "set", "API_KEY", "--secret", stdin=SECRET)
     output(data, "variables", "set", "CITY", stdin="Rome")
     (data / "keys.json").unlink()
@@ -90,7 +90,7 @@ def test_whoever_has_lost_the_key_for_good_says_so_and_goes_on(data: Path) -> No
 
 
 @pytest.mark.proves("F8")
-def test_keys_are_turned_in_the_folder_and_through_a_running_server(data: Path) -> None:
+def test_keys_rotate_with_and_without_a_running_server(data: Path) -> None:
     output(data, "variables", "set", "API_KEY", "--secret", stdin=SECRET)
     (first,) = held(data)
     assert "The old key is gone" in output(data, "keys", "rotate")
@@ -104,7 +104,7 @@ def test_keys_are_turned_in_the_folder_and_through_a_running_server(data: Path) 
     assert third["secrets"] == 1
 
 
-def test_a_key_that_a_container_provides_is_used_and_turned_by_adding_a_line(data: Path) -> None:
+def test_a_provided_key_file_is_rotated_by_adding_a_line(data: Path) -> None:
     key_file = data.parent / "key"
     key_file.write_text("11" * 32 + "\n")
     key_file.chmod(0o444)
@@ -121,7 +121,7 @@ def test_a_key_that_a_container_provides_is_used_and_turned_by_adding_a_line(dat
     assert "1 secrets can be opened" in output(data, "doctor", **environ)
 
 
-def test_a_backup_says_that_it_does_not_hold_the_key_and_needs_it(data: Path, tmp_path: Path) -> None:
+def test_a_backup_says_it_lacks_the_key_and_needs_it(data: Path, tmp_path: Path) -> None:
     output(data, "variables", "set", "API_KEY", "--secret", stdin=SECRET)
     path = tmp_path / "office.db"
     assert json.loads(output(data, "backup", str(path), "--json"))["holdsKey"] is False
@@ -136,9 +136,7 @@ def test_a_backup_says_that_it_does_not_hold_the_key_and_needs_it(data: Path, tm
     assert [v["name"] for v in listed(elsewhere)] == ["API_KEY"]
 
 
-def test_applying_a_project_sets_its_variables_and_takes_secrets_from_the_environment(
-    data: Path, tmp_path: Path
-) -> None:
+def test_applying_a_project_sets_variables_with_secrets_from_the_environment(data: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / "variables.yaml").write_text(

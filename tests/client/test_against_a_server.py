@@ -169,7 +169,7 @@ async def test_a_stream_that_is_entered_misses_nothing_that_follows(bp: Bullpen)
         assert (await until(events, "message_created"))["message"]["id"] == last.id
 
 
-async def test_a_cursor_nobody_knows_brings_a_reset_and_then_what_happens(bp: Bullpen) -> None:
+async def test_an_unknown_cursor_brings_a_reset_and_then_new_events(bp: Bullpen) -> None:
     space = (await bp.spaces.create(id="resets", name="Resets")).id
     async with bp.events(space=space, after="ffffffff.1.1") as events:
         assert (await anext(events)).type == "reset"
@@ -217,7 +217,7 @@ async def test_messages_are_found_explained_and_previewed(bp: Bullpen) -> None:
         await bp.messages.why("msg_none")
 
 
-async def test_a_budget_is_set_stops_a_run_and_is_taken_back_and_usage_and_trace_can_be_read(bp: Bullpen) -> None:
+async def test_budgets_stop_runs_whose_usage_and_trace_are_readable(bp: Bullpen) -> None:
     space = await room(bp, "spending")
     made = await bp.budgets.set("space", space, 1, unit="tokens", period="month")
     async with bp.events(space=space) as events:
@@ -240,7 +240,7 @@ async def test_a_budget_is_set_stops_a_run_and_is_taken_back_and_usage_and_trace
     assert [span.name for span in spans] == ["invoke_agent", "chat", "execute_tool", "chat"]
 
 
-async def test_an_agent_is_triggered_and_what_waits_for_it_can_be_read(bp: Bullpen) -> None:
+async def test_an_agent_is_triggered_and_its_inbox_can_be_read(bp: Bullpen) -> None:
     await bp.agents.create(id="bell", name="Bell", model=SCRIPT, tools=["messaging"])
     await bp.agents.pause("bell")
     woken = await bp.agents.trigger("bell", "doorbell", {"rings": 2})

@@ -19,7 +19,7 @@ BOUND = 300
 
 
 @pytest.mark.proves("M2")
-async def test_ten_thousand_events_through_a_network_that_cuts_are_those_of_the_table(
+async def test_ten_thousand_events_survive_a_network_that_cuts_connections(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with asyncio.timeout(BOUND), server.client() as bp, cutting(server.url) as network:

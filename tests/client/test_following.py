@@ -40,21 +40,21 @@ async def test_an_event_that_was_cut_off_comes_once_and_whole() -> None:
     assert server.requests[1].headers["last-event-id"] == "1"
 
 
-async def test_a_loss_before_the_first_event_goes_on_from_where_the_stream_began() -> None:
+async def test_the_client_resumes_a_stream_lost_before_its_first_event() -> None:
     first = stream(WELCOME, headers=["Last-Event-ID: start"])
     async with scripted(first, stream(event(1))) as server, Bullpen(server.url, "t") as bp:
         await take(bp.events(), 1)
     assert server.requests[1].headers["last-event-id"] == "start"
 
 
-async def test_an_id_without_an_event_says_where_the_stream_stands() -> None:
+async def test_an_id_without_an_event_moves_the_cursor() -> None:
     async with scripted(stream(b"id: here\n\n"), stream(event(1))) as server, Bullpen(server.url, "t") as bp:
         (found,) = await take(bp.events(), 1)
     assert found["number"] == 1
     assert server.requests[1].headers["last-event-id"] == "here"
 
 
-async def test_a_reset_is_handed_out_and_the_dead_cursor_is_not_sent_again() -> None:
+async def test_the_client_yields_a_reset_and_drops_the_dead_cursor() -> None:
     reset = stream(WELCOME, frame(None, type="reset"), headers=["Last-Event-ID: now"])
     async with scripted(reset, stream(event(1))) as server, Bullpen(server.url, "t") as bp:
         events = await take(bp.events(after="ancient"), 2)
@@ -85,20 +85,20 @@ async def test_a_server_that_is_restarting_is_waited_for() -> None:
     assert [request.headers["last-event-id"] for request in server.requests[1:]] == ["1", "1", "1"]
 
 
-async def test_a_follower_who_may_not_hears_so_instead_of_waiting_for_ever() -> None:
+async def test_an_unauthorised_follower_gets_an_error_instead_of_waiting() -> None:
     refusal = answer(401, {"error": {"code": "unauthenticated", "message": "Who are you?"}})
     async with scripted(refusal) as server, Bullpen(server.url, "t") as bp:
         with pytest.raises(Unauthenticated, match="Who are you"):
             await anext(bp.events())
 
 
-async def test_entering_when_nobody_listens_says_so() -> None:
+async def test_opening_a_stream_without_a_server_raises_unreachable() -> None:
     async with Bullpen("http://127.0.0.1:9", "t", patience=0) as bp:
         with pytest.raises(Unreachable):
             await bp.events().__aenter__()
 
 
-async def test_what_to_follow_is_asked_for_by_name() -> None:
+async def test_space_and_run_filters_are_sent_as_query_parameters() -> None:
     async with scripted(stream(event(1))) as server, Bullpen(server.url, "t") as bp:
         await take(bp.events(space="general", run="run_1"), 1)
     assert server.requests[0].line == "GET /api/events?spaceId=general&runId=run_1 HTTP/1.1"

@@ -33,7 +33,7 @@ MESSAGE = {
 }
 
 
-async def test_a_message_whose_answer_was_lost_is_sent_again_under_the_same_name() -> None:
+async def test_an_unanswered_message_is_resent_with_the_same_client_id() -> None:
     async with scripted(None, None, answer(201, MESSAGE)) as server, Bullpen(server.url, "t") as bp:
         message = await bp.spaces("general").send("hello")
     assert message.id == "msg_1"
@@ -43,7 +43,7 @@ async def test_a_message_whose_answer_was_lost_is_sent_again_under_the_same_name
     assert bodies[0] == bodies[1] == bodies[2]
 
 
-async def test_two_messages_never_share_a_name_unless_the_caller_says_so() -> None:
+async def test_client_message_ids_are_unique_unless_the_caller_sets_them() -> None:
     acts = [answer(201, MESSAGE)] * 4
     async with scripted(*acts) as server, Bullpen(server.url, "t") as bp:
         for _ in range(2):
@@ -55,7 +55,7 @@ async def test_two_messages_never_share_a_name_unless_the_caller_says_so() -> No
     assert server.requests[1].json["replyTo"] == "msg_0"
 
 
-async def test_what_would_happen_twice_is_not_sent_twice() -> None:
+async def test_a_request_unsafe_to_repeat_is_not_retried() -> None:
     async with scripted(None, answer(201, {})) as server, Bullpen(server.url, "t") as bp:
         with pytest.raises(Unreachable, match="No server answers"):
             await bp.agents.create(name="Ada", model="script:x")
@@ -69,7 +69,7 @@ async def test_a_busy_server_is_asked_again_when_it_said_to() -> None:
     assert len(server.requests) == 2
 
 
-async def test_patience_has_an_end() -> None:
+async def test_retrying_stops_when_patience_runs_out() -> None:
     busy = answer(429, {"error": {"code": "too_many_requests", "message": "slowly"}}, "Retry-After: 60")
     async with scripted(busy) as server, Bullpen(server.url, "t", patience=1) as bp:
         with pytest.raises(TooManyRequests) as caught:
@@ -77,7 +77,7 @@ async def test_patience_has_an_end() -> None:
     assert caught.value.retry_after == 60
 
 
-async def test_an_id_cannot_name_another_place() -> None:
+async def test_ids_are_escaped_in_request_paths() -> None:
     refusal = answer(404, {"error": {"code": "not_found", "message": "no"}})
     async with scripted(refusal) as server, Bullpen(server.url, "t") as bp:
         with pytest.raises(NotFound):
@@ -85,7 +85,7 @@ async def test_an_id_cannot_name_another_place() -> None:
     assert server.requests[0].line == "GET /api/agents/..%2Ftokens%3Fx%3D%23y HTTP/1.1"
 
 
-async def test_the_token_is_sent_and_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_token_is_sent_and_environment_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     async with scripted(answer(200, {"items": [], "next": "more"})) as server, Bullpen(server.url, "secret") as bp:
@@ -109,7 +109,7 @@ def descendants(kind: type[server_errors.RequestError]) -> set[type[server_error
     return {kind}.union(*(descendants(child) for child in kind.__subclasses__()))
 
 
-def test_every_error_a_caller_can_meet_is_rebuilt_as_its_own_class() -> None:
+def test_every_request_error_is_rebuilt_as_its_own_class() -> None:
     rebuilt = {
         kind: rebuild(400, {"error": {"code": kind.code, "message": "x"}})
         for kind in descendants(server_errors.RequestError)
@@ -137,7 +137,7 @@ def test_an_unknown_error_becomes_the_class_of_its_status(status: int, body: obj
     assert error.message
 
 
-def test_code_and_fields_survive() -> None:
+def test_a_rebuilt_error_keeps_its_code_and_fields() -> None:
     error = rebuild(422, {"error": {"code": "odd", "message": "No.", "fields": {"text": "is empty"}}})
     assert (error.code, error.message, error.fields) == ("odd", "No.", {"text": "is empty"})
 

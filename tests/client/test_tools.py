@@ -188,7 +188,7 @@ async def test_a_tool_is_still_the_function_it_was() -> None:
     assert double(4) == 8
 
 
-def test_both_spellings_are_accepted_and_values_become_what_the_hints_say() -> None:
+def test_tool_arguments_accept_both_spellings_and_become_hinted_types() -> None:
     args = book_room.arguments({"room_name": "Fir", "on": "2026-01-05", "place": {"title": "x"}}, NOW)
     assert args == {"room_name": "Fir", "on": date(2026, 1, 5), "place": Place(title="x"), "call": NOW}
 
@@ -205,12 +205,12 @@ def test_both_spellings_are_accepted_and_values_become_what_the_hints_say() -> N
         ({"roomName": "a", "on": "2026-01-05", "call": {}}, "call: Extra inputs"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused_with_what_is_wrong(given: Any, words: str) -> None:
+def test_mismatched_tool_arguments_are_refused_with_the_reason(given: Any, words: str) -> None:
     with pytest.raises(Misfit, match=words):
         book_room.arguments(given, NOW)
 
 
-def test_what_could_never_be_a_tool_is_refused_where_it_is_written() -> None:
+def test_an_unusable_function_is_refused_when_declared_as_a_tool() -> None:
     def silent(x: int) -> None: ...
 
     def untyped(x) -> None:  # type: ignore[no-untyped-def]
@@ -224,7 +224,7 @@ def test_what_could_never_be_a_tool_is_refused_where_it_is_written() -> None:
             tool(function)
 
 
-def test_whoever_writes_a_tool_does_not_wait_for_a_server() -> None:
+def test_importing_the_tool_decorator_loads_nothing_heavy() -> None:
     heavy = "{'pydantic', 'httpx', 'sqlalchemy', 'fastapi', 'yaml'}"
     program = f"import sys; from bullpen import tool; print({heavy} & set(sys.modules))"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=BOUND)
@@ -247,7 +247,7 @@ async def test_a_tool_is_made_read_listed_changed_and_deleted(bp: Bullpen) -> No
         await bp.tools.get("chart")
 
 
-async def test_an_agent_made_with_a_function_has_it_as_a_tool(bp: Bullpen) -> None:
+async def test_an_agent_created_with_a_function_has_that_tool(bp: Bullpen) -> None:
     def version(description: str, seats: int) -> FunctionTool[..., Any]:
         async def seat_guests(number: int = seats) -> None: ...
 
@@ -263,7 +263,7 @@ async def test_an_agent_made_with_a_function_has_it_as_a_tool(bp: Bullpen) -> No
     assert (second.description, second.input_schema["properties"]["number"]["default"]) == ("Seat them.", 5)
 
 
-async def test_a_function_does_not_take_the_name_of_another_kind_of_tool(bp: Bullpen) -> None:
+async def test_defining_a_function_cannot_replace_another_kind_of_tool(bp: Bullpen) -> None:
     await bp.tools.create(name="taken", description="x", input_schema={}, execution_type="internal")
     with pytest.raises(AlreadyExists, match="internal tool"):
         await bp.tools.define(tool(name="taken")(nothing))
@@ -275,7 +275,7 @@ async def test_a_function_does_not_take_the_name_of_another_kind_of_tool(bp: Bul
 
 
 @pytest.mark.proves("S4-42", "S4-05", "S4-10")
-async def test_a_call_is_carried_out_here_and_its_result_comes_inline(bp: Bullpen) -> None:
+async def test_a_served_call_runs_here_and_returns_its_result_inline(bp: Bullpen) -> None:
     @tool(visible=False)
     async def fetch_report(quarter: str, call: Call) -> dict[str, Any]:
         """Fetch the report of a quarter."""
@@ -297,7 +297,7 @@ async def test_a_call_is_carried_out_here_and_its_result_comes_inline(bp: Bullpe
 
 
 @pytest.mark.proves("I13", "S4-42")
-async def test_calls_made_while_nobody_was_here_are_found(bp: Bullpen) -> None:
+async def test_calls_made_while_no_backend_ran_are_picked_up(bp: Bullpen) -> None:
     @tool(is_async=True)
     async def find_me(number: int) -> int:
         """Find."""
@@ -318,7 +318,7 @@ async def _as_many(look: Callable[[], Any], count: int) -> bool:
     return len(await look()) == count
 
 
-async def test_what_goes_wrong_is_what_the_agent_reads(bp: Bullpen, caplog: pytest.LogCaptureFixture) -> None:
+async def test_tool_failures_are_reported_to_the_agent(bp: Bullpen, caplog: pytest.LogCaptureFixture) -> None:
     @tool(visible=False)
     async def explode(how: str) -> Any:
         """Fail."""
@@ -364,7 +364,7 @@ class Picky(BaseModel):
         return {"yes": 3}[self.word]
 
 
-async def test_code_of_a_tool_that_fails_around_its_function_is_an_error_of_that_call_alone(bp: Bullpen) -> None:
+async def test_a_failing_argument_or_result_conversion_fails_only_its_call(bp: Bullpen) -> None:
     @tool(visible=False)
     async def choose(picky: Picky) -> Picky:
         """Choose."""
@@ -382,7 +382,7 @@ async def test_code_of_a_tool_that_fails_around_its_function_is_an_error_of_that
 
 
 @pytest.mark.proves("C14", "I12")
-async def test_a_token_for_one_tool_serves_that_tool_and_sees_nothing_else(bp: Bullpen, door: tuple[str, str]) -> None:
+async def test_a_token_for_one_tool_serves_and_sees_nothing_else(bp: Bullpen, door: tuple[str, str]) -> None:
     for name in ("ours", "theirs"):
         await bp.tools.create(name=name, description="x", input_schema={}, execution_type="external", visible=False)
 
@@ -461,7 +461,7 @@ async def test_a_call_that_nobody_waits_for_any_more_is_stopped(bp: Bullpen) -> 
         assert "cancelled this call" in (await results(bp, "waiter"))[0]["error"]
 
 
-async def test_how_far_a_call_is_can_be_said_and_seen_while_it_runs(bp: Bullpen, door: tuple[str, str]) -> None:
+async def test_a_running_call_can_report_progress_that_others_see(bp: Bullpen, door: tuple[str, str]) -> None:
     @tool(visible=True, timeout=60_000)
     def dig(call: Call, depth: int) -> str:
         """Dig."""
@@ -485,7 +485,7 @@ async def test_how_far_a_call_is_can_be_said_and_seen_while_it_runs(bp: Bullpen,
         await bp.pending.progress(waiting.call_id, fraction=0.9)
 
 
-async def test_the_server_hears_now_and_then_that_a_call_is_under_way_and_says_when_nobody_waits(bp: Bullpen) -> None:
+async def test_heartbeats_report_running_calls_and_stop_those_nobody_awaits(bp: Bullpen) -> None:
     @tool(visible=False)
     async def wait_longer() -> None:
         """Wait."""
@@ -534,7 +534,7 @@ async def _logged(caplog: pytest.LogCaptureFixture, words: str) -> bool:
     return any(words in record.getMessage() for record in caplog.records)
 
 
-async def test_when_it_ends_what_runs_may_finish_and_what_takes_too_long_stays_open(bp: Bullpen) -> None:
+async def test_on_shutdown_short_calls_finish_and_long_ones_stay_open(bp: Bullpen) -> None:
     @tool(visible=False, is_async=True)
     async def linger(how: str) -> str:
         """Linger."""
@@ -577,7 +577,7 @@ async def test_a_token_that_was_revoked_ends_the_serving(bp: Bullpen, door: tupl
             await task
 
 
-async def test_nothing_to_serve_is_said_at_once(bp: Bullpen) -> None:
+async def test_serving_with_invalid_arguments_is_refused_at_once(bp: Bullpen) -> None:
     with pytest.raises(ValueError, match="Name the functions"):
         await bp.serve_tools()
     with pytest.raises(ValueError, match="Two functions"):
@@ -590,7 +590,7 @@ async def test_nothing_to_serve_is_said_at_once(bp: Bullpen) -> None:
 
 
 @pytest.mark.proves("C10", "S4-42", "I13")
-async def test_a_server_killed_between_call_and_result_gets_the_result_when_it_is_back(
+async def test_a_restarted_server_receives_the_result_of_an_earlier_call(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     @tool(visible=False, timeout=600_000)
@@ -626,9 +626,7 @@ async def _any(found: list[int]) -> bool:
     return bool(found)
 
 
-async def test_a_call_that_was_answered_is_not_run_again_because_of_a_list_from_before(
-    bp: Bullpen, door: tuple[str, str]
-) -> None:
+async def test_a_stale_list_does_not_rerun_an_answered_call(bp: Bullpen, door: tuple[str, str]) -> None:
     @tool(visible=False, is_async=True)
     async def told_twice(number: int) -> int:
         """Once."""
@@ -668,7 +666,7 @@ class Ailing(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
-async def test_a_result_is_posted_until_a_server_that_is_ill_has_taken_it(
+async def test_a_result_is_retried_until_a_failing_server_accepts_it(
     bp: Bullpen, door: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @tool(visible=False, timeout=600_000)

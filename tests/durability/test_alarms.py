@@ -18,7 +18,7 @@ def workers() -> Iterator[Forks]:
 
 
 @pytest.mark.proves("P8", "V9")
-async def test_nothing_fires_twice_and_nothing_is_lost_while_workers_are_killed(worlds: Worlds, workers: Forks) -> None:
+async def test_killed_workers_neither_lose_nor_repeat_a_task_firing(worlds: Worlds, workers: Forks) -> None:
     """Crash point 17. Two workers on PostgreSQL; SQLite has one process."""
     world = worlds.new()
     count = 2 if worlds.kind == "postgres" else 1

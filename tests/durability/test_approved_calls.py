@@ -69,7 +69,7 @@ def test_a_crash_after_any_commit_around_an_approval_changes_nothing(
 
 @pytest.mark.proves("P6", "V10")
 @pytest.mark.parametrize("agent, via", [("payer", "inbox"), ("patient-payer", "inline")])
-def test_an_approved_effect_that_must_happen_once_is_not_repeated_and_its_outcome_is_unknown(
+def test_an_interrupted_approved_effect_is_reported_unknown_and_not_repeated(
     worlds: Worlds, children: Forks, agent: str, via: str
 ) -> None:
     world = worlds.new()

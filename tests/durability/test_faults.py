@@ -109,7 +109,7 @@ async def until_posted(office: Driver, text: str) -> float:
 
 
 @pytest.mark.proves("B-outage")
-async def test_while_the_database_is_away_callers_are_told_to_come_back_and_then_all_goes_on(
+async def test_a_database_outage_answers_503_and_work_resumes_afterwards(
     far: Offices, network: Network, postgres: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     office = await far.open()
@@ -136,7 +136,7 @@ async def test_while_the_database_is_away_callers_are_told_to_come_back_and_then
     await at_rest(office, postgres.url)
 
 
-async def test_however_often_the_database_goes_away_nothing_acknowledged_is_lost_or_doubled(
+async def test_repeated_database_outages_lose_or_double_nothing_acknowledged(
     far: Offices, network: Network, postgres: Database
 ) -> None:
     office = await far.open(watch=False)
@@ -173,7 +173,7 @@ async def test_however_often_the_database_goes_away_nothing_acknowledged_is_lost
 
 
 @pytest.mark.proves("B-half-open")
-async def test_a_worker_behind_a_silent_network_stops_and_another_takes_over_its_threads(
+async def test_a_cut_off_worker_stops_and_another_takes_its_threads(
     far: Offices, near: Offices, network: Network, postgres: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lost = await far.open(watch=False, engine=EngineSettings(lease_seconds=LEASE))
@@ -213,9 +213,7 @@ async def _is(value: bool) -> bool:
 
 
 @pytest.mark.proves("B-disk-full")
-async def test_on_a_full_disk_writes_are_refused_reads_and_streams_live_and_runs_go_on_when_there_is_room(
-    small_disk: Path, sqlite_template: Path
-) -> None:
+async def test_a_full_disk_refuses_writes_serves_reads_and_delays_runs(small_disk: Path, sqlite_template: Path) -> None:
     database = sqlite_database(small_disk / "data", sqlite_template)
     async with AsyncExitStack() as stack:
         office = await Offices(database, stack).open(engine=EngineSettings(lease_seconds=1.0))
@@ -264,9 +262,7 @@ class Refusing:
         self._store._writer = self._real
 
 
-async def test_on_a_disk_that_became_read_only_writes_are_refused_with_a_sentence_and_reads_go_on(
-    tmp_path: Path, sqlite_template: Path
-) -> None:
+async def test_a_read_only_disk_refuses_writes_and_serves_reads(tmp_path: Path, sqlite_template: Path) -> None:
     database = sqlite_database(tmp_path / "data", sqlite_template)
     async with AsyncExitStack() as stack:
         office = await Offices(database, stack).open(engine=EngineSettings(lease_seconds=1.0))
@@ -317,7 +313,7 @@ def failing_disk(tmp_path: Path) -> tuple[Path, dict[str, str]]:
 
 
 @pytest.mark.proves("B-fsync")
-async def test_after_the_disk_failed_to_keep_a_change_a_server_writes_nothing_more_and_says_so(
+async def test_after_a_failed_fsync_a_server_refuses_further_writes(
     tmp_path: Path, sqlite_template: Path, failing_disk: tuple[Path, dict[str, str]]
 ) -> None:
     switch, settings = failing_disk

@@ -44,9 +44,7 @@ def said(found: Found, agent: str) -> list[str]:
 
 
 @pytest.mark.proves("P6", "V10")
-def test_an_effect_that_must_happen_once_is_not_repeated_and_its_outcome_is_unknown(
-    worlds: Worlds, forks: Forks
-) -> None:
+def test_a_once_only_effect_is_reported_unknown_and_not_repeated(worlds: Worlds, forks: Forks) -> None:
     found = die_and_go_on(forks, worlds.new(), "pay")
     assert found["effects"] == ["once"]
     tool, result = results(found, "pay")[0]
@@ -67,7 +65,7 @@ def test_a_repeatable_effect_is_repeated_under_the_same_key(
 
 @pytest.mark.proves("P2", "P6")
 @pytest.mark.parametrize("agent, status", [("pay-in-public", "error"), ("put-in-public", "complete")])
-def test_the_card_of_an_interrupted_call_is_shown_once_and_settled(
+def test_an_interrupted_calls_card_is_shown_once_and_settled(
     worlds: Worlds, forks: Forks, agent: str, status: str
 ) -> None:
     found = die_and_go_on(forks, worlds.new(), agent)
@@ -78,7 +76,7 @@ def test_the_card_of_an_interrupted_call_is_shown_once_and_settled(
 
 
 @pytest.mark.proves("L2", "V11")
-def test_a_crash_after_three_messages_leaves_two(worlds: Worlds, forks: Forks) -> None:
+def test_a_crash_does_not_reset_the_message_limit(worlds: Worlds, forks: Forks) -> None:
     found = die_and_go_on(forks, worlds.new(), "chatty")
     assert said(found, "chatty") == [f"message {n}" for n in range(1, 6)]
     tool, refusal = results(found, "chatty")[-1]
@@ -87,9 +85,7 @@ def test_a_crash_after_three_messages_leaves_two(worlds: Worlds, forks: Forks) -
 
 
 @pytest.mark.proves("P2", "P6", "V10")
-def test_a_crash_after_any_commit_around_an_outside_effect_repeats_only_what_may_be_repeated(
-    worlds: Worlds, forks: Forks
-) -> None:
+def test_a_crash_after_any_commit_repeats_only_repeatable_effects(worlds: Worlds, forks: Forks) -> None:
     calm = live(forks, worlds.new(), "busy")
     assert calm is not None
     assert calm["effects"] == ["once", "idempotent", "pure", "once", "idempotent"]
@@ -110,7 +106,7 @@ def test_a_crash_after_any_commit_around_an_outside_effect_repeats_only_what_may
 
 
 @pytest.mark.proves("P12")
-def test_a_thought_that_is_cut_off_is_thought_again_and_nothing_was_done_by_it(worlds: Worlds, forks: Forks) -> None:
+def test_an_interrupted_model_call_is_repeated_without_side_effects(worlds: Worlds, forks: Forks) -> None:
     world = worlds.new()
     child = forks.start("act", url=world.url, data=str(world.data), agent="thinker")
     # The post is acknowledged; the script thinks for half a second before it says anything.

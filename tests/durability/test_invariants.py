@@ -182,17 +182,17 @@ CASES = {
 }
 
 
-async def test_a_healthy_database_breaks_nothing(path: Path) -> None:
+async def test_a_healthy_database_breaks_no_invariant(path: Path) -> None:
     assert await broken(path) == set()
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_what_is_broken_is_found(path: Path, name: str) -> None:
+async def test_every_broken_invariant_is_found(path: Path, name: str) -> None:
     invariant, statements = CASES[name]
     assert invariant in await broken(path, *statements)
 
 
-async def test_a_lease_is_missed_after_two_leases_and_not_before(path: Path) -> None:
+async def test_an_expired_lease_is_reported_only_after_two_lease_periods(path: Path) -> None:
     now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
     queued = "UPDATE threads SET state = 'queued' WHERE agent_id = 'tess'"
     fresh = await broken(path, queued, f"UPDATE leases SET owner = 'x:1:y', until = {now} - 1000", at_rest=False)
@@ -373,14 +373,14 @@ async def test_a_run_that_waits_for_what_cannot_come_is_found(waiting: Path, wor
     assert any(words in line for line in lines), lines
 
 
-async def test_a_run_that_waits_past_its_deadline_is_missed_after_two_leases(waiting: Path) -> None:
+async def test_a_run_past_its_deadline_is_reported_after_two_leases(waiting: Path) -> None:
     late = call("in-time", "lookUp", f"deadline_at = {NOW} - 9000")
     assert "V15" not in await broken(waiting, late, lease_ms=60_000)
     assert any("waited for too long" in line for line in (await found(waiting, lease_ms=4000))["V15"])
 
 
 @pytest.mark.proves("V1")
-async def test_sends_are_compared_with_what_is_there(path: Path, tmp_path: Path) -> None:
+async def test_sends_are_compared_with_stored_messages(path: Path, tmp_path: Path) -> None:
     sends = [
         Send("roll", "ok", "general"),
         Send("start", "unknown", "general"),
@@ -410,7 +410,7 @@ async def test_followers_are_compared_with_the_table(path: Path, tmp_path: Path)
 
 
 @pytest.mark.proves("V10")
-async def test_effects_are_compared_with_their_class(path: Path, tmp_path: Path) -> None:
+async def test_effects_are_checked_against_their_effect_class(path: Path, tmp_path: Path) -> None:
     rows = await snapshot.read(f"sqlite:///{path}")
     call = rows.journals[rows.runs[0]["id"]][2]["call_id"]
     effects = tmp_path / "effects"
@@ -434,7 +434,7 @@ async def test_two_databases_that_tell_different_stories_are_told_apart(path: Pa
     assert len(check(Seen(rows, other=other))["V18"]) == 1
 
 
-def test_every_invariant_is_checked_or_waits_for_what_it_is_about() -> None:
+def test_every_invariant_is_checked_or_listed_as_not_yet() -> None:
     assert {*CHECKS, *NOT_YET} - {"events"} == {f"V{number}" for number in range(1, 19)}
     assert not set(CHECKS) & set(NOT_YET)
 
@@ -469,7 +469,7 @@ def test_the_command_fails_with_the_violations(path: Path, tmp_path: Path) -> No
     assert "general counts to" in found["V3"][0]
 
 
-def test_a_database_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_database_is_reported_without_traceback(tmp_path: Path) -> None:
     done = command(f"sqlite:///{tmp_path}/nothing.db")
     assert done.returncode == 2
     assert "nothing.db" in done.stderr

@@ -29,7 +29,7 @@ def children() -> Iterator[Forks]:
 
 
 @pytest.mark.proves("V13", "E10")
-async def test_a_file_is_there_whole_or_not_at_all_wherever_the_process_dies(worlds: Worlds, children: Forks) -> None:
+async def test_a_killed_upload_leaves_a_whole_file_or_none(worlds: Worlds, children: Forks) -> None:
     before = worlds.new()
     await claimed(before)
 

@@ -36,9 +36,7 @@ async def until(seen: Callable[[], Awaitable[Any]]) -> None:
 
 
 @pytest.mark.parametrize("everybody", [False, True], ids=["one", "all"])
-async def test_a_server_killed_while_paused_stays_paused_and_goes_on_when_resumed(
-    server: Server, everybody: bool
-) -> None:
+async def test_a_server_killed_while_paused_stays_paused_until_resumed(server: Server, everybody: bool) -> None:
     async def said(count: int) -> bool:
         return len(await texts(bp)) >= count
 

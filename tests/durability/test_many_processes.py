@@ -151,7 +151,7 @@ def said_by(seen: Snapshot, *crew: str) -> Counter[str]:
 
 
 @pytest.mark.proves("P7", "M2")
-async def test_what_is_posted_to_one_server_is_followed_on_the_other_with_its_live_events(company: Company) -> None:
+async def test_posts_to_one_server_are_followed_live_on_another(company: Company) -> None:
     """Each run is driven by one process, so at least one of the two servers shows what another one does."""
     crew = [f"writer{n}" for n in range(6)]
     async with company.one.client() as one, company.two.client() as two:

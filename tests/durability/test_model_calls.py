@@ -43,7 +43,7 @@ def stored(world: Database) -> int:
 
 @pytest.mark.proves("P1", "P4", "B-wire", "B-unfinished")
 @pytest.mark.parametrize("death", ["in the stream", "before the answer is stored"])
-def test_nothing_is_done_of_an_answer_that_was_not_stored(worlds: Worlds, children: Forks, death: str) -> None:
+def test_an_unstored_model_answer_has_no_effect(worlds: Worlds, children: Forks, death: str) -> None:
     """Crash points 3 and 4."""
     told = live(children, worlds.new())
     assert told is not None
@@ -60,9 +60,7 @@ def test_nothing_is_done_of_an_answer_that_was_not_stored(worlds: Worlds, childr
 
 
 @pytest.mark.proves("P1", "P4", "P5")
-def test_after_a_crash_at_any_commit_a_model_is_asked_only_for_what_is_not_stored(
-    worlds: Worlds, children: Forks
-) -> None:
+def test_after_a_crash_models_are_asked_only_for_unstored_answers(worlds: Worlds, children: Forks) -> None:
     """Crash point 5, and every other."""
     told = live(children, worlds.new())
     assert told is not None

@@ -15,7 +15,7 @@ GHOST = {"id": "ghost", "name": "Ghost", "model": "script:echo"}
 ROOM = {"id": "room", "members": ["ghost"], "wake": {"people": "all"}}
 
 
-async def test_words_to_an_agent_that_is_being_deleted_do_not_wake_it_for_ever(database: Database) -> None:
+async def test_posts_during_an_agents_deletion_do_not_wake_it_forever(database: Database) -> None:
     """On PostgreSQL a post and a deletion can pass each other: the item is written after the inbox was emptied."""
     async with mortal_office(settings_for(database.url, str(database.data))) as (opened, commits):
         async with owner_of(opened) as bp:

@@ -67,9 +67,7 @@ async def finished(bp: Bullpen) -> bool:
 
 @pytest.mark.proves("S4-42", "S4-10")
 @pytest.mark.parametrize("killed", [False, True], ids=["both live", "the first is killed"])
-async def test_a_result_posted_to_one_process_reaches_a_run_that_began_in_another(
-    servers: Servers, killed: bool
-) -> None:
+async def test_a_posted_result_reaches_a_run_begun_in_another_process(servers: Servers, killed: bool) -> None:
     one = servers.serve()
     async with one.client() as bp:
         waiting = await ask(bp)  # nobody else is there: it began, and waits, in this process

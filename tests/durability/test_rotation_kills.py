@@ -64,9 +64,7 @@ async def with_secrets(world: Database) -> None:
 
 
 @pytest.mark.proves("F8")
-async def test_a_rotation_that_is_killed_loses_no_secret_and_the_next_one_finishes(
-    worlds: Worlds, children: Forks
-) -> None:
+async def test_a_killed_key_rotation_loses_nothing_and_the_next_finishes(worlds: Worlds, children: Forks) -> None:
     world = worlds.new()
     await with_secrets(world)
     _, before, current, _ = await look(world)

@@ -38,7 +38,7 @@ def live(children: Forks, worlds: Worlds, world: Database, **death: int) -> bool
 
 
 @pytest.mark.proves("S2-16", "V10")
-def test_a_file_is_sent_once_after_whichever_commit_its_sender_is_killed(worlds: Worlds, children: Forks) -> None:
+def test_a_file_is_sent_once_despite_kills_after_any_commit(worlds: Worlds, children: Forks) -> None:
     world = worlds.new()
     [calm] = children.run("send", seconds=BOUND, url=world.url, data=str(world.data))
     before, after = calm["of"]
@@ -48,9 +48,7 @@ def test_a_file_is_sent_once_after_whichever_commit_its_sender_is_killed(worlds:
 
 
 @pytest.mark.proves("S2-16", "E9")
-def test_a_file_is_sent_once_before_whichever_file_is_in_place_its_sender_is_killed(
-    worlds: Worlds, children: Forks
-) -> None:
+def test_a_file_is_sent_once_despite_kills_between_file_writes(worlds: Worlds, children: Forks) -> None:
     point = 1
     while live(children, worlds, worlds.new(), die_at=point):
         point += STEP[worlds.kind]

@@ -67,7 +67,7 @@ async def stream(server: Server) -> AsyncIterator[asyncio.Task[None]]:
 
 
 @pytest.mark.proves("B-shutdown")
-async def test_sigterm_in_the_middle_of_everything_ends_in_time_and_the_run_tells_the_same_story(
+async def test_sigterm_under_load_ends_in_time_and_runs_resume_identically(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run in a slow model call, an open stream, and somebody who goes on posting."""
@@ -152,7 +152,7 @@ async def test_a_second_signal_ends_it_at_once(server: Server) -> None:
         await bp.spaces.create(id="after")
 
 
-async def test_a_worker_ends_in_time_and_another_goes_on_at_once(servers: Servers) -> None:
+async def test_a_stopped_worker_ends_quickly_and_another_takes_over_immediately(servers: Servers) -> None:
     if servers.database.kind != "postgres":
         pytest.skip("one process owns a SQLite file")
     server, worker = servers.serve(), servers.worker()

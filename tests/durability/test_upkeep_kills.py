@@ -63,7 +63,7 @@ def name_for(world: Database) -> str:
 
 
 @pytest.mark.proves("V17")
-async def test_a_killed_backup_leaves_the_old_file_or_the_new_one_never_half(
+async def test_a_killed_backup_leaves_a_complete_old_or_new_file(
     worlds: Worlds, children: Forks, tmp_path: Path
 ) -> None:
     world, empty = worlds.new(), worlds.new()
@@ -89,7 +89,7 @@ async def test_a_killed_backup_leaves_the_old_file_or_the_new_one_never_half(
 
 @pytest.mark.proves("V17", "V14")
 @pytest.mark.parametrize("form", ["own", "lines"])
-async def test_a_killed_restore_leaves_the_old_office_or_the_new_one(
+async def test_a_killed_restore_leaves_the_old_or_the_new_office(
     worlds: Worlds, children: Forks, tmp_path: Path, form: str
 ) -> None:
     if form == "lines" and worlds.kind == "postgres":
@@ -122,9 +122,7 @@ async def test_a_killed_restore_leaves_the_old_office_or_the_new_one(
     assert point > 10
 
 
-async def test_an_erasure_killed_after_any_commit_is_finished_by_the_next_process(
-    worlds: Worlds, children: Forks
-) -> None:
+async def test_an_erasure_killed_after_any_commit_is_finished_on_restart(worlds: Worlds, children: Forks) -> None:
     before = worlds.new()
     person_id = await lived_in(before)
     calm = worlds.new(before)

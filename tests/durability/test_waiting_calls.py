@@ -82,7 +82,7 @@ def result_of(found: Found, agent: str) -> str:
 
 
 @pytest.mark.proves("P6", "V10")
-def test_a_post_whose_fate_nobody_knows_is_not_sent_again(worlds: Worlds, forks: Forks, before: Database) -> None:
+def test_a_post_with_unknown_outcome_is_not_sent_again(worlds: Worlds, forks: Forks, before: Database) -> None:
     calm, ends = each_commit(worlds, forks, before, POST)
     assert calm["effects"] == ["once"]
     for end in ends:
@@ -93,7 +93,7 @@ def test_a_post_whose_fate_nobody_knows_is_not_sent_again(worlds: Worlds, forks:
 
 @pytest.mark.proves("P6", "V10")
 @pytest.mark.parametrize("death, sent", [("before the request", []), ("in the request", ["once"])])
-def test_a_post_that_had_begun_when_the_process_died_is_not_sent_again(
+def test_a_post_interrupted_by_a_crash_is_not_sent_again(
     worlds: Worlds, forks: Forks, before: Database, death: str, sent: list[str]
 ) -> None:
     found = died(forks, worlds.new(before), POST, death)
@@ -106,7 +106,7 @@ def test_a_post_that_had_begun_when_the_process_died_is_not_sent_again(
 @pytest.mark.proves("P6", "V10")
 @pytest.mark.parametrize("chapter", ["a gateway is asked", "calls are approved"])
 @pytest.mark.parametrize("death, times", [("before the request", 1), ("in the request", 2)])
-def test_a_put_is_sent_again_under_the_same_key_and_nobody_can_tell(
+def test_a_put_is_resent_with_the_same_key_and_outcome(
     worlds: Worlds, forks: Forks, before: Database, chapter: str, death: str, times: int
 ) -> None:
     calm = live(forks, worlds.new(before), chapter)
@@ -130,7 +130,7 @@ SLOW = 90.0  # with such a lease nobody sweeps twice in these tests
 
 
 @pytest.mark.proves("C7", "S4-11")
-def test_a_deadline_is_kept_by_whoever_comes_after(worlds: Worlds, forks: Forks, before: Database) -> None:
+def test_a_restarted_process_enforces_an_earlier_deadline(worlds: Worlds, forks: Forks, before: Database) -> None:
     """Not by the next regular sweep: a process that has just begun looks ahead."""
     world = worlds.new(before)
     assert live(forks, world, "a will is made", lease=SLOW) is not None
@@ -141,7 +141,7 @@ def test_a_deadline_is_kept_by_whoever_comes_after(worlds: Worlds, forks: Forks,
     assert "timed out after 3000ms" in result_of(found, "heir")
 
 
-def test_a_run_is_not_let_go_on_before_its_time(worlds: Worlds, forks: Forks, before: Database) -> None:
+def test_a_restart_does_not_wake_a_waiting_run_early(worlds: Worlds, forks: Forks, before: Database) -> None:
     world = worlds.new(before)
     first = live(forks, world, "a little is waited for", lease=SLOW)
     assert first is not None
@@ -157,7 +157,7 @@ def test_a_run_is_not_let_go_on_before_its_time(worlds: Worlds, forks: Forks, be
 
 @pytest.mark.proves("C8", "C10", "V4", "V7")
 @pytest.mark.parametrize("chapter", ["a result comes in time", "a person answers cards"])
-def test_a_follower_who_comes_back_is_told_what_was_committed_and_not_published(
+def test_a_returning_follower_gets_events_committed_but_not_published(
     worlds: Worlds, forks: Forks, before: Database, chapter: str
 ) -> None:
     calm, ends = each_commit(worlds, forks, before, chapter)  # V4 compares each follower with the table

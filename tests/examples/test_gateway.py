@@ -126,7 +126,7 @@ def test_there_is_a_tool_of_each_kind() -> None:
 
 
 @pytest.mark.proves("S4-05", "S4-09", "S4-33")
-async def test_a_card_waits_for_a_person_while_the_agent_goes_on(stage: Stage, bp: Bullpen) -> None:
+async def test_a_card_waits_for_a_person_while_the_agent_continues(stage: Stage, bp: Bullpen) -> None:
     sent = await bp.spaces("travel").send(HOTEL)
     card, words = await said(bp, "travel", sent.seq, 2)
     assert (card.type, card.status, card.metadata["toolName"]) == ("tool", "requires_action", "confirmAction")
@@ -174,7 +174,7 @@ async def test_a_backend_in_another_process_answers_within_the_run(stage: Stage,
 
 
 @pytest.mark.proves("S4-11", "S4-15", "S4-16")
-async def test_what_takes_longer_than_the_agent_waits_comes_later(stage: Stage, bp: Bullpen) -> None:
+async def test_a_result_slower_than_the_agents_wait_arrives_later(stage: Stage, bp: Bullpen) -> None:
     with backend(stage):
         sent = await bp.spaces("projects").send(ARCHIVE)
         words, later = await said(bp, "projects", sent.seq, 2)
@@ -184,7 +184,7 @@ async def test_what_takes_longer_than_the_agent_waits_comes_later(stage: Stage, 
 
 
 @pytest.mark.proves("I13", "S4-16")
-async def test_a_backend_that_was_away_answers_what_it_finds(stage: Stage, bp: Bullpen) -> None:
+async def test_a_returning_backend_answers_the_calls_it_finds(stage: Stage, bp: Bullpen) -> None:
     before = len(await deliveries(bp, "active projects"))
     sent = await bp.spaces("projects").send(PROJECTS)
     await said(bp, "projects", sent.seq, 1)  # nobody was there, and she has said something without a result

@@ -125,7 +125,7 @@ async def test_a_wounded_mood_is_kept(data: Path) -> None:
     ]
 
 
-async def test_the_dms_are_the_agents_own_and_the_owner_may_read_them(data: Path) -> None:
+async def test_the_demos_dms_belong_to_agents_and_owners_see_them(data: Path) -> None:
     async with inside(data) as bp:
         kinds = {space.id: (space.kind, space.private, len(space.members)) for space in await bp.spaces.list()}
     assert kinds == {
@@ -137,7 +137,7 @@ async def test_the_dms_are_the_agents_own_and_the_owner_may_read_them(data: Path
     }
 
 
-async def test_ten_quick_words_are_not_ten_good_mornings(data: Path) -> None:
+async def test_ten_quick_greetings_get_at_most_ten_good_mornings(data: Path) -> None:
     async with inside(data) as bp:
         before = await mornings(bp)
         for _ in range(10):

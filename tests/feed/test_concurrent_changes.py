@@ -52,7 +52,7 @@ CHANGES: list[Change] = [edit, rename_the_space, react_and_take_it_back, join_an
 
 @pytest.mark.proves("M6")
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-async def test_of_changes_made_at_once_followers_keep_the_one_that_is_kept(world: World, change: Change) -> None:
+async def test_followers_end_with_the_stored_one_of_concurrent_changes(world: World, change: Change) -> None:
     before: Known = await fetch(world.office)
     async with following(world.office) as stream:
         for round in range(ROUNDS):

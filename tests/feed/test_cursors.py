@@ -53,7 +53,7 @@ async def test_reconnecting_gives_exactly_what_was_missed(world: World) -> None:
 
 
 @pytest.mark.proves("M2", "P7")
-async def test_a_follower_that_is_cut_off_again_and_again_sees_what_one_sees_that_never_was(
+async def test_a_repeatedly_cut_off_follower_sees_the_same_events(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed, "PAGE", 7)  # so that going on takes several pages
@@ -84,7 +84,7 @@ async def test_a_follower_that_is_cut_off_again_and_again_sees_what_one_sees_tha
 
 
 @pytest.mark.proves("M2")
-async def test_a_cursor_in_the_address_does_what_last_event_id_does_and_the_header_wins(world: World) -> None:
+async def test_last_event_id_wins_over_the_equivalent_url_cursor(world: World) -> None:
     async with following(world.office) as stream:
         await talk(world, 0, 6)
         await stream.until_text("number 5")
@@ -100,7 +100,7 @@ async def test_a_cursor_in_the_address_does_what_last_event_id_does_and_the_head
 
 
 @pytest.mark.proves("P7")
-async def test_a_stream_lost_before_its_first_event_goes_on_from_where_its_headers_say_it_began(world: World) -> None:
+async def test_a_stream_lost_before_any_event_resumes_from_its_headers(world: World) -> None:
     async with following(world.office) as lost:
         began = (await lost.headers)["last-event-id"]
     await talk(world, 0, 3)
@@ -145,7 +145,7 @@ SPOILT: dict[str, Spoil] = {
 
 
 @pytest.mark.proves("M3", "P7")
-async def test_a_cursor_that_is_not_one_of_ours_gets_a_reset_and_then_what_happens_next(world: World) -> None:
+async def test_an_invalid_cursor_gets_a_reset_and_then_later_events(world: World) -> None:
     async with following(world.office) as stream:
         await world.office.post("team", "before")
         cursor = (await stream.until_text("before")).id
@@ -175,7 +175,7 @@ async def forget(world: World, count: int) -> None:
 
 
 @pytest.mark.proves("M3", "P7")
-async def test_a_cursor_older_than_what_is_kept_gets_a_reset_and_one_that_is_not_goes_on(world: World) -> None:
+async def test_a_cursor_older_than_retention_resets_and_newer_ones_resume(world: World) -> None:
     async with following(world.office) as stream:
         await talk(world, 0, 6)
         await stream.until_text("number 5")
@@ -196,7 +196,7 @@ async def test_a_cursor_older_than_what_is_kept_gets_a_reset_and_one_that_is_not
 
 
 @pytest.mark.proves("M3")
-async def test_an_owner_who_lost_sight_of_a_space_while_away_is_told_to_load_again(world: World) -> None:
+async def test_an_owner_who_lost_access_while_away_gets_a_reset(world: World) -> None:
     async with following(world.office) as stream:
         cursor = (await stream.headers)["last-event-id"]
     owner = world.office.owner_id

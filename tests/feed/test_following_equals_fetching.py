@@ -556,14 +556,14 @@ async def test_following_events_equals_fetching_again(action: Action, world: Wor
             assert not wrong, f"{name} sees something else when fetching:\n" + "\n".join(wrong)
 
 
-def test_every_event_the_server_can_tell_is_told_by_some_action() -> None:
+def test_every_recordable_event_is_produced_by_some_test_action() -> None:
     """Events are recorded in `actions.py` files only (tests/architecture checks that), by their names."""
     source = "\n".join(path.read_text() for path in Path(bullpen.__file__).parent.rglob("actions.py"))
     tellable = {name for name in STORED_EVENTS if f'"{name}"' in source}
     assert tellable == {name for action in ACTIONS for name in action.tells}
 
 
-def test_every_route_that_changes_something_is_an_action_or_says_why_not() -> None:
+def test_every_changing_route_is_a_test_action_or_exempted() -> None:
     changing = {route for route in routes() if not route.startswith("GET ")}
     followed_routes = {route for action in ACTIONS for route in action.routes}
     assert changing == followed_routes | set(NOT_FOLLOWED)

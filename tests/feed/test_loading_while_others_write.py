@@ -46,7 +46,7 @@ async def write(world: World, caller: Api, name: str, seed: int, enough: asyncio
 
 @pytest.mark.proves("M6")
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_a_snapshot_taken_while_others_write_and_the_stream_opened_before_it_give_the_final_state(
+async def test_snapshot_plus_earlier_stream_gives_final_state_despite_concurrent_writes(
     world: World, seed: int
 ) -> None:
     names = ("owner", "pia", "ada")

@@ -10,7 +10,7 @@ from tests.driver import Driver, Offices
 
 
 @pytest.mark.proves("M4")
-async def test_messages_posted_at_once_are_told_in_the_order_of_their_numbers(offices: Offices) -> None:
+async def test_concurrent_messages_are_announced_in_number_order(offices: Offices) -> None:
     office = await offices.open()
     speaks = {"calls": [{"tool": "send_message", "args": {"text": "me too"}}] * 3}
     for name in ("ada", "ben", "cleo"):

@@ -52,7 +52,7 @@ async def post_slowly(world: World, text: str, begun: asyncio.Event, go_on: asyn
 @pytest.mark.proves("M4")
 @on_postgres
 @pytest.mark.parametrize("undo", [False, True], ids=["commits", "rolls back"])
-async def test_what_commits_first_waits_for_what_began_first(world: World, undo: bool) -> None:
+async def test_events_wait_for_transactions_that_began_earlier(world: World, undo: bool) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
     async with following(world.office) as stream:
         slow = asyncio.create_task(post_slowly(world, "began first", begun, go_on, undo=undo))
@@ -71,7 +71,7 @@ async def test_what_commits_first_waits_for_what_began_first(world: World, undo:
 
 
 @pytest.mark.proves("M4")
-async def test_many_that_write_at_once_are_read_once_each_and_by_rising_numbers(world: World) -> None:
+async def test_concurrent_writes_are_each_read_once_in_rising_order(world: World) -> None:
     async with following(world.office) as stream, following(world.office, world["pia"]) as other:
         await asyncio.gather(*(world.office.post("team" if n % 2 else "lobby", f"{n}") for n in range(40)))
         await world.office.post("lobby", "end")
@@ -97,7 +97,7 @@ async def in_time(here: World, there: World, text: str) -> float:
 
 @pytest.mark.proves("M5")
 @on_postgres
-async def test_with_the_listening_connection_cut_events_of_another_process_come_by_the_next_poll(
+async def test_after_a_cut_listen_connection_events_arrive_by_next_poll(
     copied: tuple[Database, Made], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database, made = copied
@@ -180,7 +180,7 @@ def carried(texts: list[str]) -> tuple[list[str], list[str]]:
     return shown, travelled
 
 
-def test_a_long_text_travels_as_what_was_added_and_arrives_whole() -> None:
+def test_a_long_text_is_sent_as_increments_and_arrives_whole() -> None:
     words = "wörter und 🎉 " * 1_500
     texts = [words[:end] for end in range(300, len(words), 700)]
     shown, travelled = carried(texts)
@@ -190,14 +190,14 @@ def test_a_long_text_travels_as_what_was_added_and_arrives_whole() -> None:
     assert sum(len(payload) for payload in travelled) < 2 * len(words)
 
 
-def test_a_long_text_that_did_not_grow_is_not_sent_again() -> None:
+def test_an_unchanged_long_text_is_not_sent_again() -> None:
     text = "x" * 20_000
     _, travelled = carried([text, text])
     assert len(travelled) == 20
     assert carried(["short", "short"])[0] == ["short", "short"]
 
 
-def test_what_was_streamed_is_not_remembered_for_ever() -> None:
+def test_memory_of_streamed_texts_is_bounded() -> None:
     here = signals.PostgresSignals(None, "here")
     for number in range(3 * signals.KEPT):
         here._shortened({"key": f"{number}", "text": "words"})
@@ -231,7 +231,7 @@ class Line:
             self.heard.set()
 
 
-async def test_a_cancel_is_told_first_and_not_lost_for_want_of_room_or_of_a_connection() -> None:
+async def test_a_cancel_is_sent_first_despite_full_queue_or_disconnection() -> None:
     line = Line()
     here = signals.PostgresSignals(line, "here")
     for number in range(2 * signals.MOST_WAITING):

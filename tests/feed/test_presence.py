@@ -15,7 +15,7 @@ from tests.driver import Driver, Offices
 from tests.feed.worlds import Made, enter
 
 
-async def test_a_page_that_opens_and_closes_is_told_to_everybody_and_a_token_is_not(office: Driver) -> None:
+async def test_opening_and_closing_pages_announces_presence_but_tokens_do_not(office: Driver) -> None:
     feed = office.office.feed
     owner = await office.office.local_owner()
     first, _ = await feed.follow(replace(owner, id="psn_ann", credential="ses_1"))
@@ -52,7 +52,7 @@ async def test_whoever_closes_one_of_two_pages_is_still_there(office: Driver) ->
     assert told == [True, True, False]
 
 
-async def test_a_quiet_page_hears_that_it_is_here_since_browsers_hide_comments(
+async def test_an_idle_page_receives_presence_events_as_heartbeats(
     copied: tuple[Database, Made], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line that is dead without being closed looks like one where nothing happens, but for this."""

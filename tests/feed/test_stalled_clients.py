@@ -35,7 +35,7 @@ async def many_events(tx: Transaction) -> None:
 # ── in this process: the limits ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_buffer_never_holds_more_than_its_limits_and_then_its_follower_is_dropped(world: World) -> None:
+async def test_a_full_buffer_stays_within_limits_and_drops_its_follower(world: World) -> None:
     largest = [0, 0]
     put = feed.Follower.put
 
@@ -81,7 +81,7 @@ async def test_a_burst_larger_than_any_buffer_drops_nobody_who_reads(world: Worl
         assert len(stream.stored) == MANY + 41 + 1
 
 
-async def test_live_events_never_drop_a_follower_nor_crowd_out_what_is_stored(world: World) -> None:
+async def test_live_events_drop_no_follower_and_displace_no_stored_events(world: World) -> None:
     async with following(world.office) as stream:
         stream.stall()
         for _ in range(3 * feed.BUFFER_EVENTS):
@@ -214,7 +214,7 @@ def test_stalled_clients_are_dropped_cost_little_memory_and_disturb_nobody(serve
 
 
 @pytest.mark.proves("P7")
-def test_a_connection_cut_after_any_byte_is_continued_without_gap_or_repeat(server: Server) -> None:
+def test_a_stream_cut_anywhere_resumes_without_gap_or_repeat(server: Server) -> None:
     dice = random.Random(11)
     words = [f"word {number} " + "y" * dice.randrange(2_000) for number in range(40)]
     with api(server) as client:

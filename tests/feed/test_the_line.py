@@ -27,7 +27,7 @@ SENT_LIVE = LIVE_EVENTS - {"presence", "space_read", "tool.progress"}
 
 
 @pytest.mark.proves("M7")
-async def test_proxies_are_told_not_to_buffer_and_a_comment_keeps_a_quiet_line_open(
+async def test_proxies_must_not_buffer_and_comments_keep_idle_streams_open(
     copied: tuple[Database, Made], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert feed.HEARTBEAT_SECONDS <= 15
@@ -46,7 +46,7 @@ async def test_proxies_are_told_not_to_buffer_and_a_comment_keeps_a_quiet_line_o
             assert all(frame.id is None for frame in stream.frames)
 
 
-async def test_each_frame_is_one_line_of_json_with_its_cursor_before_it(world: World) -> None:
+async def test_each_frame_is_one_json_line_preceded_by_its_cursor(world: World) -> None:
     async with following(world.office) as stream:
         await world.office.post("team", "a\r\nline\n\nbreak\u2028 id: 7\n\ndata: {}\n")
         await stream.until_type("message_created")
@@ -145,7 +145,7 @@ def shown(stream: Stream, type: str) -> list[Json]:
     return [event for event in stream.events if event["type"] == type]
 
 
-async def test_live_events_show_work_as_it_grows_and_are_never_stored(world: World) -> None:
+async def test_live_events_show_work_in_progress_and_are_never_stored(world: World) -> None:
     await world.office.agent("tess", [{"steps": [{"calls": [say("word " * 300)]}]}])
     await world.office.space("stage", ["tess", "psn_pia"])
     async with following(world.office) as stream, following(world.office, world["pia"]) as member:
@@ -174,7 +174,7 @@ async def test_live_events_show_work_as_it_grows_and_are_never_stored(world: Wor
 
 
 @pytest.mark.proves("S4-32")
-async def test_arguments_of_a_visible_call_grow_before_the_eyes_of_everybody_there(world: World) -> None:
+async def test_members_see_a_visible_calls_arguments_as_they_stream(world: World) -> None:
     await world.office.create("/tools", CHART)
     args: Json = {"title": "Sales", "bars": list(range(300)), "spoken": "word " * 200}
     steps = [{"calls": [{"tool": "drawChart", "args": args}]}]
@@ -209,7 +209,7 @@ def say(text: str) -> Json:
 
 
 @pytest.mark.parametrize("copied", ["postgres"], indirect=True)
-async def test_live_events_of_one_process_are_seen_by_the_followers_of_another(copied: tuple[Database, Made]) -> None:
+async def test_live_events_reach_followers_of_another_process(copied: tuple[Database, Made]) -> None:
     database, made = copied
     async with AsyncExitStack() as stack:
         offices = Offices(database, stack)
@@ -244,9 +244,7 @@ async def test_live_events_keep_to_the_filters(world: World) -> None:
 # ── one encoding for all ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_event_is_encoded_once_and_the_same_bytes_go_to_all(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_event_is_encoded_once_for_all_followers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks: list[bytes] = []
     put = feed.Follower.put
 

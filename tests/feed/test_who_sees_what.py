@@ -178,7 +178,7 @@ def tally(stream: Stream) -> dict[str, set[str]]:
 
 
 @pytest.mark.proves("M8", "I12")
-async def test_events_tell_each_role_what_it_may_know_and_nothing_else(world: World) -> None:
+async def test_events_tell_each_role_only_what_it_may_know(world: World) -> None:
     callers = await roles(world)
     async with AsyncExitStack() as stack:
         streams = {
@@ -231,7 +231,7 @@ def check_fields(stream: Stream) -> None:
 
 
 @pytest.mark.proves("M8")
-async def test_an_owner_who_is_not_a_member_hears_nothing_of_a_private_space_with_people_in_it(world: World) -> None:
+async def test_an_owner_hears_nothing_from_other_peoples_private_spaces(world: World) -> None:
     async with following(world.office) as owner, following(world.office, world["ada"]) as agent:
         await world["pia"].create("/spaces/den/messages", {"text": f"@ada speak, {SECRET}"})
         await agent.until_type("run_finished")
@@ -293,7 +293,7 @@ async def test_whoever_is_added_hears_what_follows(world: World) -> None:
 
 
 @pytest.mark.proves("M8")
-async def test_whoever_is_removed_while_away_is_told_on_return_but_not_what_was_said(world: World) -> None:
+async def test_a_member_removed_while_away_hears_only_of_the_removal(world: World) -> None:
     async with following(world.office, world["pia"]) as stream:
         cursor = (await stream.headers)["last-event-id"]
     await world.office.post("team", f"{SECRET} plan")
@@ -307,7 +307,7 @@ async def test_whoever_is_removed_while_away_is_told_on_return_but_not_what_was_
 
 
 @pytest.mark.proves("M8")
-async def test_a_membership_that_ends_while_the_stream_is_being_opened_is_not_taken_for_one(world: World) -> None:
+async def test_removal_while_a_stream_opens_lets_no_later_message_through(world: World) -> None:
     """However the two race: nothing said after the removal is heard."""
     for round in range(10):
         stream = Stream(world["pia"], None, {})

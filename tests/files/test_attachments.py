@@ -42,7 +42,7 @@ async def test_a_file_alone_is_a_message_without_text(office: Driver) -> None:
         assert said["error"]["fields"] == {"text": "say something, or attach a file"}
 
 
-async def test_only_ones_own_files_and_those_of_the_space_can_be_shown(office: Driver) -> None:
+async def test_only_own_files_or_the_spaces_files_can_be_attached(office: Driver) -> None:
     _, peter = await office.person("Peter")
     await office.space("general", ["psn_peter"])
     await office.space("den", private=True)
@@ -76,7 +76,7 @@ async def test_a_message_sent_again_shows_the_same_files(office: Driver) -> None
     assert await faults(office) == []
 
 
-async def test_a_file_goes_with_the_last_message_that_shows_it(office: Driver) -> None:
+async def test_a_file_is_deleted_with_the_last_message_showing_it(office: Driver) -> None:
     await office.space("general")
     file = await give(office, picture(), "p.png")
     first = await office.post("general", "a", attachments=[file["id"]])
@@ -102,7 +102,7 @@ async def test_editing_the_words_leaves_the_files(office: Driver) -> None:
 
 
 @pytest.mark.parametrize("round", range(3))
-async def test_showing_and_deleting_at_once_never_loses_a_file_that_is_shown(offices: Offices, round: int) -> None:
+async def test_concurrent_attach_and_delete_never_loses_an_attached_file(offices: Offices, round: int) -> None:
     office = await offices.open(drive=False)
     await office.space("general")
     file = await give(office, space="general")
@@ -114,7 +114,7 @@ async def test_showing_and_deleting_at_once_never_loses_a_file_that_is_shown(off
     assert await faults(office) == []
 
 
-async def test_messages_without_files_cost_no_statement_more(offices: Offices) -> None:
+async def test_messages_without_files_run_no_extra_statements(offices: Offices) -> None:
     """Neither posting nor listing looks for files when there are none."""
     office = await offices.open(drive=False)
     await office.space("general")
@@ -147,7 +147,7 @@ async def _itself(tx: object) -> object:
 # ── what agents see ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_agent_sees_what_a_message_shows_and_by_which_id(office: Driver) -> None:
+async def test_an_agent_sees_attached_files_with_their_ids(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[step(call("read_messages", limit=5)), *SILENT])
     await office.space("general", ["ada"], wake={"people": "all"})
     file = await give(office, b"x" * 2048, "two  lines.txt")

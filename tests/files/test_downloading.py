@@ -15,7 +15,7 @@ KINDS = ["page", "drawing", "polyglot"]
 
 @pytest.mark.proves("B6")
 @pytest.mark.parametrize("name, data", [("a.html", PAGE), ("a.svg", DRAWING), ("a.gif", POLYGLOT)], ids=KINDS)
-async def test_nothing_that_is_opened_runs(office: Driver, name: str, data: bytes) -> None:
+async def test_downloaded_files_never_execute_in_the_browser(office: Driver, name: str, data: bytes) -> None:
     made = await give(office, data, name)
     answer = await office.http.get(f"/files/{made['id']}/content")
     assert answer.content == data
@@ -30,7 +30,7 @@ async def test_nothing_that_is_opened_runs(office: Driver, name: str, data: byte
 
 
 @pytest.mark.proves("B6")
-async def test_a_small_picture_is_the_only_thing_shown_in_place(office: Driver) -> None:
+async def test_only_thumbnails_are_served_inline(office: Driver) -> None:
     made = await give(office, picture(), "p.png")
     for address in (f"/files/{made['id']}/thumbnail", f"/files/{made['id']}/content?thumbnail=1"):
         answer = await office.http.get(address)
@@ -69,7 +69,7 @@ async def test_another_spaces_file_does_not_exist_for_you(office: Driver) -> Non
 
 
 @pytest.mark.proves("E11")
-async def test_whoever_leaves_a_space_leaves_its_files_too_even_their_own(office: Driver) -> None:
+async def test_leaving_a_space_ends_access_even_to_ones_own_files(office: Driver) -> None:
     _, peter = await office.person("Peter")
     await office.space("den", ["psn_peter"], private=True)
     made = await give(peter, space="den")
@@ -106,7 +106,7 @@ async def test_parts_of_a_file_can_be_asked_for(office: Driver) -> None:
         assert (answer.status_code, answer.content == data) == (200, True), odd
 
 
-async def test_what_one_has_already_is_not_sent_again(office: Driver) -> None:
+async def test_an_unchanged_file_is_not_downloaded_again(office: Driver) -> None:
     made = await give(office)
     tag = (await office.http.get(f"/files/{made['id']}/content")).headers["etag"]
     assert tag == f'"{made["sha256"]}"'
@@ -116,7 +116,7 @@ async def test_what_one_has_already_is_not_sent_again(office: Driver) -> None:
     assert (await office.http.get(f"/files/{made['id']}/content", headers=old)).status_code == 200
 
 
-async def test_a_file_whose_bytes_are_lost_is_gone_with_a_sentence(office: Driver) -> None:
+async def test_a_file_with_lost_bytes_answers_410_with_advice(office: Driver) -> None:
     made = await give(office, picture(), "p.png")
     for path in office.office.settings.blobs.glob("*/fil_*"):
         path.unlink()
@@ -125,7 +125,7 @@ async def test_a_file_whose_bytes_are_lost_is_gone_with_a_sentence(office: Drive
         assert "bullpen doctor" in said["error"]["message"]
 
 
-async def test_what_one_has_uploaded_and_not_shown_one_can_delete(office: Driver) -> None:
+async def test_people_can_delete_their_unattached_uploads(office: Driver) -> None:
     _, peter = await office.person("Peter")
     await office.space("general", ["psn_peter"])
     own, shared = await give(peter), await give(peter, picture(), space="general")

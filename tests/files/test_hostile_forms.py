@@ -64,7 +64,7 @@ async def test_a_form_without_a_usable_boundary_is_refused(offices: Offices, kin
     assert "boundary" in answer.json()["error"]["message"]
 
 
-async def test_what_stands_around_the_form_is_passed_over_and_bounded(office: Driver) -> None:
+async def test_bytes_around_the_form_are_ignored_up_to_a_limit(office: Driver) -> None:
     assert (await send_form(office, b"\r\n" + form(part()) + b"words after the end")).status_code == 201
     answer = await send_form(office, form(part()) + b"x" * (105 << 20))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")

@@ -39,7 +39,7 @@ NAMES = {
 
 @pytest.mark.proves("E10")
 @pytest.mark.parametrize("given_name, shown", NAMES.items(), ids=[str(n) for n in range(len(NAMES))])
-def test_a_name_is_its_last_part_without_signs_that_nobody_sees(given_name: str, shown: str) -> None:
+def test_a_file_name_keeps_its_last_part_without_invisible_characters(given_name: str, shown: str) -> None:
     assert rules.clean_name(given_name) == shown
 
 
@@ -100,11 +100,11 @@ BYTES = {
 
 
 @pytest.mark.parametrize("head, type", BYTES.items(), ids=[str(n) for n in range(len(BYTES))])
-def test_a_type_is_what_the_bytes_look_like_and_never_one_that_runs(head: bytes, type: str) -> None:
+def test_a_file_type_comes_from_its_bytes_and_never_executes(head: bytes, type: str) -> None:
     assert rules.type_of(head, len(head)) == type
 
 
-def test_text_that_is_cut_in_the_middle_of_a_letter_is_text_unless_it_ends_there() -> None:
+def test_text_cut_mid_character_is_text_unless_it_ends_there() -> None:
     head = "é".encode() * 2047 + "é".encode()[:1]
     assert rules.type_of(head, len(head) + 1) == "text/plain"
     assert rules.type_of(head, len(head)) == "application/octet-stream"
@@ -116,7 +116,7 @@ def test_any_bytes_have_a_type_of_the_short_list(head: bytes) -> None:
     assert not {"html", "svg", "xml", "javascript", "script"} & set(type.replace("/", " ").split())
 
 
-async def test_a_name_that_is_not_ascii_is_in_the_header_for_new_and_old_readers(office: Driver) -> None:
+async def test_a_non_ascii_name_is_sent_in_both_header_forms(office: Driver) -> None:
     made = await give(office, name="Übersicht 2026.txt")
     answer = await office.http.get(f"/files/{made['id']}/content")
     said = answer.headers["content-disposition"]

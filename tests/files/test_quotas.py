@@ -25,7 +25,7 @@ async def usage(office: Driver, kind: str, id: str) -> tuple[int, int]:
     return found.bytes, found.files
 
 
-async def test_a_space_holds_so_many_bytes_and_not_one_more(offices: Offices) -> None:
+async def test_a_space_holds_no_more_bytes_than_its_quota(offices: Offices) -> None:
     office = await offices.open(drive=False, files=SMALL)
     await office.space("general")
     await give(office, b"x" * 60, space="general")
@@ -39,7 +39,7 @@ async def test_a_space_holds_so_many_bytes_and_not_one_more(offices: Offices) ->
     assert await faults(office, swept=True) == []
 
 
-async def test_a_space_holds_so_many_files_and_not_one_more(offices: Offices) -> None:
+async def test_a_space_holds_no_more_files_than_its_quota(offices: Offices) -> None:
     office = await offices.open(drive=False, files=SMALL)
     await office.space("general")
     for _ in range(5):
@@ -48,7 +48,7 @@ async def test_a_space_holds_so_many_files_and_not_one_more(offices: Offices) ->
     assert said["error"]["code"] == "quota_exceeded"
 
 
-async def test_what_is_in_no_space_counts_for_whoever_has_it_until_a_message_shows_it(offices: Offices) -> None:
+async def test_an_unattached_file_counts_for_its_owner_until_attached(offices: Offices) -> None:
     office = await offices.open(drive=False, files=SMALL)
     await office.space("general")
     file = await give(office, b"x" * 50)
@@ -89,7 +89,7 @@ async def test_uploads_at_once_cannot_overshoot(offices: Offices) -> None:
     assert await faults(office, swept=True) == []
 
 
-async def test_what_says_that_it_is_too_much_is_not_even_read(offices: Offices) -> None:
+async def test_an_upload_declared_too_large_is_refused_unread(offices: Offices) -> None:
     office = await offices.open(drive=False, files=SMALL)
 
     async def never() -> AsyncIterator[bytes]:
@@ -101,14 +101,14 @@ async def test_what_says_that_it_is_too_much_is_not_even_read(offices: Offices) 
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "quota_exceeded")
 
 
-async def test_no_limit_is_no_limit(offices: Offices) -> None:
+async def test_file_limits_of_zero_mean_unlimited(offices: Offices) -> None:
     none = FileSettings(file_bytes=0, space_bytes=0, person_bytes=0, space_files=0, person_files=0)
     office = await offices.open(drive=False, files=none)
     assert (await give(office, b"x" * 1000))["size"] == 1000
 
 
 @pytest.mark.proves("E12")
-async def test_ten_thousand_small_files_fit_and_one_byte_more_does_not(offices: Offices) -> None:
+async def test_a_quota_of_ten_thousand_small_files_is_exact(offices: Offices) -> None:
     count = 10_000
     limits = FileSettings(space_bytes=count, space_files=0)
     office = await offices.open(drive=False, files=limits)

@@ -35,7 +35,7 @@ def upload_head(server: Server, length: int) -> bytes:
 
 
 @pytest.mark.proves("L9")
-def test_a_slow_upload_arrives_and_a_dripping_one_is_cut_off(servers: Servers) -> None:
+def test_a_slow_upload_succeeds_and_a_trickling_one_is_cut(servers: Servers) -> None:
     server = servers.serve(**SOON)
     body = form(part(b"x" * 3 * SLOWEST))
     with connect(server, upload_head(server, len(body))) as made:
@@ -52,7 +52,7 @@ def test_a_slow_upload_arrives_and_a_dripping_one_is_cut_off(servers: Servers) -
     until(lambda: partials(server) == kept)
 
 
-def test_who_hangs_up_leaves_nothing_and_who_is_refused_gets_to_read_it(servers: Servers) -> None:
+def test_an_aborted_upload_leaves_nothing_and_a_refusal_is_readable(servers: Servers) -> None:
     server = servers.serve(BULLPEN_FILES__FILE_BYTES="1000000")
     begun = connect(server, upload_head(server, 900_000) + form(part(b"x" * 890_000))[:600_000])
     until(lambda: len(partials(server)) == 1)

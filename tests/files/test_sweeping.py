@@ -16,7 +16,7 @@ from tests.files.offering import content, faults, give, on_disk, picture
 HOUR = 3600.0
 
 
-async def test_what_no_message_shows_is_forgotten_after_a_day_and_what_one_shows_is_not(offices: Offices) -> None:
+async def test_unattached_files_are_swept_after_a_day_attached_ones_stay(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(drive=False, clock=clock)
     office.office.store.on_dropped = None  # else their bytes may be gone before the round gets to them
@@ -54,7 +54,7 @@ def plant(office: Driver, name: str, *, hours: float) -> None:
     os.utime(folder / name, (then, then))
 
 
-async def test_bytes_without_a_row_go_when_they_have_lain_still_for_an_hour(offices: Offices) -> None:
+async def test_bytes_without_a_row_are_swept_after_an_idle_hour(offices: Offices) -> None:
     office = await offices.open(drive=False)  # else the server's own first round may come between
     kept = await give(office)
     old, young, begun, going_on = (ids.file() for _ in range(4))
@@ -67,7 +67,7 @@ async def test_bytes_without_a_row_go_when_they_have_lain_still_for_an_hour(offi
     assert on_disk(office) == sorted([kept["id"], young, f"{going_on}.0a1b2c3d"])
 
 
-async def test_a_database_that_knows_none_of_many_files_is_not_believed(
+async def test_no_file_is_swept_when_the_database_knows_none(
     offices: Offices, caplog: pytest.LogCaptureFixture
 ) -> None:
     office = await offices.open(drive=False)
@@ -78,7 +78,7 @@ async def test_a_database_that_knows_none_of_many_files_is_not_believed(
     assert "is this the right database?" in caplog.text
 
 
-async def test_what_was_dropped_in_a_crash_is_removed_by_the_next_round(offices: Offices) -> None:
+async def test_files_dropped_before_a_crash_are_removed_next_round(offices: Offices) -> None:
     office = await offices.open(drive=False)
     office.office.store.on_dropped = None  # as if it had died after the commit
     made = await give(office, picture(), "p.png")
@@ -89,7 +89,7 @@ async def test_what_was_dropped_in_a_crash_is_removed_by_the_next_round(offices:
     assert await faults(office, swept=True) == []
 
 
-async def test_the_servers_own_round_sweeps(offices: Offices) -> None:
+async def test_the_servers_hourly_round_sweeps_files(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(drive=False, clock=clock)
     made = await give(office)

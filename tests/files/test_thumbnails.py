@@ -34,13 +34,13 @@ async def test_a_picture_is_shown_small(offices: Offices, kind: str) -> None:
     assert await faults(office, swept=True) == []
 
 
-async def test_what_one_can_see_through_stays_so_and_small_ones_do_not_grow(office: Driver) -> None:
+async def test_thumbnails_keep_transparency_and_never_enlarge_small_pictures(office: Driver) -> None:
     made = await give(office, picture("PNG", (10, 20), "RGBA"), "p.png")
     assert made["thumbnail"] == {"type": "image/png", "width": 10, "height": 20}
     assert (await small(office, made["id"])).mode == "RGBA"
 
 
-async def test_a_small_picture_holds_pixels_and_nothing_else(office: Driver) -> None:
+async def test_a_thumbnail_contains_no_metadata(office: Driver) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # lies on its side
     exif[0x010F] = "SECRET CAMERA"
@@ -78,7 +78,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-async def test_a_picture_that_cannot_be_drawn_is_kept_without_a_small_one(offices: Offices, name: str) -> None:
+async def test_an_undrawable_picture_is_kept_without_a_thumbnail(offices: Offices, name: str) -> None:
     office = await offices.open(drive=False)
     made = await give(office, BROKEN[name], "p.png")
     assert "thumbnail" not in made

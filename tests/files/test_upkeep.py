@@ -41,7 +41,7 @@ async def test_erasing_a_space_removes_its_files_from_the_disk(office: Driver, d
     assert await faults(office, swept=True) == []
 
 
-async def test_erasing_a_person_removes_what_they_gave_also_where_others_show_it(
+async def test_erasing_a_person_removes_their_files_from_others_messages_too(
     office: Driver, database: Database
 ) -> None:
     peter_id, peter = await office.person("Peter")
@@ -89,7 +89,7 @@ async def lines(office: Driver, path: str) -> list[dict[str, object]]:
     return [json.loads(line)["file"] for line in answer.text.splitlines() if line.startswith('{"type":"file"')]
 
 
-async def test_an_export_tells_of_files(office: Driver) -> None:
+async def test_an_export_lists_files(office: Driver) -> None:
     peter_id, peter = await office.person("Peter")
     await office.space("general", [peter_id])
     one, two, own = await give(office, space="general"), await give(peter, space="general"), await give(peter)
@@ -134,7 +134,7 @@ async def test_an_archive_holds_the_files_and_restores_into_either_database(
         assert await faults(again, swept=True) == []
 
 
-async def test_a_backup_without_the_files_says_so_and_so_does_the_restore(
+async def test_backup_and_restore_say_when_files_are_not_included(
     offices: Offices, database: Database, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     await filled(offices)
@@ -144,7 +144,7 @@ async def test_a_backup_without_the_files_says_so_and_so_does_the_restore(
     assert (restored.holds["files"], restored.files, restored.missing) == (False, 4, 4)
 
 
-async def test_what_is_gone_from_the_disk_is_missed_in_the_backup(
+async def test_a_backup_counts_files_missing_from_the_disk(
     offices: Offices, database: Database, tmp_path: Path
 ) -> None:
     office, files = await filled(offices)

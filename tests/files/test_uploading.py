@@ -26,7 +26,7 @@ async def test_an_upload_is_kept_and_described(office: Driver) -> None:
     assert await faults(office, swept=True) == []
 
 
-async def test_what_is_kept_is_for_this_user_alone(office: Driver) -> None:
+async def test_stored_files_are_accessible_only_to_the_server_user(office: Driver) -> None:
     await give(office)
     folder = office.office.settings.blobs
     modes = {path.name: path.stat().st_mode & 0o777 for path in folder.rglob("*")}
@@ -34,7 +34,7 @@ async def test_what_is_kept_is_for_this_user_alone(office: Driver) -> None:
     assert {mode for name, mode in modes.items() if not name.startswith("fil_")} == {0o700}
 
 
-async def test_a_file_of_nobody_elses_is_listed_to_its_owner_alone(office: Driver) -> None:
+async def test_an_unshared_file_is_listed_only_for_its_owner(office: Driver) -> None:
     _, peter = await office.person("Peter")
     mine = [await give(office, name=f"{n}.txt") for n in range(3)]
     assert await office.items("/files") == mine[::-1]
@@ -53,7 +53,7 @@ async def test_files_of_a_space_are_listed_to_its_members(office: Driver) -> Non
     await peter.get("/files", params={"spaceId": "den"}, status=404)
 
 
-async def test_whoever_may_not_post_may_not_upload_and_is_told_before_the_body_is_read(office: Driver) -> None:
+async def test_uploading_needs_posting_rights_checked_before_reading_the_body(office: Driver) -> None:
     await office.space("general")
     await office.space("den", private=True)
     _, peter = await office.person("Peter")
@@ -78,7 +78,7 @@ async def test_agents_upload_too_and_tools_do_not(office: Driver) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_536, 300_000, 1_000_000])
-async def test_any_size_comes_back_as_it_was(offices: Offices, size: int) -> None:
+async def test_a_file_of_any_size_downloads_unchanged(offices: Offices, size: int) -> None:
     office = await offices.open(drive=False)
     data = bytes(range(256)) * (size // 256) + bytes(size % 256)
     made = await give(office, data)
@@ -86,7 +86,7 @@ async def test_any_size_comes_back_as_it_was(offices: Offices, size: int) -> Non
     assert await content(office, made["id"]) == data
 
 
-async def test_a_file_may_be_as_large_as_the_limit_and_not_a_byte_larger(offices: Offices) -> None:
+async def test_a_file_may_reach_but_not_exceed_the_size_limit(offices: Offices) -> None:
     office = await offices.open(drive=False, files=FileSettings(file_bytes=1000))
     await give(office, b"x" * 1000)
     for much in (1001, 2000, 200_000):
@@ -134,7 +134,7 @@ async def test_a_client_that_leaves_midway_leaves_nothing(office: Driver) -> Non
     assert await office.items("/files") == []
 
 
-async def test_only_so_many_uploads_go_on_at_once(offices: Offices) -> None:
+async def test_the_number_of_concurrent_uploads_is_limited(offices: Offices) -> None:
     office = await offices.open(drive=False, files=FileSettings(uploads_at_once=1))
     go_on = asyncio.Event()
     begun = asyncio.Event()
@@ -165,7 +165,7 @@ async def test_only_a_form_is_taken(office: Driver) -> None:
     assert (await office.http.post("/files", content=form(part()), headers=packed)).status_code == 415
 
 
-async def test_a_picture_is_told_by_its_bytes_and_not_by_its_name(office: Driver) -> None:
+async def test_a_picture_is_recognised_by_its_bytes_not_its_name(office: Driver) -> None:
     for kind, type in (("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp")):
         assert (await give(office, picture(kind), "picture.exe"))["type"] == type
     said = form(part(b"<html>", more=b"Content-Type: text/html\r\n"))

@@ -22,7 +22,7 @@ BIG = [bytes([number]) * 700_001 for number in range(30)]  # three parts, none o
     [[], [b""], [b"x"], [b"ab", b"", b"cd"], [b"y" * 5000], [b"z" * (8 << 20)], BIG, [b"".join(BIG)]],
     ids=["none", "empty", "one", "few", "head", "a part", "parts", "parts at once"],
 )
-async def test_what_is_kept_is_what_is_read(blobs: Blobs, pieces: list[bytes]) -> None:
+async def test_stored_bytes_are_read_back_unchanged(blobs: Blobs, pieces: list[bytes]) -> None:
     whole = b"".join(pieces)
     id = ids.file()
     kept = await blobs.keep(id, given(pieces), most=MANY)
@@ -33,7 +33,7 @@ async def test_what_is_kept_is_what_is_read(blobs: Blobs, pieces: list[bytes]) -
 
 
 @pytest.mark.parametrize("start", [0, 1, 4, 5, 6, 10**12])
-async def test_reading_begins_where_one_likes(blobs: Blobs, start: int) -> None:
+async def test_reading_can_start_at_any_offset(blobs: Blobs, start: int) -> None:
     id = ids.file()
     await blobs.keep(id, given([b"hello"]), most=5)
     assert await all_of(blobs.read(id, start)) == b"hello"[start:]
@@ -58,7 +58,7 @@ async def test_what_is_too_large_is_not_kept(blobs: Blobs) -> None:
     assert await blobs.tidy(idle=0) == 0
 
 
-async def test_what_breaks_on_the_way_is_not_kept(blobs: Blobs) -> None:
+async def test_an_interrupted_blob_write_keeps_nothing(blobs: Blobs) -> None:
     async def broken(pieces: list[bytes]) -> AsyncIterator[bytes]:
         for piece in pieces:
             yield piece
@@ -71,7 +71,7 @@ async def test_what_breaks_on_the_way_is_not_kept(blobs: Blobs) -> None:
     assert await blobs.tidy(idle=0) == 0, "nothing was left to tidy up"
 
 
-async def test_who_is_cancelled_leaves_nothing(blobs: Blobs) -> None:
+async def test_a_cancelled_blob_write_leaves_nothing(blobs: Blobs) -> None:
     reached = asyncio.Event()
 
     async def endless() -> AsyncIterator[bytes]:
@@ -89,14 +89,14 @@ async def test_who_is_cancelled_leaves_nothing(blobs: Blobs) -> None:
     assert await blobs.tidy(idle=0) == 0
 
 
-async def test_the_same_id_again_is_the_later_bytes(blobs: Blobs) -> None:
+async def test_writing_an_id_again_replaces_its_bytes(blobs: Blobs) -> None:
     id = ids.file()
     for text in (b"first", b"second"):
         await blobs.keep(id, given([text]), most=MANY)
         assert await all_of(blobs.read(id)) == text
 
 
-async def test_what_is_dropped_is_gone_and_may_be_dropped_again(blobs: Blobs) -> None:
+async def test_dropping_a_blob_removes_it_and_may_be_repeated(blobs: Blobs) -> None:
     id, other = ids.file(), ids.file()
     for each in (id, other):
         await blobs.keep(each, given([b"x"]), most=1)
@@ -108,7 +108,7 @@ async def test_what_is_dropped_is_gone_and_may_be_dropped_again(blobs: Blobs) ->
         assert [each async for each in blobs.ids()] == [other]
 
 
-async def test_all_ids_are_listed_pictures_too_and_the_young_are_passed_over(blobs: Blobs) -> None:
+async def test_listing_ids_includes_thumbnails_and_can_skip_recent_ones(blobs: Blobs) -> None:
     made = sorted(ids.file() for _ in range(5))
     for id in made:
         await blobs.keep(id, given([b"x"]), most=1)
@@ -119,7 +119,7 @@ async def test_all_ids_are_listed_pictures_too_and_the_young_are_passed_over(blo
 
 
 @pytest.mark.parametrize("id", ["../x", "fil_../../x", "fil_a/b", "FIL_A", "", "fil_", "fil_ab.thumb/..", "fil_ab\n"])
-async def test_an_id_that_none_of_ours_could_be_is_a_bug(blobs: Blobs, id: str) -> None:
+async def test_an_impossible_blob_id_is_treated_as_a_bug(blobs: Blobs, id: str) -> None:
     with pytest.raises(Broken):
         await blobs.keep(id, given([b"x"]), most=1)
     with pytest.raises(Broken):

@@ -62,9 +62,7 @@ def sums(files: dict[str, bytes]) -> list[str]:
 
 @pytest.mark.proves("S3-33", "S3-34", "S3-35", "E7", "V13")
 @pytest.mark.parametrize("giver, taker", [(PARENT, CHILD), (CHILD, PARENT)], ids=["to the child", "to the parent"])
-async def test_files_are_copied_to_paths_that_are_valid_where_they_are_received(
-    folders: Folders, giver: str, taker: str
-) -> None:
+async def test_copied_files_get_paths_valid_in_the_receiving_folder(folders: Folders, giver: str, taker: str) -> None:
     for path, content in FILES.items():
         await folders.write(giver, path, given([content]))
     places = await copy_between(folders, giver, taker, list(FILES), key="call_1")
@@ -79,7 +77,7 @@ async def test_files_are_copied_to_paths_that_are_valid_where_they_are_received(
 
 
 @pytest.mark.proves("E7")
-async def test_what_one_side_changes_later_the_other_does_not_see(filled: Folders, tmp_path: Path) -> None:
+async def test_copies_are_independent_of_later_changes_on_either_side(filled: Folders, tmp_path: Path) -> None:
     [place] = await copy_between(filled, PARENT, CHILD, ["brief.md"], key="call_1")
     await filled.use(PARENT, lambda folder: folder.append("brief.md", b"more"))
     assert await read(filled, CHILD, place) == FILES["/workspace/brief.md"]
@@ -90,7 +88,7 @@ async def test_what_one_side_changes_later_the_other_does_not_see(filled: Folder
     assert len({path.stat().st_ino for path in files}) == len(files)
 
 
-async def test_the_same_call_again_is_the_same_paths_and_another_call_is_others(filled: Folders) -> None:
+async def test_the_same_call_repeats_paths_and_another_gets_new_ones(filled: Folders) -> None:
     first = await copy_between(filled, PARENT, CHILD, list(FILES), key="call_1")
     again = await copy_between(filled, PARENT, CHILD, list(FILES), key="call_1")
     assert again == first
@@ -127,7 +125,7 @@ async def test_a_child_cannot_return_what_is_not_its_own(filled: Folders, tmp_pa
     assert await everything(filled, PARENT) == before
 
 
-async def test_a_receiver_that_is_full_gets_no_half_of_it(tmp_path: Path) -> None:
+async def test_a_full_receiver_gets_no_partial_file(tmp_path: Path) -> None:
     folders = Folders(tmp_path / "folders", FolderSettings(bytes=1000))
     await folders.write(PARENT, "small", given([b"x" * 400]))
     await folders.write(PARENT, "large", given([b"y" * 600]))
@@ -138,7 +136,7 @@ async def test_a_receiver_that_is_full_gets_no_half_of_it(tmp_path: Path) -> Non
         assert content in (b"x" * 400, b"z" * 500)
 
 
-async def test_a_file_that_changes_while_it_is_copied_is_not_handed_over(
+async def test_a_file_changing_during_the_copy_is_not_handed_over(
     filled: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = Folder.write
@@ -184,7 +182,7 @@ async def known(ids: object) -> set[str]:
 
 
 @pytest.mark.proves("E9")
-async def test_killed_at_any_point_of_a_copy_no_half_file_is_seen_and_once_more_ends_it(
+async def test_copies_killed_anywhere_show_no_half_file_and_can_finish(
     filled: Folders, children: Forks, tmp_path: Path
 ) -> None:
     """Crash point 19."""
@@ -208,9 +206,7 @@ async def test_killed_at_any_point_of_a_copy_no_half_file_is_seen_and_once_more_
 
 
 @pytest.mark.proves("E9")
-async def test_killed_at_random_while_copying_no_half_file_is_ever_seen(
-    filled: Folders, children: Forks, tmp_path: Path
-) -> None:
+async def test_copies_killed_at_random_never_show_half_a_file(filled: Folders, children: Forks, tmp_path: Path) -> None:
     root, paths, keys = tmp_path / "folders", list(FILES), ["call_1", "call_2", "call_3"]
     expected = {key: await copy_between(filled, PARENT, "thr_0", paths, key=key) for key in keys}
     chance = random.Random(19)
@@ -234,7 +230,7 @@ async def test_killed_at_random_while_copying_no_half_file_is_ever_seen(
 # ── to and from what is kept ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_attachment_comes_into_the_folder_under_a_name_that_is_a_path(blobs: Blobs, folders: Folders) -> None:
+async def test_an_attachment_enters_the_folder_under_a_safe_name(blobs: Blobs, folders: Folders) -> None:
     for name in ("report.pdf", "C:\\..\\evil.exe", "../../x", "\u202egpj.exe", "a/b", "", "..."):
         id = ids.file()
         await blobs.keep(id, given([name.encode()]), most=1000)
@@ -246,7 +242,7 @@ async def test_an_attachment_comes_into_the_folder_under_a_name_that_is_a_path(b
     assert len(await everything(folders, CHILD)) == 7
 
 
-async def test_a_file_of_the_folder_is_kept_for_others(blobs: Blobs, filled: Folders) -> None:
+async def test_a_workspace_file_can_be_stored_as_a_blob(blobs: Blobs, filled: Folders) -> None:
     id = ids.file()
     kept = await to_blob(filled, PARENT, "photo", blobs, id, most=1 << 30)
     photo = FILES["/workspace/photo"]

@@ -111,7 +111,7 @@ def test_what_is_written_is_read_listed_changed_and_removed(folder: Folder, here
     assert folder.usage() == (11, 2)
 
 
-def test_only_we_may_look_into_it(folder: Folder, here: Path) -> None:
+def test_a_folder_is_accessible_only_to_its_user(folder: Folder, here: Path) -> None:
     folder.write("a/b", b"x")
     assert [path.stat().st_mode & 0o777 for path in (here.parent, here, here / "a", here / "a" / "b")] == [
         0o700,
@@ -122,7 +122,7 @@ def test_only_we_may_look_into_it(folder: Folder, here: Path) -> None:
 
 
 @pytest.mark.parametrize("operation", [OPERATIONS[name] for name in ("open", "read", "stat", "entries", "remove")])
-def test_what_is_not_there_is_said_to_be_missing(folder: Folder, operation: Callable[[Folder, str], Any]) -> None:
+def test_a_missing_path_is_reported_by_every_operation(folder: Folder, operation: Callable[[Folder, str], Any]) -> None:
     for path in ("none", "none/at/all"):
         with pytest.raises(ToolFailed, match="There is no"):
             operation(folder, path)
@@ -152,7 +152,7 @@ def test_files_and_folders_are_not_mistaken_for_each_other(folder: Folder) -> No
     ]
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(folder: Folder, here: Path) -> None:
+def test_a_failed_write_leaves_only_the_old_file(folder: Folder, here: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield b"half"
         raise ConnectionResetError
@@ -236,9 +236,7 @@ def test_links_are_not_followed(
 
 @pytest.mark.proves("E3")
 @pytest.mark.parametrize("name", ["write", "append", "make_folder", "rename to"])
-def test_a_link_to_what_does_not_exist_yet_makes_nothing_there(
-    folder: Folder, here: Path, outside: Path, name: str
-) -> None:
+def test_a_dangling_link_creates_nothing_at_its_target(folder: Folder, here: Path, outside: Path, name: str) -> None:
     folder.write("mine", b"mine")
     (here / "new").symlink_to(outside / "new")
     (here / "deep").symlink_to(outside / "deep")
@@ -271,7 +269,7 @@ def test_hard_links_devices_pipes_and_sockets_are_refused_at_once(folder: Folder
 
 
 @pytest.mark.proves("E5")
-def test_a_plain_file_that_is_swapped_for_a_pipe_does_not_hang_whoever_opens_it(folder: Folder, here: Path) -> None:
+def test_opening_a_file_swapped_for_a_pipe_does_not_hang(folder: Folder, here: Path) -> None:
     """Between the look and the opening: what counts is what was opened."""
     folder.write("file", b"x")
     look = os.stat
@@ -289,7 +287,7 @@ def test_a_plain_file_that_is_swapped_for_a_pipe_does_not_hang_whoever_opens_it(
             folder.open("file")
 
 
-def test_what_is_outside_cannot_be_reached_by_names_that_are_no_text(folder: Folder, here: Path) -> None:
+def test_files_with_undecodable_names_are_listed_and_counted(folder: Folder, here: Path) -> None:
     (Path(os.fsdecode(os.fsencode(here) + b"/caf\xe9"))).write_bytes(b"x")
     (Path(os.fsdecode(os.fsencode(here) + b"/d\xff"))).mkdir()
     [first, second] = folder.entries()
@@ -297,7 +295,7 @@ def test_what_is_outside_cannot_be_reached_by_names_that_are_no_text(folder: Fol
     assert folder.usage() == (1, 2)
 
 
-def test_a_thread_whose_folder_is_a_link_has_none(folders: Folders, tmp_path: Path, outside: Path) -> None:
+def test_a_linked_or_misnamed_thread_folder_is_refused(folders: Folders, tmp_path: Path, outside: Path) -> None:
     (tmp_path / "folders").mkdir(mode=0o700)
     (tmp_path / "folders" / "thr_two").symlink_to(outside)
     with pytest.raises(OSError):  # noqa: PT011
@@ -310,7 +308,7 @@ def test_a_thread_whose_folder_is_a_link_has_none(folders: Folders, tmp_path: Pa
 # ── how much ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_folder_holds_so_many_bytes_and_files_and_not_one_more(tmp_path: Path) -> None:
+def test_a_folder_never_exceeds_its_byte_and_file_limits(tmp_path: Path) -> None:
     folders = Folders(tmp_path / "folders", FolderSettings(bytes=1000, files=4))
     with folders.folder(THREAD) as folder:
         folder.write("a/b", b"x" * 600)
@@ -336,7 +334,7 @@ def test_a_folder_holds_so_many_bytes_and_files_and_not_one_more(tmp_path: Path)
         folder.write("much", b"z" * 5000)
 
 
-def test_writing_at_once_does_not_count_wrong(tmp_path: Path) -> None:
+def test_concurrent_writes_keep_usage_counts_correct(tmp_path: Path) -> None:
     folders = Folders(tmp_path / "folders")
 
     def work(number: int) -> None:
@@ -420,7 +418,7 @@ def living(*ids: str) -> Callable[[Sequence[str]], Any]:
     return known
 
 
-async def test_folders_of_threads_that_are_gone_are_swept_and_others_stay(folders: Folders, tmp_path: Path) -> None:
+async def test_folders_of_deleted_threads_are_swept_and_others_stay(folders: Folders, tmp_path: Path) -> None:
     assert await folders.sweep(living()) == 0
     for id in ("thr_a", "thr_b", "thr_c"):
         await folders.write(id, "deep/er/file", given([b"x"]))
@@ -431,7 +429,7 @@ async def test_folders_of_threads_that_are_gone_are_swept_and_others_stay(folder
     assert await folders.sweep(living("thr_b")) == 0
 
 
-async def test_a_database_that_knows_none_of_many_folders_is_not_believed(folders: Folders, tmp_path: Path) -> None:
+async def test_no_folder_is_swept_when_the_database_knows_none(folders: Folders, tmp_path: Path) -> None:
     for number in range(21):
         await folders.use(f"thr_{number}", lambda folder: folder.usage())
     assert await folders.sweep(living()) == 0

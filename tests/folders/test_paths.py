@@ -92,7 +92,7 @@ def test_a_path_that_may_lead_elsewhere_is_refused(path: str) -> None:
         ("/".join(["d"] * DEEPEST), ("d",) * DEEPEST),
     ],
 )
-def test_other_paths_are_names_from_the_folder_down(path: str, names: tuple[str, ...]) -> None:
+def test_a_safe_path_becomes_names_below_the_folder(path: str, names: tuple[str, ...]) -> None:
     assert names_of(path) == names
     assert names_of(shown(names)) == names
 
@@ -100,7 +100,7 @@ def test_other_paths_are_names_from_the_folder_down(path: str, names: tuple[str,
 @given(st.text())
 @example("..")
 @example("/workspace/a/../..")
-def test_no_text_at_all_gives_a_name_that_leads_up_or_away(text: str) -> None:
+def test_no_text_becomes_a_name_that_leaves_the_folder(text: str) -> None:
     try:
         names = names_of(text)
     except PathOutside:
@@ -117,7 +117,7 @@ def test_no_text_at_all_gives_a_name_that_leads_up_or_away(text: str) -> None:
 @example("a/b\\c")
 @example("%2e%2e")
 @example("x" * 254 + ". ")
-def test_any_name_becomes_one_that_is_a_path(text: str) -> None:
+def test_any_name_becomes_a_safe_path_name(text: str) -> None:
     made = safe_name(text)
     assert names_of(made) == (made,)
 

@@ -45,7 +45,7 @@ def naive_read(folder: Path, path: str) -> bytes:
 
 @pytest.mark.proves("E4")
 @pytest.mark.parametrize("way", WAYS)
-def test_swapping_a_folder_for_a_link_never_gains_anything(way: str, tmp_path: Path) -> None:
+def test_swapping_a_folder_for_a_link_never_escapes_it(way: str, tmp_path: Path) -> None:
     """The naive way escapes under the same swaps, so they are fast enough to mean something."""
     outside = tmp_path / "outside"
     (outside / "sub").mkdir(parents=True)

@@ -90,9 +90,7 @@ async def test_objects_lie_under_the_prefix_and_only_ours_are_listed(storage: St
         assert [each async for each in bare.ids()] == [other]
 
 
-async def test_a_large_object_goes_in_parts_and_appears_only_when_it_is_complete(
-    storage: Storage, tmp_path: Path
-) -> None:
+async def test_a_large_object_uploads_in_parts_and_appears_when_complete(storage: Storage, tmp_path: Path) -> None:
     async with s3_blobs(storage.settings(), tmp_path) as blobs:
         id, seen = ids.file(), []
 
@@ -194,7 +192,7 @@ async def test_the_bucket_stands_in_the_path_or_in_the_host() -> None:
         assert SECRET not in str(heard[0])
 
 
-async def test_a_store_that_is_busy_is_asked_again_and_one_that_stays_so_is_unavailable() -> None:
+async def test_a_busy_store_is_retried_and_then_reported_unavailable() -> None:
     busy = answer(b"", "503 Slow Down")
     async with away(says(busy, busy, answer(b"hello"))) as (blobs, _):
         assert await all_of(blobs.read("fil_ab")) == b"hello"
@@ -206,7 +204,7 @@ async def test_a_store_that_is_busy_is_asked_again_and_one_that_stays_so_is_unav
             await blobs.keep("fil_ab", given([b"x"]), most=1)
 
 
-async def test_nobody_there_is_unavailable_with_a_sentence(tmp_path: Path) -> None:
+async def test_an_unreachable_store_is_reported_unavailable(tmp_path: Path) -> None:
     settings = S3Settings(endpoint=f"http://127.0.0.1:{free_port()}", bucket="b", access_key=ACCESS, secret_key=SECRET)
     async with s3_blobs(settings, tmp_path) as blobs:
         for asked in (all_of(blobs.read("fil_ab")), blobs.keep("fil_ab", given([b"x"]), most=1)):
@@ -246,7 +244,7 @@ async def test_a_store_without_ranges_is_read_from_the_start() -> None:
         (b"", "301 Moved Permanently", Unavailable),
     ],
 )
-async def test_a_refusal_is_told_apart_from_an_object_that_is_not_there(
+async def test_a_refusal_is_distinguished_from_a_missing_object(
     body: bytes, status: str, error: type[Exception]
 ) -> None:
     async with away(says(answer(body, status))) as (blobs, _):
@@ -271,7 +269,7 @@ BOMB = b"""<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b 
     ],
     ids=["bomb", "bomb in UTF-16", "no key", "half", "nothing", "no text", "no token"],
 )
-async def test_what_cannot_be_understood_is_refused_not_guessed(page: bytes) -> None:
+async def test_an_unintelligible_store_listing_is_refused(page: bytes) -> None:
     async with away(says(answer(page))) as (blobs, _):
         with pytest.raises(Unavailable, match="cannot be understood"):
             [id async for id in blobs.ids()]
@@ -295,7 +293,7 @@ async def test_listings_are_read_page_by_page() -> None:
     assert "continuation-token=a%20b%2F%3D" in heard[1]
 
 
-async def test_an_upload_that_the_store_takes_back_at_the_end_is_given_up() -> None:
+async def test_an_upload_that_the_store_fails_at_completion_is_aborted() -> None:
     """S3 may answer 200 to the last request and say in its body that it failed."""
     heard: list[str] = []
 
@@ -314,7 +312,7 @@ async def test_an_upload_that_the_store_takes_back_at_the_end_is_given_up() -> N
     assert heard[-2:] == ["DELETE /b/fil_ab?uploadId=u1", "DELETE /b/fil_ab"]
 
 
-async def test_an_answer_that_was_lost_does_not_undo_a_complete_upload() -> None:
+async def test_a_lost_answer_does_not_undo_a_completed_upload() -> None:
     """The store completes, the connection breaks, and asked again it knows of no such upload any more."""
     completed = []
 
@@ -335,7 +333,7 @@ async def test_an_answer_that_was_lost_does_not_undo_a_complete_upload() -> None
     assert (kept.size, len(completed)) == (9 << 20, 2)
 
 
-async def test_only_the_use_files_may_reach_a_store_on_this_machine(storage: Storage) -> None:
+async def test_only_file_storage_may_reach_a_store_on_this_machine(storage: Storage) -> None:
     settings = storage.settings()
     async with Egress(Allowance({s3.USE: [s3.url_of(settings)]})) as egress:
         await S3Blobs(settings, lambda: egress, Path("/tmp")).check()
@@ -383,7 +381,7 @@ def environment(storage: Storage, **more: str) -> dict[str, str]:
     ],
     ids=str,
 )
-def test_a_setting_that_cannot_be_meant_stops_the_start(given_settings: dict[str, str]) -> None:
+def test_an_impossible_s3_setting_prevents_starting(given_settings: dict[str, str]) -> None:
     whole = {
         "BULLPEN_S3__ENDPOINT": "https://store.example.com",
         "BULLPEN_S3__BUCKET": "b",

@@ -47,7 +47,7 @@ async def sent(office: Driver) -> tuple[dict[str, Any], list[Any]]:
 
 
 @pytest.mark.proves("S2-16")
-async def test_a_file_of_the_folder_is_sent_with_or_without_a_caption(office: Driver) -> None:
+async def test_a_workspace_file_is_sent_with_or_without_a_caption(office: Driver) -> None:
     thread = await room(
         office,
         call("send_file", path="/workspace/out/report.txt", caption="Here it is."),
@@ -70,7 +70,7 @@ async def test_a_file_of_the_folder_is_sent_with_or_without_a_caption(office: Dr
 
 
 @pytest.mark.proves("S2-16")
-async def test_a_file_that_is_not_there_is_said_so_and_nothing_is_sent(office: Driver) -> None:
+async def test_sending_a_missing_file_reports_it_and_sends_nothing(office: Driver) -> None:
     thread = await room(office, call("send_file", path="/workspace/none.txt"), call("send_file", path="folder"))
     await put(office, thread, "folder/file", b"x")
     run, results = await sent(office)
@@ -83,7 +83,7 @@ async def test_a_file_that_is_not_there_is_said_so_and_nothing_is_sent(office: D
 
 
 @pytest.mark.proves("E1")
-async def test_a_path_that_leads_elsewhere_is_an_error_that_is_kept(office: Driver) -> None:
+async def test_a_path_outside_the_workspace_is_recorded_as_an_error(office: Driver) -> None:
     paths = [path for path in OUTSIDE if path.encode(errors="ignore").decode() == path and len(path) < 30_000]
     # A run has 32 calls in a step, so there are several.
     steps = [step(*(call("send_file", path=path) for path in paths[at : at + 16])) for at in range(0, len(paths), 16)]
@@ -117,7 +117,7 @@ async def test_links_and_pipes_in_the_folder_are_not_sent(office: Driver, tmp_pa
     assert run["messageIds"] == []
 
 
-async def test_what_is_sent_is_a_copy_and_later_changes_do_not_show(office: Driver) -> None:
+async def test_a_sent_file_is_a_copy_unaffected_by_later_changes(office: Driver) -> None:
     thread = await room(office, call("send_file", path="note"))
     await put(office, thread, "note", b"first")
     await sent(office)
@@ -126,7 +126,7 @@ async def test_what_is_sent_is_a_copy_and_later_changes_do_not_show(office: Driv
     assert (await office.http.get(f"/files/{file['id']}/content")).content == b"first"
 
 
-async def test_a_picture_has_a_small_one(office: Driver) -> None:
+async def test_a_sent_picture_gets_a_thumbnail(office: Driver) -> None:
     thread = await room(office, call("send_file", path="photo.png"))
     picture = io.BytesIO()
     Image.new("RGB", (640, 480), "red").save(picture, "PNG")
@@ -136,7 +136,7 @@ async def test_a_picture_has_a_small_one(office: Driver) -> None:
     assert (file["type"], file["thumbnail"]["width"]) == ("image/png", 320)
 
 
-async def test_sending_counts_as_speaking_and_ends_where_speaking_ends(office: Driver) -> None:
+async def test_sending_a_file_counts_toward_the_message_limit(office: Driver) -> None:
     thread = await room(office, *[call("send_file", path="x")] * 3, limits={"maxMessages": 2})
     await put(office, thread, "x", b"x")
     run, results = await sent(office)
@@ -152,7 +152,7 @@ async def test_an_agent_in_no_space_sends_to_nobody(office: Driver) -> None:
     assert [id async for id in office.office.blobs.ids()] == [], "not even the bytes were copied"
 
 
-async def test_a_file_that_is_too_large_or_too_much_for_the_space_is_refused(offices: Offices) -> None:
+async def test_sending_files_over_the_size_or_space_limit_is_refused(offices: Offices) -> None:
     office = await offices.open(files=FileSettings(file_bytes=1000, space_bytes=1500))
     thread = await room(office, *(call("send_file", path=path) for path in ("large", "some", "some")))
     await put(office, thread, "large", b"x" * 1001)
@@ -164,14 +164,14 @@ async def test_a_file_that_is_too_large_or_too_much_for_the_space_is_refused(off
     assert len(run["messageIds"]) == 1
 
 
-async def test_the_agent_is_told_how_to_give_a_file_to_others(office: Driver) -> None:
+async def test_the_agent_is_taught_how_to_send_files(office: Driver) -> None:
     await room(office, call("send_file", path="x"))
     listed = office.office.registry.listed(["files"])
     assert [tool.name for tool in listed] == ["send_file"]
     assert "/workspace" in office.office.world.teaching["files"]
 
 
-async def test_with_s3_the_bytes_are_there_and_read_from_there(offices: Offices, storage: Storage) -> None:
+async def test_with_s3_files_are_stored_and_read_there(offices: Offices, storage: Storage) -> None:
     office = await offices.open(s3=storage.settings(prefix="office"))
     thread = await room(office, call("send_file", path="report"))
     await put(office, thread, "report", b"far away")
@@ -185,9 +185,7 @@ async def test_with_s3_the_bytes_are_there_and_read_from_there(offices: Offices,
     assert set(storage.keys()) == {f"office/{file['id']}", f"office/{made['id']}"}
 
 
-async def test_storage_that_is_away_is_told_to_the_agent_and_to_the_uploader(
-    offices: Offices, storage: Storage
-) -> None:
+async def test_unavailable_storage_is_reported_to_the_agent_and_uploader(offices: Offices, storage: Storage) -> None:
     office = await offices.open(s3=storage.settings(bucket="nowhere"))
     thread = await room(office, call("send_file", path="report"))
     await put(office, thread, "report", b"x")
@@ -204,7 +202,7 @@ async def test_storage_that_is_away_is_told_to_the_agent_and_to_the_uploader(
 # ── prepare ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_is_prepared_comes_before_the_transaction_and_what_fails_there_ends_the_call(
+async def test_preparation_precedes_the_transaction_and_its_failure_ends_the_call(
     offices: Offices,
 ) -> None:
     seen: list[str] = []
@@ -242,7 +240,7 @@ async def test_what_is_prepared_comes_before_the_transaction_and_what_fails_ther
 # ── the folder's end ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_folder_of_a_thread_goes_with_its_space_or_its_agent(office: Driver) -> None:
+async def test_a_threads_folder_is_deleted_with_its_space_or_agent(office: Driver) -> None:
     """Before the erasure is answered; others stay."""
     for name in ("ada", "bo", "cy"):
         await office.agent(name, [], tools=["files"])

@@ -45,7 +45,7 @@ async def ring(office: Driver, path: str, text: str = "the build is red", **head
     return await ringing(office).post(path, json={"text": text}, headers=named)
 
 
-async def test_ringing_a_hook_wakes_its_agent_with_the_text_as_data(office: Driver) -> None:
+async def test_calling_a_hook_wakes_its_agent_with_text_as_data(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=STEPS)
     hook = await made(office)
     assert hook["url"].startswith(f"{office.office.url}/hooks/bp_hook_")
@@ -66,7 +66,7 @@ async def test_ringing_a_hook_wakes_its_agent_with_the_text_as_data(office: Driv
     assert await office.items("/hooks", agentId="eve") == []
 
 
-async def test_a_sender_of_other_peoples_may_send_more_fields_and_must_send_text(office: Driver) -> None:
+async def test_a_hook_call_needs_text_and_ignores_extra_fields(office: Driver) -> None:
     await office.agent("ada", steps=STEPS)
     http = ringing(office)
     path = path_of(await made(office))
@@ -121,7 +121,7 @@ async def test_keys_are_forgotten_after_some_days(offices: Offices) -> None:
 
 
 @pytest.mark.proves("K1")
-async def test_the_body_of_a_request_to_no_hook_is_not_read(office: Driver) -> None:
+async def test_an_unknown_hooks_request_body_is_never_read(office: Driver) -> None:
     await office.agent("ada", steps=STEPS)
     good = path_of(await made(office))
     pieces: list[str] = []
@@ -141,7 +141,7 @@ async def test_the_body_of_a_request_to_no_hook_is_not_read(office: Driver) -> N
 
 
 @pytest.mark.proves("A8")
-async def test_guessing_is_refused_from_the_eleventh_on_before_anything_is_looked_up(offices: Offices) -> None:
+async def test_after_ten_wrong_guesses_unproven_hooks_are_refused_before_lookup(offices: Offices) -> None:
     office = await offices.open(limits=LimitSettings())
     await office.agent("ada", steps=STEPS)
     known, fresh = path_of(await made(office)), path_of(await made(office, name="new"))
@@ -156,7 +156,7 @@ async def test_guessing_is_refused_from_the_eleventh_on_before_anything_is_looke
     assert unknown.status_code == 429, "it is one count for all secrets"
 
 
-async def test_a_hook_may_be_rung_as_often_as_a_token_may_ask(offices: Offices) -> None:
+async def test_each_hook_has_the_same_rate_limit_as_a_token(offices: Offices) -> None:
     office = await offices.open(limits=LimitSettings(requests_per_minute=5))
     office.office.limits.requests.per_minute = 0
     await office.agent("ada", steps=STEPS)
@@ -175,7 +175,7 @@ async def admin(office: Driver) -> tuple[str, Api]:
     return person["id"], Api(office.office, token["token"])
 
 
-async def test_a_revoked_hook_and_one_of_a_deleted_agent_lead_nowhere(office: Driver) -> None:
+async def test_a_revoked_hook_or_deleted_agents_hook_returns_404(office: Driver) -> None:
     await office.agent("ada", steps=STEPS)
     await office.agent("bo", steps=STEPS)
     first, second = await made(office), await made(office, "bo")
@@ -192,7 +192,7 @@ async def test_a_revoked_hook_and_one_of_a_deleted_agent_lead_nowhere(office: Dr
 
 
 @pytest.mark.parametrize("change", [{"role": "member"}, {"disabled": True}])
-async def test_a_hook_gives_what_its_maker_still_may_and_nothing_after_that(office: Driver, change: Json) -> None:
+async def test_a_hook_works_only_while_its_maker_has_the_rights(office: Driver, change: Json) -> None:
     await office.agent("ada", steps=STEPS)
     anna_id, anna = await admin(office)
     hook = await anna.create("/hooks", {"agentId": "ada", "name": "hers"})
@@ -208,7 +208,7 @@ async def test_a_hook_gives_what_its_maker_still_may_and_nothing_after_that(offi
     assert await office.items("/hooks") == []
 
 
-async def test_a_hook_made_with_a_limited_token_gives_no_more_than_that_token(office: Driver) -> None:
+async def test_a_hook_has_no_more_rights_than_its_creating_token(office: Driver) -> None:
     await office.agent("ada", steps=[step(call("send_message", text="hello", spaceId="hall"))])
     await office.space("hall", ["ada"])
     limited = await office.create("/tokens", {"name": "hooks only", "scopes": ["manage_agents"]})
@@ -225,7 +225,7 @@ async def test_a_hook_made_with_a_limited_token_gives_no_more_than_that_token(of
 # ── silence ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_secret_of_a_hook_is_nowhere_but_in_its_address(office: Driver) -> None:
+async def test_a_hooks_secret_appears_only_in_its_url(office: Driver) -> None:
     heard = io.StringIO()
     handler = logging.StreamHandler(heard)  # without the redactor: it is not even said
     root = logging.getLogger("bullpen")

@@ -114,7 +114,7 @@ async def test_only_a_mention_of_the_person_is_told(offices: Offices, text: str,
     assert await count(office) == int(told)
 
 
-async def test_an_answer_is_a_mention_and_ones_own_words_are_not(offices: Offices) -> None:
+async def test_replies_count_as_mentions_but_ones_own_messages_do_not(offices: Offices) -> None:
     office = await offices.open(drive=False)
     pia = await pia_in(office, "lab")
     await webhook(pia)
@@ -147,7 +147,7 @@ async def test_mentions_of_others_are_told_to_whoever_asks_for_them(office: Driv
     await pia.create("/webhooks", {"url": URL, "members": ["nobody"]}, status=422)
 
 
-async def test_a_waiting_card_is_told_to_those_who_may_answer_it(office: Driver) -> None:
+async def test_a_waiting_card_notifies_those_who_may_answer_it(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     _, otto = await office.person("Otto")
     async with one(office) as receiver:
@@ -173,7 +173,7 @@ async def test_a_waiting_card_is_told_to_those_who_may_answer_it(office: Driver)
         assert await deliveries(otto, others) == []
 
 
-async def test_an_approval_is_told_to_approvers_and_an_external_call_to_owners(offices: Offices) -> None:
+async def test_approvals_notify_approvers_and_external_calls_notify_owners(offices: Offices) -> None:
     office = await offices.open()
     pia = await pia_in(office, "lab")
     await office.office.webhooks.stop()
@@ -212,7 +212,7 @@ async def test_an_approval_is_told_to_approvers_and_an_external_call_to_owners(o
 # ── what nobody may see is told to nobody ───────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_webhook_is_not_told_what_its_person_may_not_see(offices: Offices) -> None:
+async def test_a_webhook_skips_messages_its_person_may_not_see(offices: Offices) -> None:
     office = await offices.open(drive=False)
     _, otto = await office.person("Otto")
     await office.space("open")
@@ -230,7 +230,7 @@ async def test_a_webhook_is_not_told_what_its_person_may_not_see(offices: Office
 
 
 @pytest.mark.parametrize("change", ["leave", "disable", "delete", "switch off", "take back"])
-async def test_what_is_not_theirs_any_more_when_it_is_sent_is_not_sent(offices: Offices, change: str) -> None:
+async def test_a_queued_delivery_that_no_longer_applies_is_not_sent(offices: Offices, change: str) -> None:
     office = await offices.open(engine=QUIET)
     pia = await pia_in(office, "lab")
     async with one(office) as receiver:
@@ -290,7 +290,7 @@ async def test_a_secret_in_a_message_is_not_told(office: Driver) -> None:
 # ── failures ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_failed_is_told_again_under_the_same_id_after_growing_waits(offices: Offices) -> None:
+async def test_failed_deliveries_are_retried_with_backoff_and_the_same_id(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(engine=QUIET, clock=clock)
     pia = await pia_in(office, "lab")
@@ -326,7 +326,7 @@ async def waits(api: Api, made: Json, attempt: int) -> bool:
     )
 
 
-async def test_after_the_last_wait_it_is_given_up_and_a_webhook_that_never_answers_is_switched_off(
+async def test_exhausted_retries_fail_the_delivery_and_eventually_disable_the_webhook(
     offices: Offices,
 ) -> None:
     clock = FakeClock()
@@ -364,7 +364,7 @@ async def failures(api: Api, number: int) -> bool:
     return bool((await api.items("/webhooks"))[0]["failures"] == number)
 
 
-async def test_a_receiver_that_is_gone_for_good_is_not_asked_again(office: Driver) -> None:
+async def test_a_410_response_disables_the_webhook_without_a_retry(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     async with one(office, statuses=["410 Gone"]) as receiver:
         made = await webhook(pia)
@@ -388,7 +388,7 @@ async def test_a_redirect_is_not_followed(office: Driver) -> None:
 
 
 @pytest.mark.proves("D1")
-async def test_a_private_address_is_called_only_if_the_owner_lists_it_for_webhooks(office: Driver) -> None:
+async def test_private_addresses_are_called_only_if_listed_for_webhooks(office: Driver) -> None:
     pia = await pia_in(office)
     url = "http://10.0.0.5:8123/told"
     receiver = Receiver()
@@ -419,7 +419,7 @@ async def test_a_slow_receiver_keeps_nobody_else_waiting(office: Driver) -> None
         assert [asked.body for asked in slow.asked] != []
 
 
-async def test_more_receivers_than_are_asked_at_once_are_all_told(
+async def test_receivers_beyond_the_concurrency_limit_are_all_notified(
     office: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "AT_ONCE", 2)
@@ -436,7 +436,7 @@ async def test_more_receivers_than_are_asked_at_once_are_all_told(
 # ── crashes and processes ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_killed_between_sending_and_settling_it_is_sent_again_under_the_same_id(
+async def test_a_crash_before_settling_resends_under_the_same_id(
     offices: Offices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = FakeClock()
@@ -478,7 +478,7 @@ async def idle(office: Driver) -> bool:
     return not office.office.webhooks._working
 
 
-async def test_what_one_process_queued_and_did_not_send_another_does(offices: Offices) -> None:
+async def test_another_process_sends_what_one_process_left_queued(offices: Offices) -> None:
     first = await offices.open(drive=False)
     pia = await pia_in(first, "lab")
     made = await webhook(pia)
@@ -492,7 +492,7 @@ async def test_what_one_process_queued_and_did_not_send_another_does(offices: Of
         await over(second, pia, made)
 
 
-async def test_of_several_processes_one_sends(offices: Offices) -> None:
+async def test_only_one_of_several_processes_sends_each_delivery(offices: Offices) -> None:
     first = await offices.open(engine=QUIET)
     shared = first.office.store.shared
     others = [await offices.open(engine=QUIET) for _ in range(2 if shared else 0)]
@@ -513,7 +513,7 @@ async def test_of_several_processes_one_sends(offices: Offices) -> None:
         assert len(receiver.ids) == len(set(receiver.ids)) == 20
 
 
-async def test_two_who_take_the_same_delivery_do_not_both_get_it(offices: Offices) -> None:
+async def test_a_delivery_is_never_taken_by_two_workers_at_once(offices: Offices) -> None:
     office = await offices.open(drive=False)
     pia = await pia_in(office, "lab")
     made = await webhook(pia)
@@ -529,7 +529,7 @@ async def test_two_who_take_the_same_delivery_do_not_both_get_it(offices: Office
     assert 1 <= len(letters) <= 5
 
 
-async def test_without_a_webhook_that_cares_nothing_is_written(offices: Offices) -> None:
+async def test_nothing_is_queued_without_a_webhook_for_the_event(offices: Offices) -> None:
     office = await offices.open(drive=False)
     pia = await pia_in(office, "lab")
     await office.post("lab", "@pia nobody listens")
@@ -546,7 +546,7 @@ async def test_without_a_webhook_that_cares_nothing_is_written(offices: Offices)
 # ── looking after them ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_test_says_what_came_back_and_leaves_no_trace(office: Driver) -> None:
+async def test_a_webhook_test_reports_the_response_and_stores_nothing(office: Driver) -> None:
     pia = await pia_in(office)
     async with one(office, statuses=["200 OK", "503 Busy"]) as receiver:
         made = await webhook(pia)
@@ -562,7 +562,7 @@ async def test_a_test_says_what_came_back_and_leaves_no_trace(office: Driver) ->
         assert (lost["delivered"], "status" in lost) == (False, False)
 
 
-async def test_owners_see_where_webhooks_lead_and_may_end_them_but_not_turn_them(office: Driver) -> None:
+async def test_owners_see_webhook_origins_and_may_delete_but_not_change(office: Driver) -> None:
     pia = await pia_in(office)
     _, otto = await office.person("Otto")
     made = await webhook(pia, "https://chat.example.com/secret/path")
@@ -583,19 +583,19 @@ async def test_owners_see_where_webhooks_lead_and_may_end_them_but_not_turn_them
 
 
 @pytest.mark.parametrize("url", ["", "ftp://example.com/", "example.com", "http://", "https://user:pw@example.com/"])
-async def test_what_is_no_address_is_refused(office: Driver, url: str) -> None:
+async def test_an_invalid_webhook_url_is_refused(office: Driver, url: str) -> None:
     refused = await office.create("/webhooks", {"url": url}, status=422)
     assert "url" in refused["error"]["fields"]
 
 
-async def test_a_person_has_so_many_webhooks_and_no_more(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_person_has_a_limited_number_of_webhooks(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "MOST", 2)
     for _ in range(2):
         await webhook(office)
     await office.create("/webhooks", {"url": URL}, status=409)
 
 
-async def test_what_was_told_is_forgotten_with_the_journals(offices: Offices) -> None:
+async def test_old_deliveries_expire_together_with_the_journals(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(engine=QUIET, clock=clock)
     pia = await pia_in(office, "lab")
@@ -612,7 +612,7 @@ async def test_what_was_told_is_forgotten_with_the_journals(offices: Offices) ->
         assert await count(office) == left
 
 
-async def test_keys_turn_and_what_is_signed_stays_the_same(office: Driver) -> None:
+async def test_rotating_the_office_key_keeps_webhook_signatures_the_same(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     async with one(office) as receiver:
         made = await webhook(pia)
@@ -632,7 +632,7 @@ async def sealed(office: Driver) -> Any:
     return await office.office.store.read(lambda tx: tx.one(statement))
 
 
-async def test_an_erased_person_has_no_webhooks_and_an_export_names_them(office: Driver) -> None:
+async def test_a_persons_webhooks_are_in_exports_and_deleted_on_erasure(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     await office.space("hall", ["psn_pia"])
     made = await webhook(pia)
@@ -649,9 +649,7 @@ async def test_an_erased_person_has_no_webhooks_and_an_export_names_them(office:
     assert await office.items("/webhooks") == []
 
 
-async def test_what_was_queued_in_a_backup_is_not_told_after_it_was_restored(
-    database: Database, tmp_path: Path
-) -> None:
+async def test_deliveries_queued_in_a_backup_are_dropped_after_a_restore(database: Database, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         office = await Offices(database, stack).open(drive=False)
         pia = await pia_in(office, "lab")

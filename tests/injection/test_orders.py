@@ -96,7 +96,7 @@ async def test_a_result_cannot_make_an_agent_approve_its_own_call(office: Driver
 
 
 @pytest.mark.proves("C20")
-async def test_orders_in_a_result_change_no_agent_no_tool_and_no_policy(office: Driver) -> None:
+async def test_orders_in_a_result_change_no_agent_tool_or_policy(office: Driver) -> None:
     await office.create("/tools", FETCH)
     await evil(office, "ada", tools=["messaging", "fetch"], policy={"react_to_message": "deny"})
     await office.space("lab", ["ada"], wake={"people": "all"})
@@ -155,7 +155,7 @@ async def guest(office: Driver) -> Api:
 
 
 @pytest.mark.proves("H8")
-async def test_a_dm_from_one_agent_does_not_lend_it_the_rights_of_another(two: Driver, scheduled: list[str]) -> None:
+async def test_a_dm_through_another_agent_adds_no_rights(two: Driver, scheduled: list[str]) -> None:
     gus = await guest(two)
     await two.create("/spaces", {"kind": "dm", "members": ["psn_gus", "bo"]})
     through = order("send_message", spaceId="dm-ada-bo", text=order("plan", what="sabotage"))
@@ -169,7 +169,7 @@ async def test_a_dm_from_one_agent_does_not_lend_it_the_rights_of_another(two: D
     assert ada["run"]["cause"] == {"kind": "person", "id": "psn_gus"}
 
 
-async def test_the_same_dm_works_for_whoever_may(two: Driver, scheduled: list[str]) -> None:
+async def test_the_same_dm_works_for_a_permitted_person(two: Driver, scheduled: list[str]) -> None:
     """What is denied above is denied for that reason and no other."""
     await two.dm("bo", two.owner_id)
     space = (await two.items("/spaces", limit=200))[0]["id"]
@@ -201,7 +201,7 @@ async def test_a_document_schedules_nothing_unless_somebody_approves(office: Dri
     assert len(await office.items("/tasks")) == (0 if answer is False else 1)
 
 
-async def test_who_has_read_nothing_from_outside_schedules_without_asking(office: Driver) -> None:
+async def test_an_untainted_agent_schedules_without_asking(office: Driver) -> None:
     await evil(office, "ada", tools=["messaging", "tasks"])
     await office.space("lab", ["ada"], wake={"people": "all"})
     daily = {"prompt": "water the plants", "scheduleType": "cron", "scheduleValue": "0 9 * * *"}

@@ -27,7 +27,7 @@ async def check(office: Driver, model: Any, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_model_that_answers_is_said_to(wire: Any, offices: Offices, server: ModelServer) -> None:
+async def test_a_check_reports_that_the_model_answered(wire: Any, offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     server.gives(plays(Text("yes")))
     found = await check(office, f"{PROVIDERS[wire]}:a-model")
@@ -74,7 +74,7 @@ async def test_a_check_without_a_key_says_which_variable_to_set(offices: Offices
     assert "ANTHROPIC_API_KEY" in found["message"]
 
 
-async def test_a_key_can_be_tried_out_by_the_name_of_its_variable(offices: Offices, server: ModelServer) -> None:
+async def test_a_key_can_be_checked_by_its_variable_name(offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server, variables={"ANTHROPIC_API_KEY": "not-the-one"})
     response = await office.http.put("/variables/NEW_KEY", json={"value": KEY, "type": "secret"})
     assert response.status_code in (200, 201), response.text
@@ -94,7 +94,7 @@ async def test_a_key_can_be_tried_out_before_it_is_kept(offices: Offices, server
     assert REDACTOR.clean("key-of-somebody-else") == "key-of-somebody-else", "masked while it is tried, and no longer"
 
 
-async def test_a_model_that_nobody_knows_is_refused_like_an_agents(offices: Offices) -> None:
+async def test_checking_an_unknown_model_is_refused(offices: Offices) -> None:
     office = await offices.open()
     response = await office.http.post("/models/check", json={"model": "oracle:delphi"})
     assert response.status_code == 422, response.text

@@ -137,7 +137,7 @@ async def test_long_messages_and_results_do_not_overflow(wire: Wire, offices: Of
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_what_is_too_long_for_the_provider_is_asked_once_more_with_half_of_it(
+async def test_a_too_long_prompt_is_retried_once_at_half_size(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:
     office = await an_office(offices, server)
@@ -156,7 +156,7 @@ async def test_what_is_too_long_for_the_provider_is_asked_once_more_with_half_of
     assert server.problems == []
 
 
-async def test_what_is_too_long_even_then_ends_the_run_with_a_sentence(offices: Offices, server: ModelServer) -> None:
+async def test_a_prompt_still_too_long_fails_the_run_with_advice(offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     await ada(office, "anthropic:a-model")
     server.gives(TOO_LONG)
@@ -195,7 +195,7 @@ PAPER = b"%PDF-1.4 one page"
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_model_sees_what_several_messages_show_and_what_comes_in_meanwhile(
+async def test_a_model_sees_attachments_of_batched_messages_and_later_arrivals(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:
     """A photo and then the question, taken up together; and a document while it works."""
@@ -253,9 +253,7 @@ async def far_back(office: Driver, first: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_fact_five_hundred_messages_back_is_found_with_a_tool(
-    wire: Wire, offices: Offices, server: ModelServer
-) -> None:
+async def test_a_fact_500_messages_back_is_found_with_a_tool(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     await office.agent("ada", model=f"{PROVIDERS[wire]}:a-model")
     await office.space("general", ["ada"])
@@ -271,7 +269,7 @@ async def test_a_fact_five_hundred_messages_back_is_found_with_a_tool(
 
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("who", ["the agent said it", "the agent was told it"])
-async def test_a_fact_five_hundred_messages_back_is_known_from_the_summary_of_a_run(
+async def test_a_fact_500_messages_back_is_known_from_run_summaries(
     wire: Wire, who: str, offices: Offices, server: ModelServer
 ) -> None:
     office = await an_office(offices, server)

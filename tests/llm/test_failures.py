@@ -123,7 +123,7 @@ IN_STREAM: list[tuple[Wire, bytes, type[ModelError]]] = [
 
 
 @pytest.mark.parametrize("wire, event, kind", IN_STREAM)
-async def test_an_error_in_the_middle_of_a_stream_is_one(
+async def test_an_error_event_inside_a_stream_is_raised(
     wire: Wire, event: bytes, kind: type[ModelError], world: World, server: ModelServer
 ) -> None:
     begun = frames(wire, Answer([CALL]))[:3]
@@ -149,7 +149,7 @@ async def test_a_stream_that_stalls_is_given_up(wire: Wire, after: int, world: W
 
 @pytest.mark.proves("B-unfinished")
 @pytest.mark.parametrize("wire", WIRES)
-async def test_an_answer_that_is_cut_anywhere_is_never_taken_for_whole(
+async def test_an_answer_cut_off_anywhere_is_never_accepted_as_complete(
     wire: Wire, world: World, server: ModelServer
 ) -> None:
     """Wherever it ends, cleanly: only a stream with its end is an answer."""
@@ -178,7 +178,7 @@ TOO_EARLY: list[tuple[Wire, bytes]] = [
 
 @pytest.mark.proves("B-unfinished")
 @pytest.mark.parametrize("wire, end", TOO_EARLY)
-async def test_an_end_that_comes_too_early_is_none(wire: Wire, end: bytes, world: World, server: ModelServer) -> None:
+async def test_a_premature_end_event_is_an_error(wire: Wire, end: bytes, world: World, server: ModelServer) -> None:
     begun = frames(wire, Answer([CALL]))[:5]
     server.gives(says(*begun, b"data: " + end + b"\n\n"))
     with pytest.raises(ModelUnavailable, match="too early"):
@@ -186,7 +186,7 @@ async def test_an_end_that_comes_too_early_is_none(wire: Wire, end: bytes, world
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_an_answer_that_reached_its_limit_wants_nothing(wire: Wire, world: World, server: ModelServer) -> None:
+async def test_an_answer_cut_at_its_token_limit_yields_no_calls(wire: Wire, world: World, server: ModelServer) -> None:
     server.gives(plays(Text("I will launch"), CALL, stop="length"))
     reply = await world.ask(server, wire)
     assert (reply.text, list(reply.calls), reply.stop) == ("I will launch", [], "length")
@@ -196,9 +196,7 @@ async def test_an_answer_that_reached_its_limit_wants_nothing(wire: Wire, world:
 # ── without end ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_answer_without_end_is_refused(
-    world: World, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_endless_answer_is_refused(world: World, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "MOST_BYTES", 200_000)
     monkeypatch.setattr(streaming, "MOST_EVENT", 50_000)
     server.gives(says(*[b": " + b"x" * 1000 + b"\n\n"] * 300))
@@ -212,7 +210,7 @@ async def test_an_answer_without_end_is_refused(
         await world.ask(server, "chat")
 
 
-async def test_nonsense_is_no_answer_and_no_crash(world: World, server: ModelServer) -> None:
+async def test_malformed_events_are_errors_and_not_crashes(world: World, server: ModelServer) -> None:
     for wire, event in [
         ("messages", b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":7}}'),
         ("messages", b'{"type":"content_block_stop","index":0}'),
@@ -245,11 +243,11 @@ async def test_nonsense_is_no_answer_and_no_crash(world: World, server: ModelSer
         ({"retry-after": "1e30"}, 86_400.0),
     ],
 )
-def test_how_long_to_stay_away_is_read_as_seconds_or_as_a_date(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after_is_read_as_seconds_or_as_a_date(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, now=1_000_000.0) == seconds
 
 
-async def test_how_long_to_stay_away_is_told(world: World, server: ModelServer) -> None:
+async def test_the_retry_after_time_is_reported_to_the_caller(world: World, server: ModelServer) -> None:
     server.gives(fails(429, error("slow down"), Retry_After="7"))
     with pytest.raises(ModelUnavailable) as caught:
         await world.ask(server, "messages")
@@ -281,7 +279,7 @@ async def test_leaving_in_the_middle_of_an_answer_hangs_up(world: World, server:
 
 @pytest.mark.proves("B-model-key")
 @pytest.mark.parametrize("wire", WIRES)
-async def test_the_key_is_put_in_by_the_last_function_before_the_socket(
+async def test_the_key_is_added_only_just_before_sending(
     wire: Wire, world: World, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.gives(plays(Text("yes")))

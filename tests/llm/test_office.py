@@ -82,7 +82,7 @@ async def test_an_agent_thinks_with_a_real_model(wire: Wire, offices: Offices, s
 
 
 @pytest.mark.proves("B-wire")
-async def test_a_mind_that_remembers_more_is_not_refused_for_what_it_thought_before(
+async def test_updating_memory_does_not_invalidate_earlier_sealed_thinking(
     offices: Offices, server: ModelServer
 ) -> None:
     """By default, and without being asked to, it thinks: what it thought is sealed with its prompt, which changes."""
@@ -126,7 +126,7 @@ async def test_a_message_is_shown_while_it_is_written(wire: Wire, offices: Offic
 
 @pytest.mark.proves("B-model-away", "B-unfinished")
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_provider_that_fails_is_asked_again_and_nothing_is_done_twice(
+async def test_a_failing_provider_is_retried_and_nothing_is_done_twice(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:
     office = await an_office(offices, server)
@@ -146,9 +146,7 @@ async def test_a_provider_that_fails_is_asked_again_and_nothing_is_done_twice(
     assert kinds.count("tool_call_message") == 1
 
 
-async def test_a_provider_that_wants_to_be_left_alone_for_long_fails_the_run_at_once(
-    offices: Offices, server: ModelServer
-) -> None:
+async def test_a_long_retry_after_fails_the_run_at_once(offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     server.gives(fails(429, {"error": {"message": "come back tomorrow"}}, Retry_After="7200"))
     await ada(office, "anthropic:a-model")
@@ -160,9 +158,7 @@ async def test_a_provider_that_wants_to_be_left_alone_for_long_fails_the_run_at_
 
 
 @pytest.mark.proves("B-unfinished")
-async def test_an_answer_over_its_limit_is_not_carried_out_and_the_agent_is_told(
-    offices: Offices, server: ModelServer
-) -> None:
+async def test_a_truncated_answer_is_discarded_and_the_agent_is_told(offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     server.gives(plays(say("far too lo"), stop="length"), plays(say("short")), plays(SILENT))
     await ada(office, "anthropic:a-model")
@@ -190,7 +186,7 @@ async def test_another_model_answers_when_the_first_is_away(offices: Offices, se
 
 
 @pytest.mark.proves("B-model-away")
-async def test_a_run_waits_for_whoever_of_its_models_is_there_first(offices: Offices, server: ModelServer) -> None:
+async def test_a_run_waits_for_whichever_model_is_available_first(offices: Offices, server: ModelServer) -> None:
     """The first wants to be left alone for hours; the other only hiccups."""
     async with model_server(fails(429, Retry_After="7200"), key=None) as away:
         office = await an_office(offices, server, egress=EgressSettings(listed=f"model={away.url}"))
@@ -203,7 +199,7 @@ async def test_a_run_waits_for_whoever_of_its_models_is_there_first(offices: Off
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_run_that_waits_for_a_model_is_cancelled_at_once(
+async def test_a_run_waiting_for_a_model_is_cancelled_at_once(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:
     office = await an_office(offices, server)
@@ -228,7 +224,7 @@ async def elsewhere() -> AsyncIterator[ModelServer]:
 
 @pytest.mark.proves("B-model-key")
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_key_is_a_variable_of_the_space_or_whoever_else_has_it(
+async def test_a_missing_key_is_named_and_space_variables_supply_it(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:
     office = await offices.open(egress=EgressSettings(listed=f"model={server.url}"))
@@ -248,7 +244,7 @@ async def test_a_key_is_a_variable_of_the_space_or_whoever_else_has_it(
 
 
 @pytest.mark.proves("B-model-key")
-async def test_the_providers_own_key_goes_to_no_url_that_an_agent_names(
+async def test_a_providers_own_key_is_never_sent_to_custom_urls(
     offices: Offices, server: ModelServer, elsewhere: ModelServer
 ) -> None:
     office = await an_office(offices, server, egress=EgressSettings(listed=f"model={elsewhere.url}"))
@@ -306,7 +302,7 @@ async def test_a_key_is_nowhere_to_be_seen(
         ),
     ],
 )
-async def test_a_model_that_cannot_be_used_is_refused_when_the_agent_is_defined(
+async def test_an_unusable_model_is_refused_when_the_agent_is_defined(
     office: Driver, model: dict[str, Any], field: str
 ) -> None:
     answer = await office.ask("POST", "/agents", json={"id": "x", "name": "X", "model": model}, status=422)
@@ -314,7 +310,7 @@ async def test_a_model_that_cannot_be_used_is_refused_when_the_agent_is_defined(
     assert "sk-123" not in str(answer)
 
 
-async def test_a_reference_to_a_variable_says_the_same_as_its_name(offices: Offices, server: ModelServer) -> None:
+async def test_a_variable_reference_works_like_the_variables_name(offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server, variables={"MY_KEY": KEY})
     server.gives(plays(say("hi")), plays(SILENT))
     await ada(office, {"provider": "openai", "name": "gpt-5", "key": "{{var:MY_KEY}}"})

@@ -38,7 +38,7 @@ def _listed(world: World, server: ModelServer) -> None:
     world.egress.allowance.set("model", [server.url])
 
 
-async def test_a_library_asks_and_we_are_the_way_out(world: World, server: ModelServer) -> None:
+async def test_a_librarys_requests_go_out_through_our_egress(world: World, server: ModelServer) -> None:
     function = {"name": "send_message", "arguments": CALL.arguments}
     server.gives(
         says(
@@ -75,14 +75,16 @@ async def test_a_library_asks_and_we_are_the_way_out(world: World, server: Model
         (breaks_off(CALL, before=3, cleanly=False), ModelUnavailable),
     ],
 )
-async def test_its_failures_are_ours(world: World, server: ModelServer, behaviour: Any, kind: type[ModelError]) -> None:
+async def test_a_librarys_failures_become_our_model_errors(
+    world: World, server: ModelServer, behaviour: Any, kind: type[ModelError]
+) -> None:
     server.gives(behaviour)
     with pytest.raises(ModelError) as caught:
         await model(world, server).ask(shown(), [SEND])
     assert type(caught.value) is kind, caught.value.message
 
 
-async def test_it_is_shown_pictures_where_the_agent_says_so(world: World, server: ModelServer) -> None:
+async def test_a_library_gets_pictures_only_if_the_agent_enables_them(world: World, server: ModelServer) -> None:
     server.gives(plays(Text("red")))
     seen = shown(UserTurn("what is this?", attachments=[Attachment("red.png", "image/png", "aGk=")]))
     for said in ({}, {"images": True}):
@@ -93,7 +95,7 @@ async def test_it_is_shown_pictures_where_the_agent_says_so(world: World, server
 
 
 @pytest.mark.parametrize("name, path", [("groq:small", "/openai/v1/chat/completions"), ("mistral:small", None)])
-async def test_it_is_asked_once(
+async def test_a_library_does_not_retry_by_itself(
     world: World, server: ModelServer, monkeypatch: pytest.MonkeyPatch, name: str, path: str | None
 ) -> None:
     """Asking again is for whoever drives the run: a library that does so as well would multiply it."""
@@ -105,7 +107,7 @@ async def test_it_is_asked_once(
     assert len(server.asked) == 1
 
 
-def test_who_is_cancelled_is_cancelled_whatever_went_wrong_before() -> None:
+def test_a_cancellation_is_raised_despite_an_earlier_error() -> None:
     def stay_away() -> None:
         """As a library does that was hung up on."""
         with others._told(About("m", "s")):
@@ -118,14 +120,14 @@ def test_who_is_cancelled_is_cancelled_whatever_went_wrong_before() -> None:
         stay_away()
 
 
-async def test_what_is_not_listed_is_not_reached(world: World, server: ModelServer) -> None:
+async def test_a_library_cannot_reach_an_unlisted_host(world: World, server: ModelServer) -> None:
     world.egress.allowance.set("model", [])
     with pytest.raises(ModelRefused, match=r"egress\.listed"):
         await model(world, server).ask(shown(), [SEND])
     assert server.asked == []
 
 
-async def test_a_library_with_a_way_of_its_own_is_refused(world: World, server: ModelServer) -> None:
+async def test_a_library_with_its_own_transport_is_refused(world: World, server: ModelServer) -> None:
     for name in ("bedrock:nova", "nobody:x"):
         with pytest.raises(ModelRefused, match="cannot be asked"):
             await model(world, server, name).ask(shown(), [SEND])

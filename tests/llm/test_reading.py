@@ -93,7 +93,7 @@ def answers(draw: st.DrawFn) -> list[Part]:
 @pytest.mark.parametrize("wire", WIRES)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=answers(), seed=st.integers(0, 2**32), piece=st.sampled_from([1, 3, 8, 1000]))
-def test_any_answer_in_any_cuts_is_read_as_the_sdk_reads_it(
+def test_any_answer_however_split_is_read_as_the_sdk_does(
     wire: Wire, parts: list[Part], seed: int, piece: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     async def body() -> None:
@@ -193,7 +193,7 @@ async def test_servers_that_are_a_little_different_are_understood(
     assert reply.usage.output_tokens > 0
 
 
-def test_a_name_that_was_changed_for_the_provider_is_changed_back() -> None:
+def test_a_tool_name_altered_for_the_provider_is_restored() -> None:
     long = ToolSpec("mcp__a server__" + "x" * 80, "…", {})
     sent = conversation.name_for(long.name)
     assert len(sent) <= 64

@@ -144,7 +144,9 @@ def is_taken(wire: Wire, body: dict[str, Any], seals: dict[str, str] | None = No
 @pytest.mark.parametrize(
     "more", [{}, {"thinking": 2048, "effort": "low", "maxTokens": 900, "images": True}], ids=["", "full"]
 )
-def test_any_history_becomes_one_that_providers_take(wire: Wire, turns: list[Turn], more: dict[str, Any]) -> None:
+def test_every_hard_history_becomes_a_valid_provider_request(
+    wire: Wire, turns: list[Turn], more: dict[str, Any]
+) -> None:
     is_taken(wire, request(wire, shown(*turns), TOOLS, **more))
 
 
@@ -163,7 +165,7 @@ turns = st.lists(
 @pytest.mark.parametrize("wire", WIRES)
 @settings(max_examples=300, deadline=None)
 @given(history=turns)
-def test_whatever_the_history_is_it_is_taken(wire: Wire, history: list[Turn]) -> None:
+def test_any_generated_history_becomes_a_valid_provider_request(wire: Wire, history: list[Turn]) -> None:
     assert problems(wire, request(wire, shown(*history)), {}) == []
 
 
@@ -219,7 +221,7 @@ def said_in(wire: Wire, body: dict[str, Any]) -> tuple[bytes, list[bytes]]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_longer_conversation_begins_with_the_bytes_of_a_shorter_one(wire: Wire) -> None:
+def test_a_longer_conversation_starts_with_the_shorter_ones_exact_bytes(wire: Wire) -> None:
     head, whole = said_in(wire, request(wire, shown(*LONG)))
     for steps in range(1, 20):
         head_then, then = said_in(wire, request(wire, shown(*LONG[: 2 + 2 * steps])))
@@ -304,7 +306,7 @@ CLAUDES = [
 
 @pytest.mark.proves("B-wire")
 @pytest.mark.parametrize("name", CLAUDES)
-def test_each_family_of_claude_is_told_to_think_in_its_own_words(name: str) -> None:
+def test_each_claude_family_gets_the_thinking_options_it_accepts(name: str) -> None:
     """What each takes is what another library has found out."""
     known: Any = anthropic_model_profile(name)
     asked = {wanted: request("messages", shown(), name=name, thinking=wanted) for wanted in (None, True, 2048, False)}
@@ -327,7 +329,7 @@ def test_each_family_of_claude_is_told_to_think_in_its_own_words(name: str) -> N
 
 @pytest.mark.proves("B-wire")
 @pytest.mark.parametrize("name", ["claude-sonnet-5", "claude-sonnet-5-5"])
-async def test_what_a_model_thinks_unasked_goes_back_to_it(name: str, world: World, server: ModelServer) -> None:
+async def test_unrequested_thinking_is_sent_back_to_the_model(name: str, world: World, server: ModelServer) -> None:
     server.gives(plays(*THOUGHTS))
     reply = await world.ask(server, "messages", name=name)
     history = shown(UserTurn("hello"), taken_up(reply), result("c1"))
@@ -336,9 +338,7 @@ async def test_what_a_model_thinks_unasked_goes_back_to_it(name: str, world: Wor
     assert server.asked[1].body.count(b"seal") == 2
 
 
-async def test_a_thought_that_is_bound_to_what_was_said_goes_back_only_behind_that(
-    world: World, server: ModelServer
-) -> None:
+async def test_sealed_thinking_is_returned_only_after_its_original_context(world: World, server: ModelServer) -> None:
     server.gives(plays(*THOUGHTS))
     first = taken_up(await world.ask(server, "messages", name="claude-sonnet-5-5"))
     again: list[Part] = [Thought("Third.", "seal3"), Wanted("c2", "send_message", '{"text":"y"}')]
@@ -400,7 +400,7 @@ async def test_the_sdk_is_answered_when_it_sends_what_we_send(wire: Wire, server
     assert server.problems == []
 
 
-async def test_a_model_is_told_again_what_it_said_by_the_way(world: World, server: ModelServer) -> None:
+async def test_commentary_text_is_sent_back_with_its_phase(world: World, server: ModelServer) -> None:
     server.gives(
         plays(
             Thought("Hm.", "seal1"),
@@ -418,9 +418,7 @@ async def test_a_model_is_told_again_what_it_said_by_the_way(world: World, serve
     ]
 
 
-async def test_who_sells_the_models_of_many_gets_their_thoughts_back_and_is_believed_what_they_cost(
-    world: World, server: ModelServer
-) -> None:
+async def test_a_reseller_gets_reasoning_back_and_its_reported_cost_counts(world: World, server: ModelServer) -> None:
     def chunk(**delta: Any) -> bytes:
         return b"data: " + orjson.dumps({"choices": [{"index": 0, "delta": delta}]}) + b"\n\n"
 
@@ -446,7 +444,7 @@ async def test_who_sells_the_models_of_many_gets_their_thoughts_back_and_is_beli
     assert body["messages"][2]["reasoning_details"] == [detail("Hm.", signature="sealed")]
 
 
-async def test_what_a_server_thinks_goes_back_where_the_agent_says_so(world: World, server: ModelServer) -> None:
+async def test_server_reasoning_is_returned_only_when_the_agent_enables_it(world: World, server: ModelServer) -> None:
     server.gives(plays(Thought("Hm.", ""), Wanted("c1", "send_message", '{"text":"x"}')))
     reply = await world.ask(server, "chat")
     history = shown(UserTurn("hello"), taken_up(reply), result("c1"))

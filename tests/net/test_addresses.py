@@ -93,9 +93,7 @@ def test_ordinary_addresses_are_public(text: str) -> None:
 @pytest.mark.proves("D3", "D4")
 @settings(max_examples=300, deadline=None)
 @given(found=st.lists(addresses, min_size=1, max_size=5), listed=st.booleans())
-async def test_no_socket_is_opened_to_what_is_not_public_whatever_the_resolver_says(
-    found: list[Address], listed: bool
-) -> None:
+async def test_no_socket_opens_to_nonpublic_addresses_whatever_dns_says(found: list[Address], listed: bool) -> None:
     allowance = Allowance({"gateway:other": ["http://name.example.com"]} if listed else {})
     async with world(allowance) as made:
         made.dns.answer("name.example.com", [str(address) for address in found])
@@ -110,7 +108,7 @@ async def test_no_socket_is_opened_to_what_is_not_public_whatever_the_resolver_s
 
 
 @pytest.mark.proves("D5")
-async def test_a_name_that_changes_its_mind_is_asked_once_and_the_judged_address_is_used() -> None:
+async def test_a_name_is_resolved_once_and_the_checked_address_used() -> None:
     async with world() as made:
         await made.server(says(answer(b"public")), name="rebind.example.com")
         made.dns.answer("rebind.example.com", [PUBLIC], ["127.0.0.1"])
@@ -121,7 +119,7 @@ async def test_a_name_that_changes_its_mind_is_asked_once_and_the_judged_address
 
 
 @pytest.mark.proves("D5")
-async def test_an_open_connection_does_not_outlive_what_its_name_leads_to_now() -> None:
+async def test_an_open_connection_is_not_reused_after_dns_turns_private() -> None:
     async with world() as made:
         server = await made.server(says(answer()), name="rebind.example.com")
         made.dns.answer("rebind.example.com", [PUBLIC], [PUBLIC], ["10.0.0.1"])
@@ -134,7 +132,7 @@ async def test_an_open_connection_does_not_outlive_what_its_name_leads_to_now() 
 
 
 @pytest.mark.proves("D11")
-async def test_a_connection_opened_for_one_use_is_not_there_for_another_that_was_led_elsewhere() -> None:
+async def test_a_connection_opened_for_one_use_does_not_serve_another() -> None:
     """The name is listed for one tool and leads inward; for another it pretends, for a moment, to be public."""
     async with world(Allowance({"gateway:lights": ["http://home.example.com"]})) as made:
         inward = await made.server(says(answer(b"secret")), name="home.example.com", address="10.0.0.5")
@@ -164,7 +162,7 @@ async def test_a_listed_private_host_is_open_to_its_use_alone(url: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "0.0.0.0", "224.0.0.1", "fe80::1", "100.100.100.200", "::"])
-async def test_a_listed_name_never_leads_to_a_metadata_service_or_to_no_host_at_all(address: str) -> None:
+async def test_a_listed_name_never_reaches_metadata_services_or_invalid_hosts(address: str) -> None:
     async with world(Allowance({"gateway:lights": ["http://home.example.com"]})) as made:
         made.dns.answer("home.example.com", [address])
         with pytest.raises(EgressDenied, match="nobody may list"):
@@ -172,7 +170,7 @@ async def test_a_listed_name_never_leads_to_a_metadata_service_or_to_no_host_at_
         assert made.sockets.opened == []
 
 
-async def test_what_the_owner_lists_by_its_address_is_reached_even_if_it_is_a_metadata_service() -> None:
+async def test_a_metadata_service_is_reachable_if_listed_by_address() -> None:
     async with world(Allowance({"gateway:iam": ["http://169.254.169.254"]})) as made:
         await made.server(says(answer(b"role")), name="x.example.com", address="169.254.169.254")
         assert (await made.egress.request("gateway:iam", "GET", "http://169.254.169.254/")).body == b"role"
@@ -183,7 +181,7 @@ async def test_what_the_owner_lists_by_its_address_is_reached_even_if_it_is_a_me
         assert made.sockets.opened == []
 
 
-async def test_a_listing_can_be_taken_back_while_a_connection_is_open() -> None:
+async def test_a_listing_can_be_revoked_while_a_connection_is_open() -> None:
     async with world(Allowance({"model": ["http://10.0.0.5:8000/v1"]})) as made:
         await made.server(says(answer()), name="x.example.com", address="10.0.0.5", port=8000)
         await made.egress.request("model", "GET", "http://10.0.0.5:8000/v1/models")
@@ -195,7 +193,7 @@ async def test_a_listing_can_be_taken_back_while_a_connection_is_open() -> None:
         assert len(made.sockets.opened) == 1
 
 
-async def test_when_one_address_does_not_answer_the_next_is_tried_and_remembered() -> None:
+async def test_an_unreachable_address_is_skipped_and_the_working_one_remembered() -> None:
     async with world() as made:
         await made.server(says(answer()), addresses=[ELSEWHERE, "2606:2800:220:1::1", PUBLIC])
         await made.egress.request("web", "GET", "http://api.example.com/")
@@ -207,7 +205,7 @@ async def test_when_one_address_does_not_answer_the_next_is_tried_and_remembered
             await made.egress.request("web", "GET", "http://api.example.com/")
 
 
-async def test_an_address_that_is_silent_costs_its_share_of_the_time_and_no_more() -> None:
+async def test_a_silent_address_uses_only_its_share_of_the_timeout() -> None:
     async with world(limits=Limits(connect=0.2)) as made:
         await made.server(says(answer()), addresses=[ELSEWHERE, PUBLIC])
         made.sockets.be_silent(ELSEWHERE, 80)
@@ -219,7 +217,7 @@ async def test_an_address_that_is_silent_costs_its_share_of_the_time_and_no_more
         assert not late.value.sent
 
 
-def test_the_families_take_turns_and_few_addresses_are_tried() -> None:
+def test_address_families_alternate_and_only_a_few_are_tried() -> None:
     found = [ip_address(text) for text in ("2606::1", "2606::2", "2606::3", "8.8.8.8", "8.8.4.4", "2606::1")]
     assert [str(a) for a in rules.in_turn(found, None, 4)] == ["2606::1", "8.8.8.8", "2606::2", "8.8.4.4"]
     assert [str(a) for a in rules.in_turn(found, ip_address("8.8.4.4"), 3)] == ["8.8.4.4", "2606::1", "8.8.8.8"]
@@ -227,7 +225,7 @@ def test_the_families_take_turns_and_few_addresses_are_tried() -> None:
     assert rules.in_turn([], None, 3) == []
 
 
-async def test_a_name_server_that_does_not_answer_is_given_up_on() -> None:
+async def test_a_silent_name_server_times_out() -> None:
     async with world(limits=Limits(connect=0.05)) as made:
         made.dns.be_silent("slow.example.com")
         with pytest.raises(EgressTimeout, match="name servers") as late:

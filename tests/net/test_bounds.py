@@ -63,7 +63,7 @@ ENDLESS: dict[str, Behaviour] = {
 
 @pytest.mark.proves("D12")
 @pytest.mark.parametrize("what", ENDLESS)
-async def test_what_has_no_end_is_cut(what: str) -> None:
+async def test_an_endless_response_is_cut_off(what: str) -> None:
     async with world(limits=Limits(body_bytes=CAP, total=3.0)) as made:
         server = await made.server(ENDLESS[what])
         with memory_of_at_most(2 * CAP + 2 * MIB), pytest.raises(EgressError) as cut:
@@ -76,7 +76,7 @@ async def test_what_has_no_end_is_cut(what: str) -> None:
 
 
 @pytest.mark.proves("D12")
-async def test_an_answer_of_exactly_the_limit_is_whole_and_one_byte_more_is_refused() -> None:
+async def test_a_body_at_the_limit_passes_and_one_over_fails() -> None:
     async with world(limits=Limits(body_bytes=1000)) as made:
         server = await made.server(says(answer(b"x" * 1000), answer(b"x" * 1001)))
         assert len((await made.egress.request("web", "GET", URL)).body) == 1000
@@ -89,7 +89,7 @@ async def test_an_answer_of_exactly_the_limit_is_whole_and_one_byte_more_is_refu
 
 
 @pytest.mark.proves("D12")
-async def test_a_small_answer_that_unpacks_to_a_hundred_times_the_limit_is_cut_at_the_limit() -> None:
+async def test_a_decompression_bomb_is_cut_off_at_the_limit() -> None:
     bomb = zlib.compressobj(9, wbits=31)
     packed = b"".join(bomb.compress(bytes(MIB)) for _ in range(100)) + bomb.flush()
     assert len(packed) < CAP / 8
@@ -120,7 +120,7 @@ SLOW: dict[str, Behaviour] = {
 
 @pytest.mark.proves("D12")
 @pytest.mark.parametrize("behave", SLOW.values(), ids=SLOW.keys())
-async def test_what_comes_in_drops_is_cut_at_the_total_deadline(behave: Behaviour) -> None:
+async def test_a_trickling_response_is_cut_off_at_the_total_deadline(behave: Behaviour) -> None:
     async with world(limits=Limits(total=0.3)) as made:
         server = await made.server(behave)
         began = time.monotonic()
@@ -163,7 +163,7 @@ async def test_silence_is_cut_without_a_total_deadline_too(limits: Limits, first
     ],
     ids=["mail", "no number", "two lengths", "length and chunks", "negative", "zero byte", "bad chunk", "websocket"],
 )
-async def test_what_is_no_http_is_an_error_and_the_connection_is_gone(said: bytes) -> None:
+async def test_a_malformed_http_response_fails_and_closes_the_connection(said: bytes) -> None:
     async with world(limits=Limits(total=SECONDS)) as made:
         server = await made.server(says(said))
         with pytest.raises(EgressFailed):

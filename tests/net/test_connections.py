@@ -58,7 +58,7 @@ async def test_names_that_share_an_address_do_not_share_a_connection() -> None:
         assert [asked.headers["host"] for asked in server.asked] == ["api.example.com", "other.example.com"]
 
 
-async def test_a_server_that_asks_for_it_gets_a_new_connection_each_time() -> None:
+async def test_a_connection_close_response_forces_a_new_connection() -> None:
     async with world() as made:
         server = await made.server(says(answer(Connection="close")))
         for _ in range(2):
@@ -80,7 +80,7 @@ def answers_then_hangs_up(times: int) -> Behaviour:
     return behave
 
 
-async def test_a_get_is_asked_again_if_the_kept_connection_was_dead() -> None:
+async def test_a_get_is_retried_if_the_kept_connection_is_dead() -> None:
     async with world() as made:
         server = await made.server(answers_then_hangs_up(1))
         for _ in range(2):
@@ -89,7 +89,7 @@ async def test_a_get_is_asked_again_if_the_kept_connection_was_dead() -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
-async def test_what_may_have_had_an_effect_is_never_asked_twice(method: str) -> None:
+async def test_a_request_that_may_have_effects_is_never_retried(method: str) -> None:
     async with world() as made:
         server = await made.server(answers_then_hangs_up(1))
         await made.egress.request("web", "GET", URL)
@@ -113,7 +113,7 @@ WHEN = ["with all of it", "with the end of it", "a little later"]
 
 
 @pytest.mark.parametrize("when", WHEN)
-async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next_one(when: str) -> None:
+async def test_an_unrequested_response_is_not_taken_for_the_next_one(when: str) -> None:
     async def answer_twice(asked: Asked, writer: asyncio.StreamWriter) -> None:
         mine, forged = answer(asked.target.encode()), answer(b"forged")
         cut = {"with all of it": 0, "with the end of it": -1, "a little later": len(mine)}[when]
@@ -130,7 +130,7 @@ async def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next_one(whe
         assert server.connections == 3
 
 
-async def test_a_connection_on_which_something_was_said_out_of_turn_is_not_used_again() -> None:
+async def test_a_connection_with_unexpected_bytes_is_not_reused() -> None:
     async def go_on(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(answer())
         await writer.drain()
@@ -248,7 +248,7 @@ async def test_other_methods_are_refused(method: str) -> None:
         assert made.sockets.opened == []
 
 
-async def test_what_cannot_be_reached_was_surely_not_sent() -> None:
+async def test_a_request_to_an_unreachable_host_counts_as_unsent() -> None:
     async with world() as made:
         made.dns.answer("api.example.com", [PUBLIC])
         with pytest.raises(EgressFailed, match="cannot be reached") as failed:
@@ -256,7 +256,7 @@ async def test_what_cannot_be_reached_was_surely_not_sent() -> None:
         assert not failed.value.sent
 
 
-async def test_a_host_that_does_not_shake_hands_is_given_up_in_time() -> None:
+async def test_a_host_that_stalls_the_tls_handshake_times_out() -> None:
     """It accepts the connection and never says a word of TLS."""
 
     async def say_nothing(asked: Asked, writer: asyncio.StreamWriter) -> None:
@@ -281,9 +281,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("said", SAID.values(), ids=SAID.keys())
-async def test_no_error_and_no_log_line_tells_more_than_the_origin(
-    said: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_errors_and_logs_reveal_no_more_than_the_origin(said: bytes, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     headers = {"Authorization": "Bearer CANARY"}
     url = f"{URL}CANARY?key=CANARY"

@@ -42,7 +42,7 @@ async def test_no_hostile_url_opens_a_socket_for_any_use() -> None:
 
 
 @pytest.mark.proves("D11")
-async def test_what_is_listed_for_one_use_changes_nothing_for_the_others() -> None:
+async def test_a_listing_for_one_use_does_not_affect_other_uses() -> None:
     near = ["http://127.0.0.1", "http://10.0.0.1", "http://localhost", "http://private.example.com", "http://[::1]"]
     async with world(Allowance({"gateway:lights": near})) as made:
         for one in CORPUS:
@@ -86,7 +86,7 @@ def _fits_a_header(url: str) -> bool:
     "named",
     ["http://169.254.169.254/", "http://127.0.0.1:8420/api/keys", "javascript:alert(1)", "file:///etc/passwd"],
 )
-async def test_an_address_that_an_answer_names_is_judged_like_any_other(named: str) -> None:
+async def test_a_url_named_in_a_response_is_checked_too(named: str) -> None:
     """As in signing in to a tool server: its 401 says where to ask next, and that may be anywhere."""
 
     async def refuse(asked: Asked, writer: asyncio.StreamWriter) -> None:

@@ -79,7 +79,7 @@ async def test_a_loop_ends() -> None:
 @pytest.mark.proves("D7")
 @pytest.mark.parametrize("status", ["307 Temporary Redirect", "308 Permanent Redirect"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-async def test_a_body_and_a_secret_are_not_sent_on_to_another_origin(status: str, method: str) -> None:
+async def test_a_redirect_resending_a_body_to_another_origin_is_refused(status: str, method: str) -> None:
     async with world() as made:
         first, second = await two_servers(made, status)
         with pytest.raises(EgressDenied, match=r"other\.example\.com") as denied:
@@ -106,7 +106,7 @@ async def test_a_get_goes_on_to_another_origin_without_its_secrets(status: str) 
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other"])
-async def test_a_post_that_is_told_to_look_elsewhere_becomes_a_get_without_body_or_secret(status: str) -> None:
+async def test_a_redirected_post_becomes_a_get_without_body_or_secret(status: str) -> None:
     async with world() as made:
         _, second = await two_servers(made, status)
         await made.egress.request(
@@ -147,7 +147,7 @@ async def test_a_port_or_scheme_makes_another_origin() -> None:
         assert "CANARY" not in str(other.asked)
 
 
-async def test_a_listed_host_cannot_send_its_user_to_one_that_is_not() -> None:
+async def test_a_listed_host_cannot_redirect_to_an_unlisted_one() -> None:
     async with world(Allowance({"gateway:lights": ["http://10.0.0.5:8123"]})) as made:
         await made.server(redirects("http://10.0.0.6:8123/"), name="x.example.com", address="10.0.0.5", port=8123)
         with pytest.raises(EgressDenied):

@@ -34,7 +34,7 @@ class Told:
         writer.write(b"0\r\n\r\n")
 
 
-async def test_each_piece_is_there_as_soon_as_it_was_said() -> None:
+async def test_each_stream_piece_arrives_as_soon_as_sent() -> None:
     async with world() as made:
         told = Told()
         await made.server(told)
@@ -50,7 +50,7 @@ async def test_each_piece_is_there_as_soon_as_it_was_said() -> None:
             assert len(made.sockets.opened) == 1  # it came whole, so the connection was kept
 
 
-async def test_pieces_of_a_compressed_stream_do_not_wait_for_its_end() -> None:
+async def test_compressed_stream_pieces_arrive_before_the_stream_ends() -> None:
     async with world() as made:
         told = Told(SSE + b"Content-Encoding: gzip\r\n\r\n")
         await made.server(told)
@@ -104,7 +104,7 @@ async def test_closing_the_client_ends_the_streams() -> None:
         await asyncio.wait_for(server.hung_up.wait(), 1.0)
 
 
-async def test_a_silent_stream_is_given_up_and_a_talking_one_is_not() -> None:
+async def test_a_silent_stream_times_out_but_an_active_one_continues() -> None:
     async with world() as made:
         told = Told()
         await made.server(told)
@@ -118,7 +118,7 @@ async def test_a_silent_stream_is_given_up_and_a_talking_one_is_not() -> None:
                 await anext(pieces)
 
 
-async def test_a_slow_reader_stops_the_sender_and_not_the_clock_of_the_memory() -> None:
+async def test_a_slow_reader_stops_the_sender_instead_of_filling_memory() -> None:
     written = 0
 
     async def pour(asked: Asked, writer: asyncio.StreamWriter) -> None:
@@ -176,7 +176,7 @@ async def test_a_body_that_breaks_off_is_an_error() -> None:
             await made.egress.request("file", "PUT", URL, body=broken())
 
 
-async def test_an_answer_may_come_before_the_body_was_taken() -> None:
+async def test_a_response_may_arrive_before_the_request_body_is_read() -> None:
     """A server that refuses a large upload at once, and never reads it."""
     never = asyncio.Event()
 

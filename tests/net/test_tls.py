@@ -32,7 +32,7 @@ async def secure_server(made: World, tls: ssl.SSLContext) -> list[str | None]:
     return names
 
 
-async def test_the_name_is_asked_for_verified_and_kept_in_the_host_header() -> None:
+async def test_the_host_name_is_sent_as_sni_and_verified() -> None:
     async with world(tls=authority().client()) as made:
         names = await secure_server(made, authority().server("api.example.com"))
         for _ in range(2):
@@ -43,7 +43,7 @@ async def test_the_name_is_asked_for_verified_and_kept_in_the_host_header() -> N
 
 @pytest.mark.proves("D13")
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
-async def test_a_bad_certificate_is_an_error_and_nothing_else_is_tried(wrong: Callable[[], ssl.SSLContext]) -> None:
+async def test_a_bad_certificate_fails_without_trying_another_address(wrong: Callable[[], ssl.SSLContext]) -> None:
     async with world(tls=authority().client()) as made:
         server = await made.server(says(answer()), port=443, tls=wrong(), addresses=[PUBLIC, ELSEWHERE])
         with pytest.raises(EgressFailed, match="cannot be trusted") as failed:
@@ -75,7 +75,7 @@ async def test_an_address_is_trusted_if_its_certificate_names_it() -> None:
             await made.egress.request("web", "GET", f"https://{ELSEWHERE}/")
 
 
-async def test_a_connection_that_was_verified_for_one_name_does_not_serve_another() -> None:
+async def test_a_connection_verified_for_one_name_does_not_serve_another() -> None:
     async with world(tls=authority().client()) as made:
         server = await made.server(says(answer()), port=443, tls=authority().server("api.example.com"))
         await made.egress.request("web", "GET", URL)

@@ -39,7 +39,7 @@ texts = st.one_of(
 @given(text=texts)
 @example(text="http://a.example.com:443/../%2e%2E/ü?q=[1]&%zz#f")
 @pytest.mark.proves("D9")
-def test_every_reader_reads_what_we_wrote_as_we_mean_it(text: str) -> None:
+def test_other_url_parsers_read_our_urls_as_we_do(text: str) -> None:
     try:
         url = urls.parse(text)
     except EgressDenied:
@@ -139,7 +139,7 @@ TEMPLATE = "https://api.example.com/users/{id}/notes?q={q}"
 @example(value="a\r\nHost: evil")
 @example(value="//evil.example.com/")
 @example(value="{q}")
-def test_a_value_stays_in_its_place(value: str) -> None:
+def test_a_template_value_cannot_leave_its_placeholder(value: str) -> None:
     try:
         url = urls.fill(TEMPLATE, {"id": value, "q": value})
     except EgressDenied:
@@ -155,7 +155,7 @@ def test_a_value_stays_in_its_place(value: str) -> None:
 
 @pytest.mark.proves("D10")
 @pytest.mark.parametrize("value", ["a\r\nX: y", "a\nb", "\x00", "\x7f", "\ud800", ".", "..", ""])
-def test_a_value_that_cannot_stay_in_its_place_is_refused(value: str) -> None:
+def test_a_template_value_that_would_escape_is_refused(value: str) -> None:
     with pytest.raises(EgressDenied):
         urls.fill(TEMPLATE, {"id": value, "q": "x"})
 
@@ -207,6 +207,6 @@ def test_a_listing_is_read_from_the_settings() -> None:
 @pytest.mark.parametrize(
     "text", ["http://10.0.0.5", "model=10.0.0.5:8000", "=http://10.0.0.5", "model=", "model=http://u@h.example"]
 )
-def test_a_listing_that_cannot_be_read_stops_the_server_with_a_sentence(text: str) -> None:
+def test_an_unreadable_listing_stops_the_server_with_a_clear_error(text: str) -> None:
     with pytest.raises(CannotStart, match=r"egress\.listed"):
         Allowance.from_text(text)

@@ -47,9 +47,7 @@ async def test_a_question_is_answered_and_everybody_sees_it_happen(house: House,
 
 
 @pytest.mark.proves("C16")
-async def test_one_person_answers_in_two_tabs_and_the_second_is_told_what_the_first_said(
-    house: House, visit: Visit
-) -> None:
+async def test_answering_again_in_a_second_tab_shows_the_first_answer(house: House, visit: Visit) -> None:
     room = await ask(house, "choose", question="Which paper?", options=["Matt", "Glossy"])
     page = await visit.room(room)
     second = await visit.context.new_page()
@@ -86,7 +84,7 @@ async def test_who_answers_second_is_told_who_was_first(house: House, visit: Vis
     await expect(theirs.get_by_text("Olga answered first: A week.")).to_be_visible()
 
 
-async def test_a_form_is_made_from_its_schema_and_says_what_is_missing(house: House, visit: Visit) -> None:
+async def test_a_form_follows_its_schema_and_names_missing_fields(house: House, visit: Visit) -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -108,9 +106,7 @@ async def test_a_form_is_made_from_its_schema_and_says_what_is_missing(house: Ho
     assert message["metadata"]["result"] == {"values": {"city": "Lisbon", "nights": 2}}
 
 
-async def test_an_answer_that_does_not_arrive_is_told_and_nothing_that_was_entered_is_lost(
-    house: House, visit: Visit
-) -> None:
+async def test_a_failed_answer_is_reported_and_keeps_what_was_entered(house: House, visit: Visit) -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}}
     trip = await ask(house, "form", title="The trip", schema=schema)
     page = await visit.room(trip)
@@ -176,9 +172,7 @@ async def test_what_was_begun_survives_being_scrolled_away(house: House, visit: 
     await expect(form.get_by_text("Olga:")).to_be_visible()
 
 
-async def test_a_tool_without_a_card_asks_for_what_its_schema_has_and_the_agent_left_open(
-    house: House, visit: Visit
-) -> None:
+async def test_a_tool_without_a_card_asks_for_fields_left_open(house: House, visit: Visit) -> None:
     properties = {"city": {"type": "string"}, "nights": {"type": "integer", "title": "Nights"}}
     schema = {"type": "object", "properties": properties, "required": ["nights"]}
     schema_for_agents = {**schema, "required": []}
@@ -198,7 +192,7 @@ async def test_a_tool_without_a_card_asks_for_what_its_schema_has_and_the_agent_
     await expect(asked.get_by_label("Nights")).to_have_value("1")
 
 
-async def test_a_call_that_wants_a_secret_has_no_field_to_type_it_into(house: House, visit: Visit) -> None:
+async def test_a_call_wanting_a_secret_has_no_input_field(house: House, visit: Visit) -> None:
     room = await ask(house, "weather_key", names=["WEATHER_KEY"])
 
     async def as_variables(route: Any) -> None:
@@ -233,9 +227,7 @@ async def test_a_call_under_way_says_how_long_and_is_stopped(house: House, visit
     await expect(page.get_by_role("link", name=re.compile("woken by Olga")).get_by_text("stopped")).to_be_visible()
 
 
-async def test_a_call_that_was_interrupted_says_that_nobody_knows_whether_it_happened(
-    house: House, visit: Visit
-) -> None:
+async def test_an_interrupted_call_says_its_outcome_is_unknown(house: House, visit: Visit) -> None:
     """That the server says so of such calls: tests/path/test_cards.py."""
     fields = {"executionType": "internal", "visible": True, "isAsync": False}
     room = await ask(house, "send_invoice", fields=fields, to="Ines")
@@ -257,7 +249,7 @@ async def test_a_call_that_was_interrupted_says_that_nobody_knows_whether_it_hap
     await expect(page.get_by_role("list", name="What happened").get_by_text("send_invoice")).to_be_visible()
 
 
-async def test_a_chart_is_drawn_and_its_figures_are_one_click_away(house: House, visit: Visit) -> None:
+async def test_a_chart_is_drawn_and_can_show_its_data(house: House, visit: Visit) -> None:
     rows = [{"day": "Mon", "signups": 41, "before": 36}, {"day": "Tue", "signups": 47, "before": 39}]
     fields = {"executionType": "internal", "visible": True, "isAsync": False}
     room = await ask(house, "show_chart", fields=fields, title="Signups per day", type="line", rows=rows)
@@ -271,7 +263,7 @@ async def test_a_chart_is_drawn_and_its_figures_are_one_click_away(house: House,
 
 
 @pytest.mark.proves("S4-04", "S4-18")
-async def test_a_tool_without_a_card_shows_what_it_was_given_and_what_came_of_it(house: House, visit: Visit) -> None:
+async def test_a_tool_without_a_card_shows_arguments_and_result(house: House, visit: Visit) -> None:
     fields = {"executionType": "internal", "visible": True, "isAsync": False}
     room = await ask(house, "count_sheep", fields=fields, field="meadow", wool=[{"colour": "white", "sheep": 12}])
     page = await visit.room(room)
@@ -291,7 +283,7 @@ async def refund(house: House, **args: Any) -> str:
 
 
 @pytest.mark.proves("B10")
-async def test_an_approval_shows_the_exact_arguments_and_none_of_them_can_hide(house: House, visit: Visit) -> None:
+async def test_an_approval_shows_exact_arguments_and_nothing_stays_hidden(house: House, visit: Visit) -> None:
     room = await refund(house, orderId=1042, to="bank\u202e\u200b.txt", note="x" * 2500)
     page = await visit.room(room)
     asked = card(page, "Approval wanted: refund_order")
@@ -312,9 +304,7 @@ async def test_an_approval_shows_the_exact_arguments_and_none_of_them_can_hide(h
 
 
 @pytest.mark.proves("B10")
-async def test_what_is_approved_with_changes_is_else_what_was_asked_to_the_last_digit(
-    house: House, visit: Visit
-) -> None:
+async def test_approving_with_changes_keeps_all_other_arguments_exactly(house: House, visit: Visit) -> None:
     room = await refund(house, orderId=1234567890123456789, to="bank\u202e\u200b.txt", amount="48.50 EUR")
     page = await visit.room(room)
     asked = card(page, "Approval wanted: refund_order")
@@ -354,7 +344,7 @@ async def test_a_member_sees_an_approval_and_cannot_give_it(house: House, visit:
     await expect(asked.get_by_text("An owner or an admin decides.")).to_be_visible()
 
 
-async def test_everything_that_waits_is_on_one_page_and_leaves_it_when_answered(house: House, visit: Visit) -> None:
+async def test_all_pending_items_are_on_one_page_until_answered(house: House, visit: Visit) -> None:
     room = await ask(house, "confirm", question="Water the plants tonight?")
     page = await visit.go("/pending")
     await expect(page.get_by_role("heading", name="Needs you")).to_be_visible()
@@ -365,7 +355,7 @@ async def test_everything_that_waits_is_on_one_page_and_leaves_it_when_answered(
     await expect(page.get_by_text(re.compile("Olga: Yes")).first).to_be_visible()
 
 
-async def test_a_card_of_ones_own_is_drawn_by_its_module(house: House, visit: Visit) -> None:
+async def test_a_custom_card_is_drawn_by_its_module(house: House, visit: Visit) -> None:
     folder = house.data / "cards"
     folder.mkdir(exist_ok=True)
     (folder / "pick_colour.js").write_text(
@@ -386,7 +376,7 @@ async def test_a_card_of_ones_own_is_drawn_by_its_module(house: House, visit: Vi
 
 
 @pytest.mark.proves("S4-30", "S4-31", "S4-32")
-async def test_a_card_grows_while_its_arguments_are_written_and_nobody_replies_to_it(
+async def test_a_card_grows_as_arguments_stream_and_takes_no_replies(
     house: House, visit: Visit, provider: ModelServer
 ) -> None:
     await house.tool("list_birds", executionType="internal", visible=True, isAsync=False)

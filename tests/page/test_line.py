@@ -82,9 +82,7 @@ async def sign_in(page: Page, name: str, password: str) -> None:
     await page.get_by_role("button", name="Sign in").click()
 
 
-async def test_whoever_signs_in_again_goes_on_in_all_tabs_and_another_sees_nothing_of_theirs(
-    house: House, browser: Browser
-) -> None:
+async def test_signing_in_again_resumes_all_tabs_only_for_that_person(house: House, browser: Browser) -> None:
     await house.cookie_of("Bo")
     sina = (await house.ask("POST", "/people", json={"name": "Sina", "password": PASSWORD}))["id"]
     async with httpx.AsyncClient(base_url=f"{house.url}/api") as http:
@@ -134,7 +132,7 @@ async def test_a_line_that_is_dead_without_being_closed_is_noticed(house: House,
     assert await page.evaluate("window.streams.length") == 2
 
 
-async def test_who_left_while_the_line_was_cut_is_not_here_any_more(house: House, visit: Visit, other: Visit) -> None:
+async def test_presence_is_corrected_after_the_connection_was_lost(house: House, visit: Visit, other: Visit) -> None:
     room = await house.room(house.ids["Bo"], wake=QUIET)
     page = await visit.room(room)
     await page.get_by_role("button", name="Room details").click()
@@ -181,7 +179,7 @@ async def test_any_tab_can_ask_to_try_again_and_counts_down(house: House, visit:
     over.set()
 
 
-async def test_what_a_restored_office_does_not_have_is_not_shown_any_more(browser: Browser, tmp_path: Path) -> None:
+async def test_messages_missing_after_a_restore_disappear_from_the_page(browser: Browser, tmp_path: Path) -> None:
     data, port = tmp_path / "data", str(free_port())
     with running(data, "serve", "--port", port, **NO_LIMITS) as first:
         first.wait_for("ready on")
@@ -216,9 +214,7 @@ async def test_what_a_restored_office_does_not_have_is_not_shown_any_more(browse
 # ── rooms that go ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_room_that_goes_while_somebody_looks_says_so_and_comes_back_with_them(
-    house: House, other: Visit
-) -> None:
+async def test_a_removed_room_says_so_and_returns_on_rejoining(house: House, other: Visit) -> None:
     bo = house.ids["Bo"]
     room = await house.room(bo, private=True, wake=QUIET)
     await house.post(room, "between us")
@@ -260,9 +256,7 @@ async def test_returning_to_a_room_shows_where_unread_begins(house: House, other
 # ── tabs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_two_tabs_hold_back_and_begin_is_all_kept_and_only_for_their_person(
-    house: House, visit: Visit
-) -> None:
+async def test_outboxes_and_drafts_of_two_tabs_stay_with_their_person(house: House, visit: Visit) -> None:
     await house.cookie_of("Bo")
     first, second = await house.room(house.ids["Bo"], wake=QUIET), await house.room(house.ids["Bo"], wake=QUIET)
     one = await visit.room(first)
@@ -290,7 +284,7 @@ async def test_what_two_tabs_hold_back_and_begin_is_all_kept_and_only_for_their_
     await expect(page.get_by_label(f"Message {first}")).to_have_value("")
 
 
-async def test_what_does_not_fit_into_the_outbox_stays_in_its_field(house: House, visit: Visit) -> None:
+async def test_a_message_beyond_the_outbox_limit_stays_in_its_field(house: House, visit: Visit) -> None:
     room = await house.room(wake=QUIET)
     page = await visit.room(room)
     await visit.context.set_offline(True)
@@ -311,7 +305,7 @@ async def test_what_does_not_fit_into_the_outbox_stays_in_its_field(house: House
 # ── who is called ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_card_that_needs_somebody_is_spoken_at_once_and_a_second_loss_too(house: House, visit: Visit) -> None:
+async def test_screen_readers_announce_a_waiting_card_and_every_disconnect(house: House, visit: Visit) -> None:
     await house.tool("confirm")
     ask = {"calls": [{"tool": "confirm", "args": {"question": "Send it?"}}]}
     agent = await house.agent("Vox", ask, tools=["messaging", "confirm"])

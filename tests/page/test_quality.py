@@ -232,7 +232,7 @@ async def test_uploads_open_as_downloads_and_run_nothing(house: House, visit: Vi
 
 
 @pytest.mark.proves("B9", "B11")
-async def test_another_origin_can_neither_frame_the_page_nor_follow_its_stream(
+async def test_another_origin_cannot_frame_the_page_or_read_its_stream(
     house: House, browser: Browser, tmp_path: Path
 ) -> None:
     (tmp_path / "evil.html").write_text(
@@ -282,7 +282,7 @@ async def test_nothing_is_wider_than_a_small_phone(house: House, visit: Visit, w
     await expect(page.get_by_role("log").get_by_text("from a phone")).to_be_visible()
 
 
-async def test_right_to_left_text_and_times_are_shown_as_they_are(house: House, browser: Browser) -> None:
+async def test_right_to_left_text_and_local_times_display_correctly(house: House, browser: Browser) -> None:
     room = await house.room()
     await house.post(room, "مرحبا بالعالم")
     visit = Visit(house, browser)
@@ -295,7 +295,7 @@ async def test_right_to_left_text_and_times_are_shown_as_they_are(house: House, 
     await visit.close()
 
 
-async def test_a_killed_server_comes_back_and_the_page_catches_up_by_itself(
+async def test_the_page_catches_up_after_a_killed_server_returns(
     house: House, browser: Browser, tmp_path: Path
 ) -> None:
     data, port = tmp_path / "data", str(free_port())
@@ -331,7 +331,7 @@ async def test_a_killed_server_comes_back_and_the_page_catches_up_by_itself(
                 await visit.close()
 
 
-async def test_what_fails_while_the_page_loads_is_loaded_again_and_hides_nothing(house: House, visit: Visit) -> None:
+async def test_a_failed_load_request_is_retried_and_hides_nothing(house: House, visit: Visit) -> None:
     room = await house.room()
     refused: list[str] = []
 
@@ -409,7 +409,7 @@ async def test_it_can_be_installed_and_notifies_of_a_mention(house: House, brows
     await visit.close()
 
 
-async def test_an_approval_calls_those_who_may_give_it_and_nobody_else(house: House, browser: Browser) -> None:
+async def test_an_approval_notifies_only_those_who_may_give_it(house: House, browser: Browser) -> None:
     await house.tool("wipe_disk", executionType="internal", visible=True, isAsync=False, policy="ask", timeout=60_000)
     agent = await house.agent("Rex", {"calls": [{"tool": "wipe_disk", "args": {}}]}, tools=["messaging", "wipe_disk"])
     bo = await house.cookie_of("Bo")
@@ -443,9 +443,7 @@ async def test_whoever_wants_no_motion_gets_none(house: House, visit: Visit) -> 
     await house.ask("POST", f"/runs/{run['id']}/cancel")
 
 
-async def test_one_types_and_sends_in_the_middle_of_a_storm_and_every_message_shows_once(
-    house: House, visit: Visit
-) -> None:
+async def test_typing_during_a_message_storm_shows_every_message_once(house: House, visit: Visit) -> None:
     """What an event costs the page while somebody types is measured in bench/page.py."""
     room = await house.room(wake={"people": "none", "agents": "none"})
     page = await visit.room(room)

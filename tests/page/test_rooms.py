@@ -33,7 +33,7 @@ async def write(page: Page, room: str, text: str) -> None:
     await box.press("Enter")
 
 
-async def test_what_is_said_shows_at_once_to_everybody_and_an_agent_answers(
+async def test_a_message_reaches_everybody_at_once_and_an_agent_answers(
     house: House, visit: Visit, other: Visit
 ) -> None:
     agent = await house.agent("Ada", says("Signups are **up 16 %**."), description="Research; counts things.")
@@ -95,7 +95,7 @@ async def test_counts_and_mention_badges_come_and_go(house: House, visit: Visit,
             await asyncio.sleep(0.1)
 
 
-async def test_a_burst_is_followed_to_its_end_and_whoever_reads_above_stays_there(house: House, visit: Visit) -> None:
+async def test_bursts_are_followed_unless_the_reader_has_scrolled_up(house: House, visit: Visit) -> None:
     room = await house.room()
     page = await visit.room(room)
     await expect(page.get_by_role("combobox", name=f"Message {room}")).to_be_visible()
@@ -228,7 +228,7 @@ async def test_history_is_endless_and_thousands_of_messages_stay_light(house: Ho
     await expect(row(page, last)).to_be_visible()
 
 
-async def test_a_draft_is_kept_and_a_search_leads_to_its_message(house: House, visit: Visit) -> None:
+async def test_a_draft_is_kept_and_search_leads_to_the_message(house: House, visit: Visit) -> None:
     room, elsewhere = await house.room(), await house.room()
     await house.post(room, "the walrus likes turnips")
     for number in range(30):
@@ -250,9 +250,7 @@ async def test_a_draft_is_kept_and_a_search_leads_to_its_message(house: House, v
     await expect(row(page, "the walrus likes")).to_be_in_viewport()
 
 
-async def test_a_search_since_a_day_begins_where_the_day_begins_for_whoever_asks(
-    house: House, browser: Browser
-) -> None:
+async def test_a_since_date_search_starts_at_the_users_local_midnight(house: House, browser: Browser) -> None:
     visit = Visit(house, browser)
     page = await visit.open(house.cookie, timezone_id="Asia/Tokyo")
     await visit.go("/search?q=anything")
@@ -262,9 +260,7 @@ async def test_a_search_since_a_day_begins_where_the_day_begins_for_whoever_asks
     await visit.close()
 
 
-async def test_arrow_up_edits_ones_last_message_though_it_is_far_above(
-    house: House, visit: Visit, other: Visit
-) -> None:
+async def test_arrow_up_edits_ones_last_message_even_far_above(house: House, visit: Visit, other: Visit) -> None:
     room = await house.room(house.ids["Bo"], wake={"people": "none", "agents": "none"})
     await house.post(room, "what I said long ago")
     async with httpx.AsyncClient(base_url=f"{house.url}/api", headers={"Origin": house.url}) as http:
@@ -298,7 +294,7 @@ async def test_an_at_sign_offers_members_and_says_who_wakes(house: House, visit:
     await expect(row(page, "Here.")).to_be_visible()
 
 
-async def test_a_message_written_without_a_connection_goes_out_once_when_it_is_back(house: House, visit: Visit) -> None:
+async def test_a_message_written_offline_is_sent_once_after_reconnecting(house: House, visit: Visit) -> None:
     room = await house.room(wake={"people": "none", "agents": "none"})
     page = await visit.room(room)
     await write(page, room, "before")
@@ -326,7 +322,7 @@ async def test_a_message_written_without_a_connection_goes_out_once_when_it_is_b
     await expect(row(page, "while away")).to_have_count(1)
 
 
-async def test_an_answer_lost_on_its_way_back_makes_no_second_message(house: House, visit: Visit) -> None:
+async def test_a_lost_post_response_creates_no_duplicate_message(house: House, visit: Visit) -> None:
     room = await house.room(wake={"people": "none", "agents": "none"})
     page = await visit.room(room)
     lost = 0
@@ -372,9 +368,7 @@ async def test_links_of_messages_lead_to_them(house: House, visit: Visit, link: 
     await expect(row(page, "this one here")).to_be_in_viewport()
 
 
-async def test_a_file_dropped_beside_open_replies_is_for_the_room_and_one_dropped_on_them_for_them(
-    house: House, visit: Visit
-) -> None:
+async def test_files_attach_to_whichever_room_or_thread_they_land_on(house: House, visit: Visit) -> None:
     room = await house.room()
     root = await house.post(room, "the root of it")
     page = await visit.go(f"/rooms/{room}?panel=thread:{root['id']}")
@@ -390,9 +384,7 @@ async def test_a_file_dropped_beside_open_replies_is_for_the_room_and_one_droppe
     await expect(page.get_by_role("button", name=re.compile("^Remove "))).to_have_count(2)
 
 
-async def test_a_reply_that_was_refused_is_edited_where_it_was_written_with_its_files(
-    house: House, visit: Visit
-) -> None:
+async def test_a_refused_reply_reopens_in_its_thread_with_its_files(house: House, visit: Visit) -> None:
     room = await house.room(wake={"people": "none", "agents": "none"})
     root = await house.post(room, "the root of it")
     page = await visit.room(room)
@@ -441,9 +433,7 @@ async def test_replies_from_long_ago_are_all_there(house: House, visit: Visit) -
     await expect(panel.get_by_text("a late reply")).to_be_visible()
 
 
-async def test_a_message_sent_before_its_file_was_there_goes_out_even_if_another_room_is_open(
-    house: House, visit: Visit
-) -> None:
+async def test_a_message_awaiting_its_upload_sends_despite_switching_rooms(house: House, visit: Visit) -> None:
     room, elsewhere = await house.room(), await house.room()
     page = await visit.room(room)
     let_through = asyncio.Event()
@@ -469,7 +459,7 @@ async def test_a_message_sent_before_its_file_was_there_goes_out_even_if_another
     await expect(page.get_by_role("button", name="Remove notes.txt")).to_have_count(0)
 
 
-async def test_who_would_wake_is_never_said_of_another_text(house: House, visit: Visit) -> None:
+async def test_a_late_wake_preview_is_not_shown_for_newer_text(house: House, visit: Visit) -> None:
     agent = await house.agent("Otto", says("Here."))
     room = await house.room(agent, wake={"people": "mention", "agents": "none"})
     page = await visit.room(room)
@@ -495,7 +485,7 @@ async def test_who_would_wake_is_never_said_of_another_text(house: House, visit:
     await expect(page.get_by_text("Wakes no agent")).to_be_visible()
 
 
-async def test_a_line_cut_while_an_agent_writes_leaves_one_whole_message(
+async def test_a_disconnect_while_an_agent_writes_leaves_one_whole_message(
     house: House, visit: Visit, provider: ModelServer
 ) -> None:
     words = "It begins with a first word, goes on for quite a while, and comes to its very last word."

@@ -46,7 +46,7 @@ async def test_one_claims_the_demo_office_and_finds_it_alive(browser: Browser, t
         await context.close()
 
 
-async def test_one_signs_in_is_told_what_is_wrong_and_signs_out(house: House, browser: Browser) -> None:
+async def test_sign_in_reports_a_wrong_password_and_sign_out_works(house: House, browser: Browser) -> None:
     await house.cookie_of("Bo")
     visit = Visit(house, browser)
     page = await visit.open(None)
@@ -95,7 +95,7 @@ async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit
     await guest.close()
 
 
-async def test_the_owner_of_an_empty_office_is_told_how_to_begin(browser: Browser, tmp_path: Path) -> None:
+async def test_the_owner_of_an_empty_office_sees_how_to_begin(browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path / "data", **NO_LIMITS) as process:
         async with claimed(process, tmp_path / "data") as own:
             visit = Visit(own, browser)
@@ -115,7 +115,7 @@ async def test_the_owner_of_an_empty_office_is_told_how_to_begin(browser: Browse
             await visit.close()
 
 
-async def test_connecting_a_model_says_which_part_failed_and_keeps_a_key_that_works(
+async def test_connecting_a_model_names_what_failed_and_saves_working_keys(
     house: House, visit: Visit, provider: ModelServer
 ) -> None:
     """Over the real route, to a pretended provider that wants one certain key."""

@@ -68,7 +68,7 @@ async def test_a_slash_offers_commands_and_the_office_answers(house: House, visi
     await expect(page.get_by_role("log").get_by_text("/why").first).to_be_visible()
 
 
-async def test_a_skill_that_an_agent_proposes_waits_for_a_yes_and_becomes_a_command(house: House, visit: Visit) -> None:
+async def test_an_agents_proposed_skill_becomes_a_command_once_approved(house: House, visit: Visit) -> None:
     stores = {
         "tool": "store_skill",
         "args": {"name": "standup", "description": "Who did what", "instructions": "Ask everybody what they did."},

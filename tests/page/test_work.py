@@ -16,7 +16,7 @@ def says(text: str) -> dict[str, Any]:
     return {"text": "I know this one.", "calls": [{"tool": "send_message", "args": {"text": text}}]}
 
 
-async def test_from_a_message_one_finds_out_why_and_from_a_silence_why_not(house: House, visit: Visit) -> None:
+async def test_messages_and_silences_can_both_be_explained(house: House, visit: Visit) -> None:
     speaks = await house.agent("Ada", says("Forty-two."))
     silent = await house.agent("Iris", {"calls": [{"tool": "do_nothing", "args": {}}]})
     room = await house.room(speaks, silent, wake={"people": "mention", "agents": "none"})
@@ -41,7 +41,7 @@ async def test_from_a_message_one_finds_out_why_and_from_a_silence_why_not(house
     await expect(panel.get_by_role("button", name="Change the rule").first).to_be_visible()
 
 
-async def test_runs_are_listed_filtered_and_one_is_read_from_end_to_end(house: House, visit: Visit) -> None:
+async def test_runs_can_be_listed_filtered_and_read_in_full(house: House, visit: Visit) -> None:
     agent = await house.agent("Nora", says("Read me."))
     await house.agent("Vera", says("Not me."))
     room = await house.room(agent)
@@ -65,7 +65,7 @@ async def test_runs_are_listed_filtered_and_one_is_read_from_end_to_end(house: H
     await expect(page.get_by_text("Tokens in, out")).to_be_visible()
 
 
-async def test_a_run_shows_what_each_step_cost_and_whom_it_waited_for(house: House, visit: Visit) -> None:
+async def test_a_run_shows_step_costs_and_whom_it_waited_for(house: House, visit: Visit) -> None:
     await house.tool("confirm")
     asks = {"text": "I had better ask.", "calls": [{"tool": "confirm", "args": {"question": "Go?"}}]}
     costs = {"usage": {"inputTokens": 1200, "outputTokens": 34, "cost": 0.25}}
@@ -166,7 +166,7 @@ async def test_an_agent_is_made_and_given_tools_and_loses_them(house: House, vis
     assert (await house.ask("GET", f"/agents/{made['id']}"))["tools"] == made["tools"]
 
 
-async def test_a_room_says_that_a_model_is_away_and_that_a_budget_is_used_up(house: House, visit: Visit) -> None:
+async def test_a_room_shows_unavailable_models_and_used_up_budgets(house: House, visit: Visit) -> None:
     away = await house.agent("Una", {"awaySeconds": 3600})
     spends = await house.agent(
         "Otto",

@@ -17,7 +17,7 @@ async def rooms(office: Driver, *names: str) -> None:
 
 
 @pytest.mark.proves("S4-21", "S1-02")
-async def test_leaving_lasts_until_a_space_is_entered_or_the_next_run_begins(office: Driver) -> None:
+async def test_leaving_a_space_lasts_until_the_next_entry_or_run(office: Driver) -> None:
     wander = [
         step(
             call("send_message", text="here"),
@@ -53,7 +53,7 @@ async def test_leaving_lasts_until_a_space_is_entered_or_the_next_run_begins(off
 
 
 @pytest.mark.proves("S4-21")
-async def test_the_built_ins_are_there_by_default_and_never_show_as_cards(office: Driver) -> None:
+async def test_built_in_tools_are_default_and_never_show_as_cards(office: Driver) -> None:
     """design.md §6.19: no list means `messaging`, which holds the five; the mind's seven come with a later issue."""
     builtins = ("enter_space", "leave_space", "send_message", "read_messages", "skip")
     steps = [
@@ -125,7 +125,7 @@ async def test_one_mind_spoken_to_in_several_spaces_is_in_none(office: Driver) -
     assert await office.texts("blue") == ["from blue"]
 
 
-async def test_one_mind_that_does_not_enter_by_itself_enters_by_a_tool(office: Driver) -> None:
+async def test_one_mind_without_auto_enter_enters_a_space_by_tool(office: Driver) -> None:
     steps = [
         step(call("send_message", text="early"), call("enter_space", spaceId="red"), call("send_message", text="hi"))
     ]
@@ -140,7 +140,7 @@ async def test_one_mind_that_does_not_enter_by_itself_enters_by_a_tool(office: D
 
 
 @pytest.mark.proves("S4-21")
-async def test_messages_are_read_from_the_newest_back_with_offset_limit_and_query(office: Driver) -> None:
+async def test_read_messages_supports_offset_limit_and_query_from_the_newest(office: Driver) -> None:
     calls = [
         call("read_messages"),
         call("read_messages", limit=3),

@@ -34,7 +34,7 @@ async def agents_said(office: Driver, space_id: str) -> int:
 
 
 @pytest.mark.proves("L5")
-async def test_agents_who_all_answer_are_refused_beyond_their_share_and_told_how_long(offices: Offices) -> None:
+async def test_agents_over_their_shared_rate_are_refused_with_wait_times(offices: Offices) -> None:
     office = await opened(offices, 3)
     for id in ("ada", "bo", "cy"):
         await office.agent(id, steps=_SPEAK)
@@ -56,7 +56,7 @@ async def test_agents_who_all_answer_are_refused_beyond_their_share_and_told_how
 
 
 @pytest.mark.proves("L5")
-async def test_a_call_waits_for_its_place_when_that_is_near(offices: Offices) -> None:
+async def test_a_send_waits_when_rate_room_is_near(offices: Offices) -> None:
     office = await opened(offices, 600)  # one every 100 ms
     await office.agent("ada", steps=_SPEAK)
     await office.space("lobby", ["ada"], wake={"people": "all"})
@@ -93,7 +93,7 @@ async def test_an_agents_token_gets_429_and_nobody_else_does(offices: Offices) -
 
 
 @pytest.mark.proves("L5")
-async def test_the_share_is_exact_whoever_speaks_at_once_and_outlives_the_process(database: Database) -> None:
+async def test_the_agent_rate_holds_under_concurrency_and_after_a_restart(database: Database) -> None:
     async with AsyncExitStack() as stack:
         await use_up(await opened(Offices(database, stack), 5))
     async with AsyncExitStack() as stack:

@@ -59,7 +59,7 @@ async def limited(office: Driver, *scopes: str) -> Api:
 
 
 @pytest.mark.proves("P10", "V12")
-async def test_a_member_who_asks_in_the_main_group_gets_no_owners_rights(office: Driver) -> None:
+async def test_members_asking_in_the_main_group_get_no_owner_rights(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     await office.space("base", ["ada"], kind="group", main=True)
     await office.space("side", ["ada"], kind="group", trigger="hey")
@@ -92,7 +92,7 @@ async def test_a_chain_of_agents_only_loses_rights(office: Driver) -> None:
     await check(office)
 
 
-async def test_a_mind_that_hears_from_two_spaces_may_do_what_both_allow(office: Driver) -> None:
+async def test_a_run_for_two_spaces_holds_only_rights_both_grant(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT, held=True, scope="agent")
     await office.space("base", ["ada"], kind="group", main=True)
     await office.space("side", ["ada"], wake={"people": "all"})
@@ -108,7 +108,7 @@ async def test_a_mind_that_hears_from_two_spaces_may_do_what_both_allow(office: 
     assert "register_group" not in second
 
 
-async def test_a_trigger_has_a_thread_of_its_own_that_never_holds_more_than_its_cause(office: Driver) -> None:
+async def test_a_triggers_fresh_thread_never_exceeds_its_causes_rights(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     bell = await limited(office, "manage_agents", "post")
     await bell.create("/agents/ada/trigger", {"serviceName": "bell", "payload": {}})
@@ -125,7 +125,7 @@ async def test_a_trigger_has_a_thread_of_its_own_that_never_holds_more_than_its_
 # ── a call is judged by its run ─────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_call_that_takes_a_right_the_run_does_not_hold_is_denied(offices: Offices) -> None:
+async def test_a_call_needing_a_right_the_run_lacks_is_denied(offices: Offices) -> None:
     @tool(effect="tx", grant="register_group")
     async def make_group(context: ToolContext) -> dict[str, Any]:
         """Make a group."""
@@ -142,7 +142,7 @@ async def test_a_call_that_takes_a_right_the_run_does_not_hold_is_denied(offices
     assert refused["error"].startswith("Denied: make_group takes the right 'register_group'.")
 
 
-async def test_somebody_who_may_only_read_gets_nobody_to_speak(office: Driver) -> None:
+async def test_a_token_without_post_cannot_make_an_agent_speak(office: Driver) -> None:
     await office.agent("ada", steps=[say("hi"), step(call("read_messages"))], scope="agent")
     await office.space("general", ["ada"])
     reader = await limited(office, "manage_agents", "read")
@@ -173,7 +173,7 @@ async def erase(office: Driver, id: str) -> None:
 
 
 @pytest.mark.parametrize("part_with", [disable, erase])
-async def test_nobody_works_for_a_person_who_may_not_come_in_any_more(office: Driver, part_with: Part) -> None:
+async def test_a_person_who_lost_access_has_their_waiting_work_cancelled(office: Driver, part_with: Part) -> None:
     ada = await puppet(office, "ada", steps=[say("hello")], held=True)
     await office.space("general", ["ada"], wake={"people": "all"})
     peter, quinn = await member(office, "Peter", "general"), await member(office, "Quinn", "general")
@@ -195,7 +195,7 @@ async def test_nobody_works_for_a_person_who_may_not_come_in_any_more(office: Dr
     await check(office)
 
 
-async def test_only_the_one_who_is_gone_loses_what_waited(office: Driver) -> None:
+async def test_only_the_disabled_persons_waiting_message_is_dropped(office: Driver) -> None:
     """Equal when they spoke, they would have been one run; by now one of them may nothing."""
     ada = await puppet(office, "ada", steps=SILENT, held=True)
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -213,7 +213,7 @@ async def test_only_the_one_who_is_gone_loses_what_waited(office: Driver) -> Non
     ]
 
 
-async def test_what_waits_for_a_demoted_person_is_done_with_the_rights_they_have_left(office: Driver) -> None:
+async def test_a_demoted_persons_waiting_work_runs_with_their_remaining_rights(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT, held=True)
     await office.space("base", ["ada"], kind="group", main=True)
     id, admin = await office.person("Ann")
@@ -230,7 +230,7 @@ async def test_what_waits_for_a_demoted_person_is_done_with_the_rights_they_have
     await check(office)
 
 
-async def test_a_person_who_is_promoted_gains_nothing_for_what_they_said_before(office: Driver) -> None:
+async def test_a_promotion_adds_no_rights_to_messages_already_posted(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT, held=True)
     await office.space("base", ["ada"], kind="group", main=True)
     id, peter = await office.person("Peter")

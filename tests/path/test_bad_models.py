@@ -37,7 +37,7 @@ BAD: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.proves("C17", "P4")
-async def test_bad_calls_are_stored_as_errors_in_order_and_the_run_goes_on(office: Driver) -> None:
+async def test_bad_calls_are_stored_as_errors_and_the_run_continues(office: Driver) -> None:
     calls = [CallWish(f"c{n}", tool, arguments) for n, (tool, arguments, _) in enumerate(BAD)]
     calls.append(CallWish("last", "send_message", '{"text": "still here"}'))
     ada = await puppet(office, "ada", answers=[Reply("odd \x00 words \ud800", calls), Reply("")], steps=[])
@@ -87,7 +87,7 @@ async def test_an_empty_answer_ends_the_run_in_silence(office: Driver) -> None:
     assert run["silenceReason"] == "agent_chose_silence"
 
 
-async def test_a_provider_with_a_bug_breaks_one_run_and_not_the_thread(office: Driver) -> None:
+async def test_a_provider_bug_fails_one_run_and_not_the_thread(office: Driver) -> None:
     await puppet(office, "ada", answers=[RuntimeError("no such header")], steps=[say("better now")])
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "hello")
@@ -99,7 +99,7 @@ async def test_a_provider_with_a_bug_breaks_one_run_and_not_the_thread(office: D
     assert (again["outcome"], again["threadId"]) == ("spoke", run["threadId"])
 
 
-async def test_an_agent_whose_model_is_gone_fails_its_runs_with_a_sentence(office: Driver) -> None:
+async def test_a_run_whose_model_is_gone_fails_with_an_explanation(office: Driver) -> None:
     await puppet(office, "ada")
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.agent("bo")

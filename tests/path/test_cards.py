@@ -60,7 +60,7 @@ TOOLS = ["messaging", "gallery"]
 
 
 @pytest.mark.proves("S4-29")
-async def test_a_visible_call_is_numbered_stored_and_told_like_any_message(offices: Offices) -> None:
+async def test_visible_calls_are_numbered_stored_and_streamed_like_messages(offices: Offices) -> None:
     office = await gallery(offices)
     chart = call("show_chart", title="Q3", barColours=["red"])
     await office.agent(
@@ -94,7 +94,7 @@ async def test_a_visible_call_is_numbered_stored_and_told_like_any_message(offic
 
 
 @pytest.mark.proves("S4-29")
-async def test_a_call_that_takes_its_time_is_shown_when_it_starts_and_completed_on_the_same_message(
+async def test_a_slow_calls_card_appears_immediately_and_completes_in_place(
     offices: Offices,
 ) -> None:
     slow = Slow()
@@ -123,7 +123,7 @@ async def test_a_call_that_takes_its_time_is_shown_when_it_starts_and_completed_
     assert told[-1]["message"] == done
 
 
-async def test_a_card_is_completed_even_if_the_agent_was_shown_the_door_meanwhile(offices: Offices) -> None:
+async def test_a_card_completes_even_if_its_agent_was_removed_meanwhile(offices: Offices) -> None:
     slow = Slow()
     office = await gallery(offices, slow.tool())
     await office.agent("ada", steps=[step(call("print_poster"))], tools=TOOLS)
@@ -137,7 +137,7 @@ async def test_a_card_is_completed_even_if_the_agent_was_shown_the_door_meanwhil
     assert (card["status"], card["metadata"]["result"]) == ("complete", {"printed": True})
 
 
-async def test_a_call_cut_short_by_a_crash_in_a_run_that_was_cancelled_is_of_unknown_outcome(
+async def test_a_crashed_call_in_a_cancelled_run_has_unknown_outcome(
     database: Database,
 ) -> None:
     slow = Slow()
@@ -174,7 +174,7 @@ async def test_a_call_cut_short_by_a_crash_in_a_run_that_was_cancelled_is_of_unk
 
 
 @pytest.mark.proves("S4-29")
-async def test_a_visible_call_that_fails_says_so_on_its_card_and_hides_what_broke(offices: Offices) -> None:
+async def test_a_failed_calls_card_shows_the_error_without_its_internals(offices: Offices) -> None:
     office = await gallery(offices)
     calls = [call("fail_openly", how="politely"), call("fail_openly", how="crash"), call("fail_openly", how="x" * 11)]
     await office.agent("ada", steps=[step(*calls)], tools=TOOLS)
@@ -214,7 +214,7 @@ async def test_nobody_can_reply_to_a_card(offices: Offices) -> None:
 
 
 @pytest.mark.proves("S4-31")
-async def test_a_card_wakes_no_agent_whatever_it_shows_and_whatever_the_policy(offices: Offices) -> None:
+async def test_a_card_wakes_no_agent_under_any_policy(offices: Offices) -> None:
     office = await gallery(offices)
     await office.agent(
         "ada", [turn("show", step(call("show_chart", title="@bo Andy, look!"), call("do_nothing")))], tools=TOOLS
@@ -235,7 +235,7 @@ async def test_a_card_wakes_no_agent_whatever_it_shows_and_whatever_the_policy(o
 
 
 @pytest.mark.proves("S4-14")
-async def test_a_visible_tool_needs_a_space_and_says_so_in_the_agreed_words(offices: Offices) -> None:
+async def test_a_visible_tool_without_a_space_returns_the_agreed_error(offices: Offices) -> None:
     office = await gallery(offices)
     steps: list[Json] = [step(call("leave_space"), call("show_chart", title="Q3")), *SILENT]
     await office.agent("ada", steps=steps, tools=TOOLS)

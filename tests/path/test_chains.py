@@ -21,7 +21,7 @@ async def links(office: Driver, **which: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.proves("S0-14", "S0-15", "L3")
-async def test_two_agents_that_answer_each_other_in_a_dm_stop_after_four_links(office: Driver) -> None:
+async def test_agents_answering_each_other_in_a_dm_stop_after_four(office: Driver) -> None:
     ping = [turn("start", say("ping", spaceId="dm-ada-bo")), turn("pong", say("ping"))]
     await office.agent("ada", ping)
     await office.agent("bo", [turn("ping", say("pong"))])
@@ -52,7 +52,7 @@ async def test_two_agents_that_answer_each_other_in_a_dm_stop_after_four_links(o
 
 
 @pytest.mark.proves("S0-16", "L3", "L4")
-async def test_a_chain_of_mentions_in_a_channel_inherits_depth_and_stops_once(office: Driver) -> None:
+async def test_a_channels_mention_chain_inherits_depth_and_stops_once(office: Driver) -> None:
     """design.md §6.3 and §6.4: outside DMs the space's policy wakes, here by mention; depth is inherited there too."""
     await office.agent("ada", [turn("", say("what says @bo?"))])
     await office.agent("bo", [turn("", step(*[{"tool": "send_message", "args": {"text": "ask @ada"}}] * 2))])
@@ -68,7 +68,7 @@ async def test_a_chain_of_mentions_in_a_channel_inherits_depth_and_stops_once(of
     assert (await links(office))[:2] == [("ada", 0), ("bo", 1)]
 
 
-async def test_what_nobody_would_have_heard_stops_no_chain(office: Driver) -> None:
+async def test_a_message_that_wakes_nobody_stops_no_chain(office: Driver) -> None:
     await office.agent("ada", [turn("", say("what says @bo?"))])
     await office.agent("bo", [turn("", say("thinking aloud"))])
     await office.space("general", ["ada", "bo"])
@@ -80,7 +80,7 @@ async def test_what_nobody_would_have_heard_stops_no_chain(office: Driver) -> No
     assert await office.texts("general") == ["@ada go", "what says @bo?", "thinking aloud"]
 
 
-async def test_the_limit_is_a_setting_and_an_agent_may_have_its_own(offices: Offices) -> None:
+async def test_the_chain_limit_is_a_setting_that_agents_can_override(offices: Offices) -> None:
     office = await offices.open(limits=LimitSettings(chain_depth=1))
     turns = [turn("", say("@ada @bo @cy"))]
     await office.agent("ada", turns)
@@ -95,7 +95,7 @@ async def test_the_limit_is_a_setting_and_an_agent_may_have_its_own(offices: Off
     assert len(stops(office)) == 1
 
 
-async def test_a_run_that_takes_several_items_is_as_deep_as_the_deepest(office: Driver) -> None:
+async def test_a_run_of_several_items_takes_the_deepest_depth(office: Driver) -> None:
     cy = await puppet(office, "cy", [turn("hello", say("heard you"))], held=True)
     await office.agent("bo", [turn("go", say("@cy hello"), say("@dee carry on"))])
     await office.agent("dee", [turn("carry on", say("@cy hello again"))])

@@ -36,7 +36,7 @@ async def reach_inside(context: ToolContext) -> dict[str, Any]:
     return {"never": context.tx}
 
 
-async def test_a_tool_that_hangs_raises_or_reaches_too_far_is_told_to_the_model_and_the_run_goes_on(
+async def test_broken_or_hanging_tools_return_an_error_to_the_model(
     offices: Offices,
 ) -> None:
     office = await offices.open(families={"odd": [wait_for_ever, give_up, break_down, reach_inside]})

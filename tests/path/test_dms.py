@@ -25,7 +25,7 @@ async def test_either_order_of_the_two_ids_names_the_dm(office: Driver) -> None:
     await office.get("/spaces/dm-mary-ann-ada", status=404)
 
 
-async def test_a_dm_is_made_of_two_others_and_its_creator_is_not_added(office: Driver) -> None:
+async def test_a_dm_has_exactly_two_members_and_not_its_creator(office: Driver) -> None:
     for id in ("ada", "bo", "cy"):
         await office.agent(id)
     made = await office.dm("bo", "ada")
@@ -59,7 +59,7 @@ async def test_ids_that_would_make_dm_names_ambiguous_are_refused(office: Driver
     await office.create("/agents", {"id": office.owner_id, "name": "X", "model": "script:echo"}, status=409)
 
 
-async def test_owners_may_read_what_agents_say_to_each_other_and_nobody_reads_a_persons_dm(office: Driver) -> None:
+async def test_owners_can_read_dms_between_agents_but_not_a_persons(office: Driver) -> None:
     for id in ("ada", "bo"):
         await office.agent(id, steps=SILENT)
     peter, api = await office.person("Peter")

@@ -31,7 +31,7 @@ async def test_ten_quick_messages_to_a_busy_agent_are_one_run(office: Driver) ->
     assert await office.items("/agents/ada/inbox") == []
 
 
-async def test_causes_with_other_grants_get_runs_of_their_own(office: Driver) -> None:
+async def test_messages_with_different_grants_get_separate_runs(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT, held=True)
     await office.agent("bo", [turn("go", say("from bo"))])
     await office.space("general", ["ada"], wake={"people": "all", "agents": "all"})
@@ -64,7 +64,7 @@ async def test_causes_with_other_grants_get_runs_of_their_own(office: Driver) ->
 
 
 @pytest.mark.proves("P10")
-async def test_what_an_agent_says_for_an_owner_has_no_more_rights_than_an_agent(office: Driver) -> None:
+async def test_an_agents_message_for_an_owner_gets_a_separate_run(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT, held=True)
     await office.agent("bo", [turn("go", say("from bo", spaceId="general"))])
     await office.space("general", ["ada", "bo"], wake={"people": "mention", "agents": "all"})
@@ -88,7 +88,7 @@ async def test_what_an_agent_says_for_an_owner_has_no_more_rights_than_an_agent(
 
 
 @pytest.mark.proves("P3")
-async def test_a_thread_does_one_run_at_a_time_and_threads_do_not_wait_for_each_other(office: Driver) -> None:
+async def test_runs_are_serial_within_a_thread_and_parallel_across_threads(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("heard")], held=True)
     for space in ("red", "blue"):
         await office.space(space, ["ada"], wake={"people": "all"})

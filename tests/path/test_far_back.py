@@ -13,7 +13,7 @@ def say_first(what: str) -> Json:
     return call("send_message", text="found: {{results[0]." + what + "}}")
 
 
-async def test_a_fact_500_messages_back_is_found_by_reading_searching_and_remembering(office: Driver) -> None:
+async def test_a_fact_500_messages_back_is_found_in_three_ways(office: Driver) -> None:
     turns = [
         turn("^remember", step(call("store_memory", content="{{trigger.text}}"))),
         turn("by query", step(call("read_messages", query="VAULT code")), step(say_first("messages[0].text"))),

@@ -53,7 +53,7 @@ async def house(office: Driver, *turns: Json, scope: str = "space") -> Room:
 
 
 @pytest.mark.proves("S2-05", "S2-42")
-async def test_the_main_group_registers_a_chat_that_no_bridge_has_seen(office: Driver) -> None:
+async def test_the_main_group_registers_a_chat_no_bridge_has_seen(office: Driver) -> None:
     more = {"provider": "script", "model": "silent"}
     room = await house(office, turn("register", step(call("register_group", **FAMILY, **more))))
     made = await room.one("home", "register")
@@ -75,7 +75,7 @@ async def test_the_main_group_registers_a_chat_that_no_bridge_has_seen(office: D
 
 @pytest.mark.proves("S2-06", "S2-43", "G4")
 @pytest.mark.parametrize("space", ["family", "team"])
-async def test_no_other_space_registers_a_group(office: Driver, space: str) -> None:
+async def test_other_spaces_cannot_register_a_group(office: Driver, space: str) -> None:
     room = await house(office, turn("register", step(call("register_group", **FAMILY))))
     refused = await room.one(space, "@Andy register")
     assert refused["error"].startswith("Denied: register_group takes the right 'register_group'.")
@@ -84,7 +84,7 @@ async def test_no_other_space_registers_a_group(office: Driver, space: str) -> N
 
 @pytest.mark.proves("S2-43", "G4")
 @pytest.mark.parametrize("door", ["hook", "trigger"])
-async def test_nothing_outside_the_main_group_registers_a_group(office: Driver, door: str) -> None:
+async def test_hooks_and_triggers_cannot_register_a_group(office: Driver, door: str) -> None:
     """Not even for an owner, who made the hook: whoever has its address could."""
     room = await house(office, {"steps": [step(call("register_group", **FAMILY), call("list_groups"))]})
     if door == "hook":
@@ -123,9 +123,7 @@ async def test_nothing_outside_the_main_group_registers_a_group(office: Driver, 
         ("provider", "nobody"),
     ],
 )
-async def test_what_cannot_be_a_group_is_refused_by_the_tool_and_by_the_door(
-    office: Driver, field: str, value: str
-) -> None:
+async def test_invalid_groups_are_refused_by_the_tool_and_the_api(office: Driver, field: str, value: str) -> None:
     room = await house(office, turn("register", step(call("register_group", **{**FAMILY, field: value}))))
     before = len(await office.items("/spaces"))
     assert "error" in await room.one("home", "register")
@@ -154,7 +152,7 @@ async def test_a_chat_and_a_folder_belong_to_one_group(office: Driver) -> None:
 
 
 @pytest.mark.proves("S2-44")
-async def test_the_chats_that_bridges_have_seen_can_be_listed_until_they_are_registered(office: Driver) -> None:
+async def test_chats_seen_by_bridges_are_listed_as_available_until_registered(office: Driver) -> None:
     room = await house(
         office, turn("list", step(call("list_groups"))), turn("register", step(call("register_group", **FAMILY)))
     )
@@ -172,7 +170,7 @@ async def test_the_chats_that_bridges_have_seen_can_be_listed_until_they_are_reg
     assert await office.items("/chats", registered=False) == []
 
 
-async def test_a_member_makes_no_main_group_and_takes_no_chat(office: Driver) -> None:
+async def test_a_member_cannot_create_main_groups_or_claim_chats(office: Driver) -> None:
     _, pia = await office.person("Pia")
     for body in ({"main": True}, {"bridge": FAMILY["jid"]}):
         await pia.create("/spaces", {"id": "mine", "kind": "group", **body}, status=403)
@@ -181,7 +179,7 @@ async def test_a_member_makes_no_main_group_and_takes_no_chat(office: Driver) ->
     await pia.get("/chats", status=403)
 
 
-async def test_an_erased_group_takes_its_memory_and_its_chat_along(office: Driver) -> None:
+async def test_erasing_a_group_removes_its_memory_and_frees_its_chat(office: Driver) -> None:
     """The same id, chat and agent again know nothing of it."""
     room = await house(
         office,
@@ -206,7 +204,7 @@ async def test_an_erased_group_takes_its_memory_and_its_chat_along(office: Drive
 
 @pytest.mark.proves("S2-06", "G1")
 @pytest.mark.parametrize("scope", ["space", "agent"])
-async def test_a_group_speaks_to_itself_only(office: Driver, scope: str) -> None:
+async def test_an_agent_in_a_group_can_reach_only_that_group(office: Driver, scope: str) -> None:
     """Reading and entering elsewhere too: each is refused and kept, and nothing is sent."""
     room = await house(
         office,
@@ -226,7 +224,7 @@ async def test_a_group_speaks_to_itself_only(office: Driver, scope: str) -> None
 
 
 @pytest.mark.proves("G1")
-async def test_a_group_reacts_to_nothing_that_was_said_elsewhere(office: Driver) -> None:
+async def test_a_group_cannot_react_to_messages_elsewhere(office: Driver) -> None:
     await house(office, turn("x", say("x")))
     said = await office.post("work", "nobody is meant")
     await office.agent("bo", [turn("react", step(call("react_to_message", messageId=said["id"], emoji="👍")))])
@@ -238,7 +236,7 @@ async def test_a_group_reacts_to_nothing_that_was_said_elsewhere(office: Driver)
 
 
 @pytest.mark.proves("S2-05")
-async def test_the_main_group_speaks_wherever_its_agent_is(office: Driver) -> None:
+async def test_the_main_group_can_send_wherever_its_agent_is(office: Driver) -> None:
     room = await house(office, turn("tell", say("dinner", spaceId="family")))
     assert (await room.one("home", "tell"))["status"] == "sent"
     [message] = await office.items("/spaces/family/messages")
@@ -246,7 +244,7 @@ async def test_the_main_group_speaks_wherever_its_agent_is(office: Driver) -> No
 
 
 @pytest.mark.parametrize("scope", ["space", "agent"])
-async def test_what_a_group_tells_its_agent_is_remembered_for_that_group(office: Driver, scope: str) -> None:
+async def test_memories_made_in_a_group_are_found_only_there(office: Driver, scope: str) -> None:
     room = await house(
         office,
         turn("keep", step(call("store_memory", content="the cake is a surprise"))),
@@ -275,7 +273,7 @@ async def test_a_group_changes_its_agents_blocks_for_itself_alone(office: Driver
         assert mood in ada.shown[-1].system
 
 
-async def test_a_mind_that_spans_spaces_leaves_what_it_knows_at_the_door_of_a_group(office: Driver) -> None:
+async def test_one_mind_gets_a_separate_thread_in_a_group(office: Driver) -> None:
     room = await house(office, turn("hello", say("I heard you")), scope="agent")
     await room.ask("home", "hello, the code is 4711")
     await room.ask("family", "@Andy hello")
@@ -286,7 +284,7 @@ async def test_a_mind_that_spans_spaces_leaves_what_it_knows_at_the_door_of_a_gr
     assert runs["team"] == runs["home"]
 
 
-async def test_a_task_of_a_group_is_thought_about_there(office: Driver) -> None:
+async def test_a_groups_task_runs_in_the_groups_own_thread(office: Driver) -> None:
     """Whatever else the agent's mind spans."""
     room = await house(office, turn("look", say("psst", spaceId="home")), scope="agent")
     body = {"spaceId": "family", "prompt": "look", "scheduleType": "interval", "scheduleValue": "1h"}
@@ -301,7 +299,7 @@ async def test_a_task_of_a_group_is_thought_about_there(office: Driver) -> None:
 
 
 @pytest.mark.parametrize("mode", ["group", "isolated"])
-async def test_the_files_of_a_group_are_there_for_all_that_is_done_in_it(office: Driver, mode: str) -> None:
+async def test_a_groups_files_are_available_to_every_task_in_it(office: Driver, mode: str) -> None:
     send = turn("send", step(call("send_file", path="/workspace/list.txt")))
     await office.agent("ada", [send], tools=["messaging", "files"])
     for name in ("family", "work"):
@@ -324,7 +322,7 @@ async def test_the_files_of_a_group_are_there_for_all_that_is_done_in_it(office:
 # ── the trigger word ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_group_is_woken_by_its_trigger_word_and_the_main_group_by_anything(office: Driver) -> None:
+async def test_groups_need_their_trigger_word_but_main_groups_do_not(office: Driver) -> None:
     room = await house(office, turn(".", say("yes?")))
     await office.create("/spaces/family/messages", {"text": "ada, are you there? andy? @Andyy"})
     await room.ask("home", "anything")

@@ -15,7 +15,7 @@ STEPS = [
 
 
 @pytest.mark.proves("S0-46", "P4")
-async def test_each_call_and_each_return_stands_in_the_journal_in_order(office: Driver) -> None:
+async def test_the_journal_lists_every_call_and_return_in_order(office: Driver) -> None:
     await office.agent("ada", steps=STEPS, tools=["messaging", "memory"])
     await office.space("general", ["ada"], wake={"people": "all"})
     asked = await office.post("general", "tea at four?")
@@ -67,7 +67,7 @@ async def test_a_result_is_kept_before_the_model_is_asked_again(office: Driver) 
 
 
 @pytest.mark.proves("S0-47")
-async def test_a_run_can_be_traced_as_a_tree_of_run_step_and_tool(office: Driver) -> None:
+async def test_a_runs_trace_is_a_tree_of_steps_and_tools(office: Driver) -> None:
     await office.agent("ada", steps=STEPS, tools=["messaging", "memory"])
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "hello")

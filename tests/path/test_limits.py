@@ -13,7 +13,7 @@ from tests.path.scripts import SILENT, call, say, step
 
 
 @pytest.mark.proves("S1-12", "S1-15", "L1")
-async def test_a_run_sends_five_messages_and_the_sixth_is_refused_with_the_counts(office: Driver) -> None:
+async def test_a_runs_sixth_message_is_refused_with_the_counts(office: Driver) -> None:
     steps = [
         step(*(call("send_message", text=f"number {n}") for n in range(1, 4))),
         step(*(call("send_message", text=f"number {n}") for n in range(4, 8))),
@@ -34,7 +34,7 @@ async def test_a_run_sends_five_messages_and_the_sixth_is_refused_with_the_count
     assert len(again["messageIds"]) == 5
 
 
-async def test_the_number_of_messages_is_the_agents_own_and_may_be_none(office: Driver) -> None:
+async def test_the_message_limit_is_per_agent_and_may_be_zero(office: Driver) -> None:
     await office.agent("ada", steps=[say("a"), say("b"), step(call("do_nothing"))], limits={"maxMessages": 1})
     await office.agent("bo", steps=[say("a"), step(call("do_nothing"))], limits={"maxMessages": 0})
     for id in ("ada", "bo"):
@@ -68,7 +68,7 @@ async def test_a_model_that_never_ends_is_stopped_after_its_steps(office: Driver
 
 
 @pytest.mark.proves("L6", "C17")
-async def test_of_two_hundred_calls_in_one_answer_the_first_are_carried_out_and_the_rest_refused(
+async def test_of_200_calls_in_one_step_only_32_are_executed(
     office: Driver,
 ) -> None:
     calls = [CallWish(f"c{n}", "store_memory", f'{{"content": "fact {n}"}}') for n in range(200)]
@@ -116,7 +116,7 @@ async def test_a_model_that_thinks_too_long_is_stopped(office: Driver) -> None:
         assert (run["status"], run["stopReason"], run.get("outcome")) == ("completed", "max_seconds", None)
 
 
-async def test_waiting_for_a_provider_that_is_away_does_not_count_as_thinking(
+async def test_waiting_for_an_unavailable_provider_does_not_count_as_thinking(
     office: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bullpen.runs.loop.random.uniform", lambda low, high: 0.2)
@@ -128,7 +128,7 @@ async def test_waiting_for_a_provider_that_is_away_does_not_count_as_thinking(
     assert (run["status"], run["outcome"], run["stopReason"]) == ("completed", "spoke", "done")
 
 
-async def test_a_provider_that_stays_away_or_refuses_fails_the_run_with_its_words(
+async def test_a_run_fails_with_its_unavailable_or_refusing_providers_message(
     offices: Offices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bullpen.runs.loop.random.uniform", lambda low, high: 0.0)
@@ -161,7 +161,7 @@ async def test_usage_is_added_up_over_the_steps_of_a_run(office: Driver) -> None
     assert run["usage"] == {"inputTokens": 20, "outputTokens": 6, "cachedTokens": 14, "cost": 0.5}
 
 
-async def test_an_agent_that_has_spent_its_day_is_put_aside_before_it_is_asked(office: Driver) -> None:
+async def test_an_agent_over_its_daily_budget_pauses_before_asking_again(office: Driver) -> None:
     usage = TokenUsage(cost=0.3)
     replies = [Reply("", [CallWish("c", "do_nothing", "{}")], usage)] * 3
     ada = await puppet(office, "ada", answers=replies, limits={"maxCostPerDay": 0.5})

@@ -20,7 +20,7 @@ async def remembering(office: Driver, id: str, calls: list[Json], **fields: Any)
 
 
 @pytest.mark.proves("S0-30", "S0-31", "S0-32")
-async def test_a_block_is_rewritten_or_made_for_the_agent_that_calls_and_for_no_other(office: Driver) -> None:
+async def test_update_memory_writes_blocks_of_the_calling_agent_only(office: Driver) -> None:
     await office.agent("bo", blocks={"mood": "calm", "ada": "a friend"})
     calls = [
         call("update_memory", label="mood", content="glad"),
@@ -44,7 +44,7 @@ async def test_a_block_is_rewritten_or_made_for_the_agent_that_calls_and_for_no_
 
 
 @pytest.mark.proves("S0-35", "S0-38", "S0-40", "S0-41", "S0-42")
-async def test_a_passage_is_stored_for_the_caller_and_found_with_its_four_fields(office: Driver) -> None:
+async def test_passages_are_stored_and_found_for_the_calling_agent_only(office: Driver) -> None:
     await office.agent("bo")
     await office.create("/agents/bo/passages", {"content": "the kettle belongs to bo"})
     calls = [
@@ -104,7 +104,7 @@ SEARCHES: dict[str, list[str]] = {
 
 
 @pytest.mark.proves("S0-36", "S0-37")
-async def test_keywords_match_in_any_case_and_nothing_in_them_is_a_wildcard(office: Driver) -> None:
+async def test_memory_keywords_ignore_case_and_have_no_wildcards(office: Driver) -> None:
     """design.md §6.16: keywords, and meaning only where an embedder is present; there is none here."""
     calls = [call("store_memory", content=content) for content in STORED]
     calls += [call("search_memory", query=query) for query in SEARCHES]
@@ -116,7 +116,7 @@ async def test_keywords_match_in_any_case_and_nothing_in_them_is_a_wildcard(offi
     assert found == SEARCHES
 
 
-async def test_tags_are_searched_too_and_an_empty_query_shows_the_newest(office: Driver) -> None:
+async def test_memory_search_includes_tags_and_lists_newest_for_empty_queries(office: Driver) -> None:
     calls = [
         call("store_memory", content="one", tags=["Fruit", "ÖL"]),
         call("store_memory", content="two", tags=["bread"]),
@@ -154,7 +154,7 @@ async def test_the_same_passage_twice_is_kept_once_whoever_stores_it(office: Dri
     assert other != first
 
 
-async def test_text_that_the_databases_cannot_keep_is_cleaned_or_refused_and_the_run_goes_on(office: Driver) -> None:
+async def test_text_with_nul_is_cleaned_or_refused_in_memory_tools(office: Driver) -> None:
     calls = [
         call("update_memory", label="no\x00te", content="x"),
         call("update_memory", label="note", content="a\x00b"),

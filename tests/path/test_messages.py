@@ -17,7 +17,7 @@ async def peter_in(office: Driver, space: str) -> Api:
 
 
 @pytest.mark.proves("P1")
-async def test_numbers_rise_by_one_whoever_posts_and_whatever_fails_between(office: Driver) -> None:
+async def test_message_numbers_have_no_gaps_despite_concurrent_and_failed_posts(office: Driver) -> None:
     await office.agent("ada", steps=[step(*(call("send_message", text=t) for t in ("a", "b")))])
     await office.space("general", ["ada"])
     peter = await peter_in(office, "general")
@@ -37,7 +37,7 @@ async def test_numbers_rise_by_one_whoever_posts_and_whatever_fails_between(offi
 
 
 @pytest.mark.proves("P2")
-async def test_a_message_sent_again_under_its_client_id_is_the_same_message_and_wakes_nobody(office: Driver) -> None:
+async def test_a_resent_client_id_returns_the_original_and_wakes_nobody(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.space("other")
@@ -60,14 +60,14 @@ async def test_a_message_sent_again_under_its_client_id_is_the_same_message_and_
     assert (await office.post("general", "hello", clientMessageId="c-1"))["text"] == "hello!"
 
 
-async def test_five_at_once_under_one_new_client_id_are_one_message(office: Driver) -> None:
+async def test_five_concurrent_posts_with_one_client_id_make_one_message(office: Driver) -> None:
     await office.space("general")
     posted = await asyncio.gather(*(office.post("general", "hello", clientMessageId="c-1") for _ in range(5)))
     assert len({made["id"] for made in posted}) == 1
     assert await office.texts("general") == ["hello"]
 
 
-async def test_only_its_author_changes_a_message_and_a_deleted_one_keeps_its_place(office: Driver) -> None:
+async def test_only_authors_change_messages_and_deleted_ones_keep_their_seq(office: Driver) -> None:
     await office.agent("ada", steps=[step(call("send_message", text="an answer"))])
     await office.space("general", ["ada"])
     peter = await peter_in(office, "general")

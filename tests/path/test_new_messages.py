@@ -58,7 +58,7 @@ async def test_a_message_steers_the_run_before_its_next_step(office: Driver) -> 
     assert (await office.items("/agents/ada/inbox")) == []
 
 
-async def test_a_message_breaks_off_what_the_model_is_doing_and_keeps_what_is_done(office: Driver) -> None:
+async def test_a_message_interrupts_the_model_call_and_keeps_finished_steps(office: Driver) -> None:
     long = {"calls": [call("send_message", text="too late")], "delayMs": 600_000}
     ada = await puppet(office, "ada", steps=[step(call("read_messages")), long], onNewMessage="interrupt")
     await office.space("lab", ["ada"], wake={"people": "all"})
@@ -73,7 +73,7 @@ async def test_a_message_breaks_off_what_the_model_is_doing_and_keeps_what_is_do
     await office.run_finished("ada")
 
 
-async def test_what_others_say_breaks_nothing_off(office: Driver) -> None:
+async def test_a_message_from_another_person_interrupts_nothing(office: Driver) -> None:
     """It would not be heard in this run, whose model would be asked the same again and again."""
     _, pia = await office.person("Pia")
     ada = await at_work(office, "interrupt", [say("done")])
@@ -98,7 +98,7 @@ async def test_a_message_posted_to_another_process_interrupts_too(database: Data
         await here.run_finished("ada")
 
 
-async def test_what_somebody_with_other_rights_says_does_not_go_into_a_run(office: Driver) -> None:
+async def test_a_message_with_different_rights_does_not_steer_the_run(office: Driver) -> None:
     _, pia = await office.person("Pia")
     ada = await at_work(office, "steer", TWO)
     await office.create("/spaces/lab/members", {"memberId": "psn_pia"})
@@ -114,7 +114,7 @@ async def test_what_somebody_with_other_rights_says_does_not_go_into_a_run(offic
 # ── /stop ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_stop_ends_what_is_under_way_in_the_space_also_during_a_model_call(office: Driver) -> None:
+async def test_stop_cancels_the_spaces_runs_even_during_a_model_call(office: Driver) -> None:
     ada = await at_work(office, "queue", [say("never")])
     bo = await puppet(office, "bo", steps=[say("never")], held=True)
     await office.space("elsewhere", ["bo"], wake={"people": "all"})
@@ -132,7 +132,7 @@ async def test_stop_ends_what_is_under_way_in_the_space_also_during_a_model_call
     bo.release()
 
 
-async def test_stop_means_those_who_are_mentioned_and_says_when_there_is_nothing(office: Driver) -> None:
+async def test_stop_applies_to_mentioned_agents_and_reports_nothing_to_stop(office: Driver) -> None:
     ada = await at_work(office, "queue", [say("done")])
     await office.agent("bo", steps=[])
     await office.create("/spaces/lab/members", {"memberId": "bo"})
@@ -143,7 +143,7 @@ async def test_stop_means_those_who_are_mentioned_and_says_when_there_is_nothing
     ada.release()
 
 
-async def test_an_agent_cannot_stop_others_and_other_words_are_no_command(office: Driver) -> None:
+async def test_agents_cannot_use_stop_and_similar_text_is_no_command(office: Driver) -> None:
     ada = await at_work(office, "queue", [say("done")])
     program = await office.as_agent("ada")
     await program.create("/spaces/lab/messages", {"text": "/stop"})

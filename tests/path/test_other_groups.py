@@ -96,7 +96,7 @@ async def house(office: Driver) -> House:
 
 @pytest.mark.proves("G3", "S2-06")
 @pytest.mark.parametrize("place", ["dm", "main", "channel"])
-async def test_from_elsewhere_a_group_is_not_there_for_whoever_is_not_in_it(house: House, place: str) -> None:
+async def test_from_other_spaces_a_group_is_hidden_from_non_members(house: House, place: str) -> None:
     await house.play(turn("act", step(*house.deeds)))
     await house.people["pia"].create(f"/spaces/{house.places[place]}/messages", {"text": "act"})
     results = await house.results()
@@ -106,7 +106,7 @@ async def test_from_elsewhere_a_group_is_not_there_for_whoever_is_not_in_it(hous
     await house.check_untouched()
 
 
-async def test_what_somebody_does_in_both_spaces_may_be_carried_from_one_to_the_other(house: House) -> None:
+async def test_a_member_of_both_spaces_can_reach_one_from_another(house: House) -> None:
     await house.office.create("/spaces/family/members", {"memberId": "psn_pia"})
     await house.play(turn("act", step(*house.deeds)))
     await house.people["pia"].create(f"/spaces/{house.places['dm']}/messages", {"text": "act"})
@@ -115,7 +115,7 @@ async def test_what_somebody_does_in_both_spaces_may_be_carried_from_one_to_the_
     assert results[0]["messages"][0]["text"] == SECRET
 
 
-async def test_whoever_manages_groups_has_it_done_from_the_main_group_without_being_in_it(house: House) -> None:
+async def test_owners_reach_other_peoples_groups_from_the_main_group_only(house: House) -> None:
     await house.people["pia"].create("/spaces", {"id": "hers", "kind": "group", "members": ["ada"], "private": True})
     await house.play(turn("tell", say("dinner", spaceId="hers")))
     for place in ("home", "team"):
@@ -125,7 +125,7 @@ async def test_whoever_manages_groups_has_it_done_from_the_main_group_without_be
     assert [m["text"] for m in await house.people["pia"].items("/spaces/hers/messages")] == ["dinner"]
 
 
-async def test_another_agent_gets_no_further_than_whoever_began(house: House) -> None:
+async def test_a_second_agent_has_only_the_original_askers_access(house: House) -> None:
     office = house.office
     await office.agent("bo", [turn("pass", say("@ada act"))])
     await office.create("/spaces/team/members", {"memberId": "bo"})
@@ -137,7 +137,7 @@ async def test_another_agent_gets_no_further_than_whoever_began(house: House) ->
     await house.check_untouched()
 
 
-async def test_a_run_for_two_gets_into_a_group_that_both_are_in(house: House) -> None:
+async def test_a_run_for_two_people_reaches_only_groups_of_both(house: House) -> None:
     """Quinn's words came first, Pia's last: it works for both."""
     office = house.office
     await office.create("/spaces/family/members", {"memberId": "psn_pia"})
@@ -159,7 +159,7 @@ async def test_a_run_for_two_gets_into_a_group_that_both_are_in(house: House) ->
         assert ("error" in (await office.results(run["id"]))[0]) is not joined
 
 
-async def test_one_mind_takes_what_two_people_say_in_two_places_one_after_the_other(office: Driver) -> None:
+async def test_one_mind_handles_two_people_in_two_places_separately(office: Driver) -> None:
     """So that it works for one of them in the other's place for neither."""
     house = House(office)
     await house.furnish(scope="agent")

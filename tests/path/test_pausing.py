@@ -69,7 +69,7 @@ async def check(office: Driver, *, at_rest: bool) -> None:
 # ── one agent ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_paused_agent_is_not_woken_and_answers_everything_when_it_is_resumed(offices: Offices) -> None:
+async def test_a_paused_agent_sleeps_and_answers_everything_once_resumed(offices: Offices) -> None:
     office = await offices.open(engine=UNSWEPT)
     ada = await puppet(office, "ada", steps=[say("heard")])
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -92,7 +92,7 @@ async def test_a_paused_agent_is_not_woken_and_answers_everything_when_it_is_res
     await check(office, at_rest=True)
 
 
-async def test_a_run_that_thinks_is_put_aside_and_asked_the_same_again(office: Driver) -> None:
+async def test_a_run_paused_while_thinking_repeats_the_same_model_call(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("done")], held=True)
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "hello")
@@ -130,7 +130,7 @@ def slow_tool() -> tuple[Tool, asyncio.Event, asyncio.Event, list[str]]:
     return wait_here, begun, go_on, calls
 
 
-async def test_a_call_under_way_ends_and_the_next_one_waits_until_the_agent_is_resumed(offices: Offices) -> None:
+async def test_a_pause_finishes_the_current_call_and_holds_the_next(offices: Offices) -> None:
     wait_here, begun, go_on, calls = slow_tool()
     office = await offices.open(families={"waiting": [wait_here]})
     steps = [step(call("wait_here"), call("send_message", text="one")), say("two")]
@@ -175,7 +175,7 @@ async def test_a_pause_resets_no_budget(offices: Offices) -> None:
     assert await office.texts("general") == ["hello", "0", "1"]
 
 
-async def test_only_the_time_it_was_at_work_counts(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_time_spent_paused_does_not_count_as_active(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = Stopwatch()
     monkeypatch.setattr(loop, "monotonic", watch.read)
     ada = await puppet(office, "ada", steps=[say("done")], held=True)
@@ -201,7 +201,7 @@ class Stopwatch:
         return self.seconds
 
 
-async def test_pausing_and_resuming_twice_is_once(office: Driver) -> None:
+async def test_repeated_pausing_and_resuming_changes_nothing(office: Driver) -> None:
     await office.agent("ada")
     first = await pause(office, "ada")
     assert await pause(office, "ada") == first
@@ -217,7 +217,7 @@ async def test_pausing_and_resuming_twice_is_once(office: Driver) -> None:
     ]
 
 
-async def test_a_run_that_was_put_aside_can_be_cancelled_and_a_paused_agent_deleted(offices: Offices) -> None:
+async def test_a_paused_run_can_be_cancelled_and_its_agent_deleted(offices: Offices) -> None:
     office = await offices.open(engine=UNSWEPT)
     for how in ("cancel", "delete"):
         puppet_of = await puppet(office, how, steps=[say("never")], held=True)
@@ -252,7 +252,7 @@ async def crew(office: Driver) -> list[Any]:
 
 
 @pytest.mark.parametrize("absent", ["ada", "bo", "cy"])
-async def test_the_others_of_a_group_do_not_wait_for_a_paused_one(office: Driver, absent: str) -> None:
+async def test_group_members_do_not_wait_for_a_paused_agent(office: Driver, absent: str) -> None:
     await crew(office)
     await pause(office, absent)
     await office.post("general", "hello")
@@ -268,7 +268,7 @@ async def test_the_others_of_a_group_do_not_wait_for_a_paused_one(office: Driver
     await check(office, at_rest=True)
 
 
-async def test_one_that_is_paused_before_its_turn_has_begun_passes_it_on(offices: Offices) -> None:
+async def test_an_agent_paused_before_its_turn_passes_it_on(offices: Offices) -> None:
     asleep = await offices.open(drive=False, watch=False)
     for id in ("ada", "bo", "cy"):
         await asleep.agent(id, steps=[say(f"{id} was here")])
@@ -284,7 +284,7 @@ async def test_one_that_is_paused_before_its_turn_has_begun_passes_it_on(offices
     assert await office.texts("general") == ["hello", "bo was here", "cy was here"]
 
 
-async def test_one_that_is_paused_in_the_middle_of_its_turn_passes_it_on(office: Driver) -> None:
+async def test_an_agent_paused_during_its_turn_passes_it_on(office: Driver) -> None:
     ada, _, cy = await crew(office)
     ada.hold()
     await office.post("general", "hello")
@@ -301,7 +301,7 @@ async def test_one_that_is_paused_in_the_middle_of_its_turn_passes_it_on(office:
 # ── all ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_all_can_be_paused_those_to_come_as_well(office: Driver) -> None:
+async def test_pausing_all_also_pauses_agents_created_later(office: Driver) -> None:
     await pause(office)
     await crew(office)
     assert (await office.get("/agents"))["pausedAt"]
@@ -314,7 +314,7 @@ async def test_all_can_be_paused_those_to_come_as_well(office: Driver) -> None:
     await office.run_finished("cy")
 
 
-async def test_nobody_is_late_while_all_are_paused_so_they_answer_in_turn_when_they_go_on(offices: Offices) -> None:
+async def test_turn_timeouts_stand_still_while_all_agents_are_paused(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(clock=clock)
     ada, _, cy = await crew(office)
@@ -333,7 +333,7 @@ async def test_nobody_is_late_while_all_are_paused_so_they_answer_in_turn_when_t
     assert window(cy.shown[0]) == ["Olga: hello", "Ada: ada was here", "Bo: bo was here"]
 
 
-async def test_resuming_all_leaves_those_paused_that_were_paused_singly(office: Driver) -> None:
+async def test_resuming_all_leaves_individually_paused_agents_paused(office: Driver) -> None:
     ada, _, _ = await crew(office)
     await pause(office, "ada")
     assert (await pause(office))["paused"] is True
@@ -350,7 +350,7 @@ async def test_resuming_all_leaves_those_paused_that_were_paused_singly(office: 
     assert actions == ["agents.resumed", "agents.paused"]
 
 
-async def test_all_that_is_under_way_is_put_aside_and_goes_on(offices: Offices) -> None:
+async def test_pausing_all_suspends_every_run_and_resuming_continues_them(offices: Offices) -> None:
     office = await offices.open(engine=UNSWEPT)
     cast = [await puppet(office, f"a{n}", steps=[say(f"a{n} done")], held=True) for n in range(5)]
     for n in range(5):
@@ -405,7 +405,7 @@ async def test_a_paused_office_at_rest_writes_nothing(office: Driver) -> None:
 
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
 @pytest.mark.parametrize("told", [True, False])
-async def test_another_process_stops_what_it_drives_even_if_the_signal_is_lost(offices: Offices, told: bool) -> None:
+async def test_a_pause_reaches_another_process_even_without_the_signal(offices: Offices, told: bool) -> None:
     wait_here, begun, go_on, _ = slow_tool()
     worker = await offices.open(families={"waiting": [wait_here]})
     door = await offices.open(drive=False, watch=False)
@@ -426,7 +426,7 @@ async def test_another_process_stops_what_it_drives_even_if_the_signal_is_lost(o
 
 
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
-async def test_a_model_that_another_process_waits_for_is_interrupted(offices: Offices) -> None:
+async def test_a_pause_interrupts_model_calls_in_another_process(offices: Offices) -> None:
     worker = await offices.open()
     door = await offices.open(drive=False, watch=False)
     ada = await puppet(worker, "ada", steps=[say("done")], held=True)

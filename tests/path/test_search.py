@@ -58,7 +58,7 @@ FINDS: list[tuple[str, list[int]]] = [
 ]
 
 
-async def test_words_are_found_in_any_order_and_case_and_phrases_as_they_stand(office: Driver) -> None:
+async def test_search_matches_words_in_any_order_and_phrases_exactly(office: Driver) -> None:
     await fill(office)
     for query, found in FINDS:
         assert await texts(office, query) == [SAID[number] for number in found], query
@@ -89,7 +89,7 @@ HOSTILE = [
 
 
 @pytest.mark.proves("L11")
-async def test_any_text_is_safe_and_costs_little(office: Driver) -> None:
+async def test_any_search_query_is_safe_and_cheap(office: Driver) -> None:
     await fill(office)
     await texts(office, "warm up")
     for query in HOSTILE:
@@ -105,7 +105,7 @@ async def test_any_text_is_safe_and_costs_little(office: Driver) -> None:
     assert await office.texts("hall") == SAID
 
 
-async def test_what_is_edited_or_deleted_is_found_as_it_is_now(office: Driver) -> None:
+async def test_search_finds_edited_and_deleted_messages_by_their_current_text(office: Driver) -> None:
     first, second, *_ = await fill(office)
     await office.ask("PATCH", f"/messages/{first['id']}", json={"text": "A slow red fox"})
     await office.ask("DELETE", f"/messages/{second['id']}")
@@ -113,7 +113,7 @@ async def test_what_is_edited_or_deleted_is_found_as_it_is_now(office: Driver) -
     assert await texts(office, "fox red") == ["A slow red fox"]
 
 
-async def test_a_hit_is_shown_with_the_part_around_it_and_where_in_it(office: Driver) -> None:
+async def test_a_search_hit_has_a_snippet_and_highlight_positions(office: Driver) -> None:
     await office.space("hall")
     await office.post("hall", "x" * 300 + "\nhere is the Needle, and a needle more " + "y " * 200)
     (found,) = await office.items("/search", q="needle")
@@ -157,7 +157,7 @@ async def test_filters_narrow_and_pages_go_on_without_holes_or_repeats(office: D
     assert await texts(office, "word", cursor="a") == []  # ids rise, and none is lower
 
 
-async def test_what_tools_are_called_with_is_not_found_but_what_is_said_is(office: Driver) -> None:
+async def test_search_finds_messages_but_not_tool_arguments(office: Driver) -> None:
     await office.agent("ada", steps=[step(call("update_memory", label="secretlabel", content="hidden")), say("spoken")])
     await office.space("hall", ["ada"], wake={"people": "all"})
     await office.post("hall", "go")

@@ -9,7 +9,7 @@ from tests.path.scripts import call, say, step
 
 
 @pytest.mark.proves("S0-12", "S0-13", "S0-17", "S1-02", "S1-05", "S1-06", "S1-09")
-async def test_a_sent_message_is_stored_as_the_agents_told_to_followers_and_named_in_the_answer(office: Driver) -> None:
+async def test_sent_messages_are_stored_streamed_and_named_in_the_result(office: Driver) -> None:
     """design.md §6.1: text and content mean the same, the active space is the default. §4: a run has message ids."""
     await office.agent("ada", steps=[step(call("send_message", content="hi"), call("send_message", text="again"))])
     made = await office.space("general", ["ada"], wake={"people": "all"})
@@ -31,7 +31,7 @@ async def test_a_sent_message_is_stored_as_the_agents_told_to_followers_and_name
 
 
 @pytest.mark.proves("S0-11", "S0-16")
-async def test_the_space_may_be_public_private_or_a_dm_and_the_agent_must_be_in_it(office: Driver) -> None:
+async def test_an_agent_can_send_only_to_spaces_it_belongs_to(office: Driver) -> None:
     """design.md §6.1 and §6.3: membership is needed, and outside DMs the space's policy decides who wakes."""
     spaces = ["public", "private", "dm-ada-bo", "dm-bo-ada", "others", "nowhere", "dm-bo-cy"]
     steps = [
@@ -85,7 +85,7 @@ async def test_a_message_may_answer_another_one_of_the_same_space(office: Driver
     assert await office.texts("other") == []
 
 
-async def test_odd_text_is_kept_as_it_was_and_text_that_cannot_be_kept_is_refused(office: Driver) -> None:
+async def test_unusual_message_text_is_stored_verbatim_and_invalid_text_refused(office: Driver) -> None:
     odd = [
         "line\nbreak\ttab",
         "👩‍👩‍👧 e\u0301 \u202ertl",
@@ -123,7 +123,7 @@ async def test_a_reaction_is_stored_once_and_told_to_followers(office: Driver) -
     assert (event["spaceId"], event["runId"]) == ("general", run["id"])
 
 
-async def test_a_message_of_a_space_the_agent_is_not_in_cannot_be_reacted_to(office: Driver) -> None:
+async def test_an_agent_cannot_react_to_messages_outside_its_spaces(office: Driver) -> None:
     await office.space("secret")
     hidden = await office.post("secret", "not for agents")
     await office.agent("ada", steps=[step(call("react_to_message", messageId=hidden["id"], emoji="👀"))])
@@ -135,7 +135,7 @@ async def test_a_message_of_a_space_the_agent_is_not_in_cannot_be_reacted_to(off
 
 
 @pytest.mark.proves("S1-01", "S1-08", "S1-11", "S1-13", "S1-14", "S1-15")
-async def test_a_run_may_speak_never_once_often_or_between_thoughts(office: Driver) -> None:
+async def test_a_run_may_send_any_number_of_messages(office: Driver) -> None:
     """Seed 001's acceptance: whatever the count, the run completes, in the agent's name, and the count can be seen."""
     stories = {
         "never": [step(call("do_nothing"))],

@@ -60,7 +60,7 @@ async def test_doing_nothing_changes_nothing_but_the_run_log(office: Driver, cap
 
 
 @pytest.mark.proves("S0-26")
-async def test_a_member_who_follows_sees_of_a_silent_run_only_that_it_was(office: Driver) -> None:
+async def test_a_follower_sees_only_start_and_end_of_silent_runs(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     await office.space("general", ["ada"], wake={"people": "all"})
     peter, api = await office.person("Peter")
@@ -73,7 +73,7 @@ async def test_a_member_who_follows_sees_of_a_silent_run_only_that_it_was(office
 
 
 @pytest.mark.proves("S0-28", "S0-27")
-async def test_the_agent_is_told_that_silence_is_an_option_and_that_raw_text_reaches_nobody(office: Driver) -> None:
+async def test_the_system_prompt_explains_silence_and_unsent_plain_text(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT)
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "hello")
@@ -85,7 +85,7 @@ async def test_the_agent_is_told_that_silence_is_an_option_and_that_raw_text_rea
 
 
 @pytest.mark.proves("S4-21", "S1-10")
-async def test_skip_ends_the_run_and_keeps_its_reason_while_do_nothing_lets_it_go_on(office: Driver) -> None:
+async def test_skip_ends_the_run_and_do_nothing_continues_it(office: Driver) -> None:
     """design.md §6.6: `skip(reason?)` also ends the run."""
     turns = [
         {

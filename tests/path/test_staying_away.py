@@ -47,7 +47,7 @@ async def spoken_to(office: Driver) -> None:
     await office.post("lab", "hello")
 
 
-async def test_a_run_whose_provider_is_away_waits_with_a_reason_and_goes_on_when_it_is_back(offices: Offices) -> None:
+async def test_a_run_waits_for_an_unavailable_provider_and_then_continues(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(clock=clock, engine=OFTEN)
     ada = await puppet(office, "ada", answers=away(TRIES * 2), steps=[say("back again")])
@@ -68,7 +68,7 @@ async def test_a_run_whose_provider_is_away_waits_with_a_reason_and_goes_on_when
     await office.run_finished("ada", nth=2)  # what was said meanwhile was not lost
 
 
-async def test_it_waits_across_a_restart(offices: Offices, database: Database) -> None:
+async def test_a_run_waiting_for_its_provider_survives_a_restart(offices: Offices, database: Database) -> None:
     clock = FakeClock()
     async with AsyncExitStack() as stack:
         office = await Offices(database, stack).open(clock=clock, engine=OFTEN)
@@ -83,7 +83,7 @@ async def test_it_waits_across_a_restart(offices: Offices, database: Database) -
     assert [m["text"] for m in await again.messages("lab")][-1] == "late, but here"
 
 
-async def test_a_provider_that_says_when_to_come_back_is_left_alone_until_then(offices: Offices) -> None:
+async def test_a_providers_retry_after_time_is_respected(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(clock=clock, engine=OFTEN)
     ada = await puppet(office, "ada", answers=away(1, retry_after=600.0), steps=[say("as agreed")])
@@ -107,7 +107,7 @@ async def test_patience_ends_and_the_run_fails_with_the_providers_words(offices:
     assert (run["status"], run["stopReason"], run["error"]) == ("failed", "model_unavailable", "The provider is away.")
 
 
-async def test_another_model_is_asked_at_once(offices: Offices) -> None:
+async def test_a_changed_model_is_asked_at_once(offices: Offices) -> None:
     office = await offices.open(clock=FakeClock(), engine=OFTEN)
     ada = await puppet(office, "ada", answers=away(TRIES))
     await spoken_to(office)
@@ -140,7 +140,7 @@ async def test_a_run_that_waits_for_its_provider_can_be_cancelled(offices: Offic
         (2, None, 210.0, 120.0),
     ],
 )
-def test_how_long_a_provider_is_left_alone(
+def test_the_wait_for_a_provider_follows_retries_and_patience(
     retries: int, retry_after: float | None, patience: float, seconds: float | None
 ) -> None:
     assert rules.stay_away(retries, retry_after, patience) == seconds

@@ -58,7 +58,7 @@ UNKNOWN = {
     [("pure", STOPPED, "api"), ("once", UNKNOWN, "space"), ("idempotent", UNKNOWN, "api")],
     ids=["pure", "once", "idempotent"],
 )
-async def test_a_run_is_cancelled_in_a_call_that_does_not_end_and_the_others_are_settled_as_not_run(
+async def test_cancelling_during_an_endless_call_marks_later_calls_as_skipped(
     offices: Offices, effect: Effect, told: dict[str, str], way: str
 ) -> None:
     wait_here, begun = endless_tool(effect)
@@ -84,7 +84,7 @@ async def test_a_run_is_cancelled_in_a_call_that_does_not_end_and_the_others_are
     assert "never" not in await office.texts("general")
 
 
-async def test_a_finished_run_cannot_be_cancelled_and_a_foreign_one_is_unknown(office: Driver) -> None:
+async def test_a_run_cannot_be_cancelled_once_finished_or_by_strangers(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("hi")], held=True)
     await office.agent("bo")
     await office.space("general", ["ada", "bo"], private=True)
@@ -104,7 +104,7 @@ async def test_a_finished_run_cannot_be_cancelled_and_a_foreign_one_is_unknown(o
     assert (await office.get(f"/runs/{run['id']}")) == run
 
 
-async def test_an_agent_may_cancel_its_own_run_and_a_member_any_run_of_the_space(office: Driver) -> None:
+async def test_a_run_can_be_cancelled_by_its_agent_or_members(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("never")], held=True)
     await office.space("general", ["ada"], wake={"people": "all"})
     peter, member = await office.person("Peter")
@@ -117,7 +117,7 @@ async def test_an_agent_may_cancel_its_own_run_and_a_member_any_run_of_the_space
         assert (await office.run_finished("ada", nth=nth))["status"] == "cancelled"
 
 
-async def test_deleting_an_agent_stops_what_it_is_doing_and_forgets_what_waits_for_it(office: Driver) -> None:
+async def test_deleting_an_agent_cancels_its_run_and_drops_waiting_messages(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("never")], held=True)
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "hello")
@@ -132,7 +132,7 @@ async def test_deleting_an_agent_stops_what_it_is_doing_and_forgets_what_waits_f
     assert await office.texts("general") == ["hello", "still there?", "@ada?"]
 
 
-async def test_a_run_that_nobody_drives_is_cancelled_by_whoever_drives_it_next(offices: Offices) -> None:
+async def test_a_run_nobody_drives_is_cancelled_by_the_next_process(offices: Offices) -> None:
     first = await offices.open()
     ada = await puppet(first, "ada", steps=[say("never")], held=True)
     await first.space("general", ["ada"], wake={"people": "all"})
@@ -150,7 +150,7 @@ async def test_a_run_that_nobody_drives_is_cancelled_by_whoever_drives_it_next(o
     assert len(ada.shown) == 1
 
 
-async def test_cancelling_twice_ends_it_once_and_then_it_is_over(office: Driver) -> None:
+async def test_repeated_cancelling_ends_a_run_once(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("never")], held=True)
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "hello")
@@ -168,7 +168,7 @@ async def test_cancelling_twice_ends_it_once_and_then_it_is_over(office: Driver)
 
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
 @pytest.mark.parametrize("told", [True, False])
-async def test_a_run_is_cancelled_from_another_process_even_if_the_signal_is_lost(offices: Offices, told: bool) -> None:
+async def test_another_process_can_cancel_a_run_even_without_the_signal(offices: Offices, told: bool) -> None:
     wait_here, begun = endless_tool()
     worker = await offices.open(families={"waiting": [wait_here]})
     door = await offices.open(drive=False, watch=False)
@@ -186,7 +186,7 @@ async def test_a_run_is_cancelled_from_another_process_even_if_the_signal_is_los
 
 
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)
-async def test_a_model_that_another_process_waits_for_is_interrupted_by_a_cancel(offices: Offices) -> None:
+async def test_a_cancel_interrupts_a_model_call_in_another_process(offices: Offices) -> None:
     worker = await offices.open()
     door = await offices.open(drive=False, watch=False)
     ada = await puppet(worker, "ada", steps=[say("never")], held=True)

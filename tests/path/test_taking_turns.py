@@ -16,7 +16,7 @@ async def three(office: Driver) -> tuple[Puppet, Puppet, Puppet]:
     return cy, ada, bo
 
 
-async def test_agents_answer_in_the_order_they_joined_and_see_those_before_them(office: Driver) -> None:
+async def test_agents_answer_in_joining_order_and_see_earlier_answers(office: Driver) -> None:
     cy, ada, bo = await three(office)
     cy.hold()
     await office.post("general", "hello")
@@ -35,7 +35,7 @@ async def test_agents_answer_in_the_order_they_joined_and_see_those_before_them(
     assert told == [(type, id) for id in ("cy", "ada", "bo") for type in ("run_started", "run_finished")]
 
 
-async def test_the_next_waits_for_a_slow_one_only_so_long(offices: Offices) -> None:
+async def test_the_next_agent_waits_only_briefly_for_a_slow_one(offices: Offices) -> None:
     office = await offices.open(engine=EngineSettings(lease_seconds=2.0, group_wait_seconds=0.2))
     cy, ada, bo = await three(office)
     cy.hold()
@@ -51,7 +51,7 @@ async def test_the_next_waits_for_a_slow_one_only_so_long(offices: Offices) -> N
     assert [run["outcome"] for run in await office.runs()] == ["spoke"] * 3
 
 
-async def test_a_thread_that_is_awake_for_another_reason_takes_its_item_then(office: Driver) -> None:
+async def test_an_agent_woken_early_also_takes_its_queued_message(office: Driver) -> None:
     cy, _, bo = await three(office)
     await office.ask("PATCH", "/spaces/general", json={"wake": {"people": "mention"}})
     cy.hold()
@@ -70,7 +70,7 @@ async def test_a_thread_that_is_awake_for_another_reason_takes_its_item_then(off
     assert window(bo.shown[0])[-2:] == ["Ada: ada was here", "Cy: cy was here"]
 
 
-async def test_a_turn_passes_whatever_became_of_the_run_before(office: Driver) -> None:
+async def test_the_turn_passes_on_after_a_cancellation_or_deletion(office: Driver) -> None:
     cy, ada, _ = await three(office)
     cy.hold()
     ada.hold()

@@ -80,7 +80,7 @@ def over(result: ToolResult | None) -> ToolResult:
 
 
 @pytest.mark.proves("S0-01")
-async def test_an_agent_has_the_six_tools_it_lists_and_no_other(office: Driver) -> None:
+async def test_an_agent_has_exactly_the_six_tools_it_lists(office: Driver) -> None:
     """design.md §6.19: exactly those it lists; no list means `messaging`."""
     ada = await puppet(office, "ada", steps=[step(call("read_messages"), call("skip"))], tools=SIX)
     bo = await puppet(office, "bo")
@@ -160,7 +160,7 @@ SMUGGLED = ["agentId", "agent_id", "authorId", "userId", "personaId", "runId", "
 
 
 @pytest.mark.proves("S0-05", "S0-31", "S1-04")
-async def test_no_argument_changes_who_acts(office: Driver) -> None:
+async def test_no_tool_argument_changes_the_acting_agent(office: Driver) -> None:
     calls = [
         call(tool, **args, **{name: "bo"})
         for name in SMUGGLED
@@ -201,7 +201,7 @@ async def test_two_toolkits_reach_only_the_rows_of_their_own_agent(office: Drive
 
 
 @pytest.mark.proves("S1-04", "S1-07")
-async def test_the_tools_of_a_run_are_bound_to_it_and_may_be_more_the_next_time(office: Driver) -> None:
+async def test_tools_are_bound_per_run_and_may_change_between_runs(office: Driver) -> None:
     """Seed 001's createMessageTool(config): stream, author and the way to post are bound when the run begins."""
     ada = await puppet(office, "ada", steps=[say("here")], tools=["send_message"])
     for space in ("red", "blue"):
@@ -242,7 +242,7 @@ WRONG: list[tuple[Json, str]] = [
 
 
 @pytest.mark.proves("S0-10", "S0-45")
-async def test_arguments_that_do_not_fit_the_schema_come_back_as_errors_that_say_why(office: Driver) -> None:
+async def test_arguments_violating_the_schema_return_errors_saying_why(office: Driver) -> None:
     steps = [step(*(wrong for wrong, _ in WRONG))]
     ada = await puppet(office, "ada", steps=steps, tools=["messaging", "memory"])
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -279,7 +279,7 @@ async def test_both_spellings_and_the_founding_documents_names_are_understood(of
 
 
 @pytest.mark.proves("S0-48")
-async def test_the_model_reads_a_result_as_one_text_that_holds_its_json(office: Driver) -> None:
+async def test_the_model_reads_a_result_as_one_json_text(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[step(call("do_nothing"), call("fly"))])
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "hello")

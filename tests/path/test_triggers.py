@@ -11,7 +11,7 @@ STEPS = [
 ]
 
 
-async def test_a_trigger_wakes_the_agent_in_a_fresh_thread_with_the_payload_as_data(office: Driver) -> None:
+async def test_a_trigger_starts_a_fresh_thread_with_payload_as_data(office: Driver) -> None:
     ada = await puppet(office, "ada", [{"kind": "trigger", "steps": STEPS}], instructions="Watch the builds.")
     await office.space("general", ["ada"])
     await office.post("general", "some history")
@@ -35,7 +35,7 @@ async def test_a_trigger_wakes_the_agent_in_a_fresh_thread_with_the_payload_as_d
     assert '>{"serviceName":"ci","payload":null}</outside id=' in only
 
 
-async def test_a_trigger_reaches_the_one_mind_of_an_agent_that_has_one(office: Driver) -> None:
+async def test_a_trigger_to_one_mind_uses_its_existing_thread(office: Driver) -> None:
     await office.agent("ada", steps=[step(call("do_nothing"))], scope="agent")
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "hello")

@@ -59,7 +59,7 @@ async def test_posting_reads_up_to_ones_own_message(office: Driver) -> None:
     assert await standing(office) == (3, 3, 0, 0)
 
 
-async def test_agents_have_read_what_they_said_and_whoever_comes_back_has_too(office: Driver) -> None:
+async def test_ones_own_messages_count_as_read_even_after_rejoining(office: Driver) -> None:
     await office.agent("ada", steps=[say("hello"), say("again")])
     pat, as_pat = await office.person("Pat")
     await office.space("hall", ["ada", pat], wake={"people": "all"})
@@ -85,7 +85,7 @@ async def show_chart(context: ToolContext) -> dict[str, Any]:
     return {}
 
 
-async def test_deleted_and_system_messages_do_not_count_and_tool_cards_do(offices: Offices) -> None:
+async def test_unread_counts_include_tool_cards_not_deleted_or_system_messages(offices: Offices) -> None:
     office = await offices.open(families={"gallery": [show_chart]})
     await office.agent("ada", steps=[step(call("show_chart")), say("@bo")], tools=["messaging", "gallery"])
     await office.agent("bo", steps=[say("@ada")])
@@ -126,14 +126,14 @@ async def test_names_in_other_scripts_are_found_in_mentions_too(office: Driver) 
     assert (await standing(zoe))[2:] == (1, 1)
 
 
-async def test_of_very_many_messages_all_are_counted_but_not_all_are_read_for_mentions(office: Driver) -> None:
+async def test_mention_counts_are_capped_but_unread_counts_are_not(office: Driver) -> None:
     pat, as_pat = await hall(office)
     for n in range(rows.MENTIONS + 5):
         await office.post("hall", f"@{pat} number {n}")
     assert (await standing(as_pat))[2:] == (rows.MENTIONS + 5, rows.MENTIONS)
 
 
-async def test_ones_other_devices_hear_what_was_read_and_nobody_else_does(office: Driver) -> None:
+async def test_read_markers_reach_only_the_readers_own_devices(office: Driver) -> None:
     pat, as_pat = await hall(office)
     await office.post("hall", f"@{pat}")
     await office.post("hall", "two")

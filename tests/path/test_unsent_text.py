@@ -24,7 +24,7 @@ def corrections(journal: list[Json]) -> int:
     return sum(1 for entry in journal if entry["type"] == "user_message" and entry["content"] == CORRECTION)
 
 
-async def test_an_addressed_agent_that_only_wrote_is_told_once_and_may_speak(office: Driver) -> None:
+async def test_an_addressed_agent_writing_plain_text_is_corrected_once(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[MUSING, say("It is four o'clock.")])
     await office.space("general", ["ada"])
     await office.post("general", "@ada what time is it?")
@@ -45,7 +45,7 @@ async def test_text_that_stays_unsent_is_dropped(office: Driver) -> None:
     assert corrections(await office.journal(run["id"])) == 1
 
 
-async def test_or_delivered_through_the_door_for_an_agent_that_wants_it(office: Driver) -> None:
+async def test_unsent_text_is_delivered_for_an_agent_configured_so(office: Driver) -> None:
     run = await answered(
         office, "ada", [MUSING, step(text="It is five o'clock."), say("never")], onUnsentText="deliver"
     )
@@ -63,7 +63,7 @@ async def test_or_delivered_through_the_door_for_an_agent_that_wants_it(office: 
     assert journal[-1]["result"]["messageId"] == delivered["id"]
 
 
-async def test_a_run_that_spoke_reacted_or_chose_silence_may_end_with_a_thought(office: Driver) -> None:
+async def test_plain_text_after_speaking_reacting_or_silence_is_not_corrected(office: Driver) -> None:
     stories = {
         "reacted": call("react_to_message", messageId="{{trigger.messageId}}", emoji="🕓"),
         "silent": call("do_nothing"),
@@ -76,7 +76,7 @@ async def test_a_run_that_spoke_reacted_or_chose_silence_may_end_with_a_thought(
         assert "never" not in await office.texts(f"to-{outcome}")
 
 
-async def test_a_run_that_only_remembered_is_corrected_and_counts_as_acted(office: Driver) -> None:
+async def test_only_storing_memory_is_corrected_and_counts_as_acted(office: Driver) -> None:
     run = await answered(office, "ada", [step(call("store_memory", content="they ask for the time")), MUSING, MUSING])
     assert run["outcome"] == "acted"
     assert corrections(await office.journal(run["id"])) == 1
@@ -93,7 +93,7 @@ async def test_blank_text_is_no_text(office: Driver) -> None:
     assert corrections(await office.journal(run["id"])) == 0
 
 
-async def test_who_was_not_addressed_is_neither_corrected_nor_delivered(office: Driver) -> None:
+async def test_an_unaddressed_agents_plain_text_is_neither_corrected_nor_delivered(office: Driver) -> None:
     """Addressed: a person's DM, mention, reply or trigger word, or being the only agent there."""
     steps = [MUSING, say("corrected")]
     for id in ("ada", "bo"):

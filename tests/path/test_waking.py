@@ -113,7 +113,7 @@ async def test_without_a_trigger_word_a_group_listens_to_mentions(office: Driver
     assert await woken(office) == {"group": ["ada"]}
 
 
-async def test_a_reply_to_an_agents_message_counts_as_a_mention_of_it(office: Driver) -> None:
+async def test_replying_to_an_agents_message_counts_as_mentioning_it(office: Driver) -> None:
     bo = await cast(office)
     ada = await office.as_agent("ada")
     await office.space("general", ["ada", "bo"])
@@ -146,7 +146,7 @@ async def test_only_members_are_woken_and_only_from_when_they_joined(office: Dri
     assert await woken(office) == {"general": ["ada", "bo"]}
 
 
-async def test_an_edit_wakes_nobody_and_an_agent_is_queued_from_the_commit_that_wakes_it(offices: Offices) -> None:
+async def test_edits_wake_nobody_and_posts_queue_the_agent_at_once(offices: Offices) -> None:
     office = await offices.open(drive=False)
     await cast(office)
     await office.space("general", ["ada"])

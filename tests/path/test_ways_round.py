@@ -210,7 +210,7 @@ async def check_denied(main: Main, result: Any) -> None:
 
 @pytest.mark.proves("G5")
 @pytest.mark.parametrize("deed", DEEDS)
-async def test_a_member_does_not_have_it_done_by_asking(office: Driver, deed: str) -> None:
+async def test_a_member_cannot_get_it_done_by_asking_directly(office: Driver, deed: str) -> None:
     main = await main_group(office, deed)
     await check_denied(main, await directly(main))
 
@@ -218,13 +218,13 @@ async def test_a_member_does_not_have_it_done_by_asking(office: Driver, deed: st
 @pytest.mark.proves("G6")
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("door", DOORS)
-async def test_nor_by_a_way_round(office: Driver, door: Door, deed: str) -> None:
+async def test_a_member_cannot_get_it_done_indirectly(office: Driver, door: Door, deed: str) -> None:
     main = await main_group(office, deed)
     await check_denied(main, await door(main))
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-async def test_somebody_who_may_has_it_done_by_the_same_words(office: Driver, deed: str) -> None:
+async def test_an_owner_gets_it_done_with_the_same_words(office: Driver, deed: str) -> None:
     """So that what is denied above is denied for want of the right, and nothing else."""
     main = await main_group(office, deed)
     await main.play()

@@ -23,7 +23,7 @@ async def woken_at(office: Driver, ada: Puppet, seq: int) -> Transcript:
     return await ada.asked(asked + 1)
 
 
-async def test_the_window_grows_to_twice_its_size_and_is_cut_so_that_its_beginning_stays(office: Driver) -> None:
+async def test_the_window_grows_to_double_before_it_is_cut(office: Driver) -> None:
     ada = await puppet(office, "ada")
     await office.space("general", ["ada"], wake={"people": "trigger", "agents": "none"}, trigger="Ada!")
     shown: dict[int, list[str]] = {}
@@ -42,7 +42,7 @@ async def test_the_window_grows_to_twice_its_size_and_is_cut_so_that_its_beginni
         assert texts[later].startswith(texts[earlier] + "\n")
 
 
-async def test_a_run_sees_its_own_journal_verbatim_with_every_call_beside_its_result(office: Driver) -> None:
+async def test_a_run_sees_its_own_calls_and_results_verbatim(office: Driver) -> None:
     steps = [
         step(call("search_memory", query="tea"), raw("fly", "{oops"), text="Let me think."),
         step(call("send_message", text="hi"), call("do_nothing")),
@@ -91,7 +91,7 @@ async def test_a_run_sees_its_own_journal_verbatim_with_every_call_beside_its_re
     assert (third.steps, third.trigger.text, third.trigger.message_id) == (2, "hello", asked["id"])
 
 
-async def test_earlier_runs_in_a_space_are_lines_and_silent_ones_are_left_out(office: Driver) -> None:
+async def test_earlier_runs_in_a_space_are_summarised_without_silent_ones(office: Driver) -> None:
     turns = [
         turn("speak", step(call("send_message", text="one"), call("send_message", text="two"), call("read_messages"))),
         turn("hush", *SILENT),
@@ -116,7 +116,7 @@ async def test_earlier_runs_in_a_space_are_lines_and_silent_ones_are_left_out(of
     assert own(ada.shown[-1]) == []
 
 
-async def test_one_mind_sees_its_own_latest_journals_and_the_older_ones_as_lines(office: Driver) -> None:
+async def test_one_mind_sees_recent_journals_fully_and_older_ones_summarised(office: Driver) -> None:
     turns = [turn("hush", *SILENT), turn("", say("heard: {{trigger.text}}"))]
     ada = await puppet(office, "ada", turns, scope="agent")
     for space in ("red", "blue"):
@@ -148,7 +148,7 @@ async def test_one_mind_sees_its_own_latest_journals_and_the_older_ones_as_lines
 
 
 @pytest.mark.proves("S0-30")
-async def test_blocks_are_as_they_were_when_the_run_began_and_new_in_the_next(office: Driver) -> None:
+async def test_memory_block_changes_show_only_from_the_next_run(office: Driver) -> None:
     steps = [step(call("update_memory", label="mood", content="glad")), *SILENT]
     ada = await puppet(
         office, "ada", steps=steps, tools=["messaging", "memory"], blocks={"mood": "calm"}, instructions="Be kind."
@@ -163,7 +163,7 @@ async def test_blocks_are_as_they_were_when_the_run_began_and_new_in_the_next(of
     assert fourth == first.replace("calm", "glad")
 
 
-async def test_the_system_text_teaches_the_families_the_agent_has_and_no_others(office: Driver) -> None:
+async def test_the_system_prompt_explains_only_the_agents_own_tool_families(office: Driver) -> None:
     lists = {"both": ["messaging", "memory"], "memory": ["memory"], "one": ["send_message", "do_nothing"], "none": []}
     puppets = {id: await puppet(office, id, tools=tools) for id, tools in lists.items()}
     for id in lists:
@@ -179,7 +179,7 @@ async def test_the_system_text_teaches_the_families_the_agent_has_and_no_others(
     assert all(system.endswith(OUTSIDE) for system in systems.values())
 
 
-async def test_the_window_shows_who_spoke_and_leaves_out_what_was_taken_back(office: Driver) -> None:
+async def test_the_window_names_speakers_and_omits_deleted_messages(office: Driver) -> None:
     ada = await puppet(office, "ada", [turn("go", say("@bo?"))])
     await office.agent("bo", [turn("", say("@ada?"))], name="Bo the Second")
     await office.space("general", ["ada", "bo"])

@@ -27,7 +27,7 @@ async def codes(caller: Api, message: Json, agent: str | None = None) -> dict[st
     return {id: item["code"] for id, item in (await why(caller, message, agent)).items()}
 
 
-async def test_the_woken_one_with_its_run_and_the_other_with_the_reason(office: Driver) -> None:
+async def test_why_gives_the_run_or_the_reason_for_each_agent(office: Driver) -> None:
     await office.agent("ada", steps=[say("Hello."), say("Again.")])
     await office.agent("bo", steps=SILENT)
     await office.space("hall", ["ada", "bo"])
@@ -47,7 +47,7 @@ async def test_the_woken_one_with_its_run_and_the_other_with_the_reason(office: 
     assert list(await why(office, message, "bo")) == ["bo"]
 
 
-async def test_silence_is_told_with_its_reason_and_a_failure_with_its_error(office: Driver) -> None:
+async def test_why_explains_a_silent_run_and_a_failed_run(office: Driver) -> None:
     await office.agent("ada", steps=[step(call("skip", reason="Not my business."))])
     await puppet(office, "bo", answers=[ModelRefused("That key is not valid.")])
     await office.space("hall", ["ada", "bo"], wake={"people": "all"})
@@ -59,7 +59,7 @@ async def test_silence_is_told_with_its_reason_and_a_failure_with_its_error(offi
     assert (bo["status"], bo["stopReason"], bo["error"]) == ("failed", "model_refused", "That key is not valid.")
 
 
-async def test_the_policy_that_counts_is_the_one_the_message_met(office: Driver) -> None:
+async def test_why_uses_the_wake_policy_in_force_at_posting(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     await office.space("hall", ["ada"], trigger="@helper", wake={"people": "none"})
     told = {}
@@ -111,7 +111,7 @@ async def test_a_run_deep_in_a_chain_names_who_began_it(office: Driver) -> None:
     assert (run["depth"], run["cause"]) == (1, {"kind": "person", "id": office.owner_id})
 
 
-async def test_whoever_joined_later_was_not_a_member_then(office: Driver) -> None:
+async def test_why_says_a_later_joiner_was_not_a_member(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     await office.agent("bo", steps=SILENT)
     await office.space("hall", wake={"people": "all"})
@@ -122,7 +122,7 @@ async def test_whoever_joined_later_was_not_a_member_then(office: Driver) -> Non
     await office.get(f"/messages/{message['id']}/why", params={"agentId": "nobody"}, status=404)
 
 
-async def test_whoever_was_woken_and_left_is_still_told_of(office: Driver) -> None:
+async def test_why_still_names_a_woken_agent_that_left(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     await office.agent("bo", steps=SILENT)
     await office.space("hall", ["ada", "bo"], wake={"people": "all"})
@@ -132,7 +132,7 @@ async def test_whoever_was_woken_and_left_is_still_told_of(office: Driver) -> No
     assert await codes(office, message) == {"bo": "woken", "ada": "woken"}
 
 
-async def test_those_who_wait_are_told_apart_from_those_who_are_paused(offices: Offices) -> None:
+async def test_why_tells_waiting_agents_from_paused_ones(offices: Offices) -> None:
     office = await offices.open(drive=False, engine=EngineSettings(lease_seconds=2.0))
     for id in ("ada", "bo", "cy"):
         await office.agent(id, steps=SILENT)
@@ -149,7 +149,7 @@ async def test_those_who_wait_are_told_apart_from_those_who_are_paused(offices: 
     assert set((await codes(office, message)).values()) == {"paused"}
 
 
-async def test_an_edit_or_a_deletion_does_not_change_who_was_woken(office: Driver) -> None:
+async def test_why_still_names_woken_agents_after_edits_and_deletion(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     await office.agent("bo", steps=SILENT)
     await office.space("hall", ["ada", "bo"])
@@ -161,7 +161,7 @@ async def test_an_edit_or_a_deletion_does_not_change_who_was_woken(office: Drive
     assert await codes(office, message) == {"ada": "woken", "bo": "deleted"}
 
 
-async def test_what_a_run_said_elsewhere_is_not_told_to_those_who_may_not_read_it(office: Driver) -> None:
+async def test_why_hides_messages_in_spaces_the_reader_cannot_see(office: Driver) -> None:
     pat, as_pat = await office.person("Pat")
     await office.agent("ada", steps=[step(call("send_message", text="psst", spaceId="cellar")), say("done")])
     await office.space("hall", ["ada", pat], wake={"people": "all"})
@@ -189,7 +189,7 @@ PREVIEWS = [
 
 
 @pytest.mark.parametrize("policy, text, wakes", PREVIEWS)
-async def test_a_preview_names_whom_a_message_would_wake_and_changes_nothing(
+async def test_a_preview_lists_who_would_wake_and_changes_nothing(
     office: Driver, policy: str, text: str, wakes: list[str]
 ) -> None:
     await office.agent("ada", steps=SILENT)
@@ -203,7 +203,7 @@ async def test_a_preview_names_whom_a_message_would_wake_and_changes_nothing(
         assert sorted(run["agentId"] for run in await office.runs()) == wakes
 
 
-async def test_a_preview_knows_replies_and_never_counts_its_author(office: Driver) -> None:
+async def test_a_preview_counts_replies_but_never_its_author(office: Driver) -> None:
     await office.agent("ada", [turn("go", say("said")), turn(".*", *SILENT)])
     await office.space("hall", ["ada"])
     await office.post("hall", "@ada go")

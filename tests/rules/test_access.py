@@ -37,7 +37,7 @@ SPACES: list[tuple[bool, int, set[str], set[str]]] = [
 
 
 @pytest.mark.parametrize("public, people, readers, seers", SPACES)
-def test_who_may_read_and_who_may_know_of_a_space_without_being_in_it(
+def test_outsiders_see_and_read_a_space_as_its_settings_allow(
     public: bool, people: int, readers: set[str], seers: set[str]
 ) -> None:
     outside = Thing("space", "s", public=public, people=people)
@@ -68,11 +68,11 @@ OFFICE_TABLE: dict[Action, set[str]] = {
 
 
 @pytest.mark.parametrize("action", OFFICE_TABLE)
-def test_what_concerns_the_whole_office_is_for(action: Action) -> None:
+def test_office_wide_actions_are_allowed_as_the_table_says(action: Action) -> None:
     assert those(action, Thing()) == OFFICE_TABLE[action]
 
 
-def test_a_run_is_seen_by_those_in_its_space_and_looked_into_by_owners_and_its_agent() -> None:
+def test_members_see_runs_but_only_owners_and_agents_inspect_them() -> None:
     shared = Thing("run", "r", holder="ada", member=True)
     assert those("see_run", shared) == {"Olga", "Anna", "Peter", "Ada"}
     assert those("see_inside_run", shared) == {"Olga", "Ada"}
@@ -81,13 +81,13 @@ def test_a_run_is_seen_by_those_in_its_space_and_looked_into_by_owners_and_its_a
     assert those("see_run", private) == those("see_inside_run", private) == those("cancel_run", private) == set()
 
 
-def test_a_webhook_is_turned_by_its_person_and_ended_by_owners_too() -> None:
+def test_only_its_person_changes_a_webhook_but_owners_may_delete() -> None:
     hers = Thing("webhook", "w", holder="psn_p")
     assert those("see_webhook", hers) == those("delete_webhook", hers) == {"Olga", "Peter"}
     assert those("change_webhook", hers) == {"Peter"}
 
 
-def test_only_its_author_changes_a_message_and_only_where_they_can_read() -> None:
+def test_only_the_author_changes_a_message_and_only_where_readable() -> None:
     assert those("change_message", Thing("message", "m", holder="psn_p", member=True)) == {"Peter"}
     assert those("change_message", Thing("message", "m", holder="psn_p", member=False)) == set()
 
@@ -113,7 +113,7 @@ def test_a_principal_that_may_only_read_may_change_nothing(action: Action) -> No
         assert not rules.allows(READER, action, mine)
 
 
-def test_what_cannot_be_seen_does_not_exist_and_what_can_be_is_refused_with_what_it_takes() -> None:
+def test_invisible_things_are_not_found_and_visible_ones_explain_refusal() -> None:
     with pytest.raises(NotFound, match="no space 'den'"):
         rules.authorize(PERSON, "post", Thing("space", "den"))
     with pytest.raises(Forbidden, match="Join it first"):
@@ -122,7 +122,7 @@ def test_what_cannot_be_seen_does_not_exist_and_what_can_be_is_refused_with_what
         rules.authorize(PERSON, "manage_agents")
 
 
-def test_every_action_has_a_rule_and_takes_a_grant_and_a_relation() -> None:
+def test_every_action_has_a_rule_with_a_grant_and_relation() -> None:
     assert set(ACTIONS) == set(get_args(Action))
     for rule in ACTIONS.values():
         assert rule.relations
@@ -174,14 +174,14 @@ def test_grants_survive_a_column_and_unknown_names_grant_nothing(grants: frozens
     assert rules.parsed(rules.written(grants) + ",root,admin") == grants
 
 
-def test_a_main_group_lets_more_be_done_than_any_other_space_but_never_what_only_owners_may() -> None:
+def test_a_main_group_grants_the_most_but_never_owner_rights() -> None:
     main = rules.preset("group", True)
     assert main.grants == rules.GRANTS - {"owner"}
     for kind, flag in (("group", False), ("channel", False), ("channel", True), ("dm", False)):
         assert rules.preset(kind, flag).grants < main.grants
 
 
-def test_what_is_done_stays_in_a_group_that_is_not_the_main_one_and_in_no_other_space() -> None:
+def test_only_a_non_main_group_keeps_actions_inside_itself() -> None:
     kinds = product(("group", "channel", "dm"), (False, True))
     assert [(kind, main) for kind, main in kinds if rules.preset(kind, main).stays] == [("group", False)]
 

@@ -26,7 +26,7 @@ BUDGET = Standing("b", "agent", "ada", "day", "USD", "set", 10 * DOLLAR, 0, None
         (16_000_000_000, 10_000_000_000, True, False),
     ],
 )
-def test_80_percent_is_near_and_100_is_all(spent: int, extra: int, near: bool, reached: bool) -> None:
+def test_80_percent_is_near_and_100_percent_is_reached(spent: int, extra: int, near: bool, reached: bool) -> None:
     standing = replace(BUDGET, spent=spent, extra=extra)
     assert (rules.is_near(standing), rules.is_reached(standing)) == (near, reached)
 
@@ -51,14 +51,14 @@ def test_a_period_begins_and_ends_at_midnight(period: BudgetPeriod, day: str, be
     assert rules.ends(period, day) == expected
 
 
-def test_of_several_the_one_that_holds_longest_holds() -> None:
+def test_of_several_used_up_budgets_the_longest_period_applies() -> None:
     daily, monthly = replace(BUDGET, spent=11 * DOLLAR), replace(BUDGET, id="m", period="month", spent=11 * DOLLAR)
     assert rules.holding([daily, monthly], "2026-01-10") == monthly
     assert rules.holding([daily, BUDGET], "2026-01-10") == daily
     assert rules.holding([BUDGET], "2026-01-10") is None
 
 
-def test_others_are_those_whom_the_budget_does_not_concern() -> None:
+def test_a_budget_applies_only_to_its_own_subject() -> None:
     pia = Subject("ada", "general", "pia")
     assert rules.falls_under("person", "pia", pia)
     assert not rules.falls_under("person", "tom", pia)
@@ -73,7 +73,7 @@ def test_an_amount_is_kept_to_the_last_digit(amount: float) -> None:
     assert rules.shown(rules.smallest(amount, "USD"), "USD") == amount
 
 
-def test_what_everybody_reads_holds_no_figures() -> None:
+def test_the_public_budget_notice_contains_no_amounts() -> None:
     standing = replace(BUDGET, spent=11 * DOLLAR)
     assert rules.paused_sentence(standing) == "The budget of agent ada for today is used up."
     assert "11.00 USD of 10.00 USD" in rules.reached_sentence(standing)

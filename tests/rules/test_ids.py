@@ -86,7 +86,7 @@ def test_either_order_of_a_dms_members_is_understood(first: str, second: str) ->
 
 
 @given(CHOSEN, CHOSEN, CHOSEN, CHOSEN)
-def test_two_dms_have_the_same_id_only_if_they_have_the_same_members(a: str, b: str, c: str, d: str) -> None:
+def test_dm_ids_are_equal_only_for_the_same_members(a: str, b: str, c: str, d: str) -> None:
     if {a, b} != {c, d}:
         assert ids.dm(a, b) != ids.dm(c, d)
 
@@ -94,7 +94,7 @@ def test_two_dms_have_the_same_id_only_if_they_have_the_same_members(a: str, b: 
 @pytest.mark.parametrize(
     "id", ["general", "dm-", "dm-a", "dm-a-b-c", "dm-a--b--c", "dm--", "dm--a", "dm-a-", "spc_1", ""]
 )
-def test_what_is_no_dm_is_left_as_it_is(id: str) -> None:
+def test_an_id_that_is_no_dm_is_left_unchanged(id: str) -> None:
     assert ids.canonical_space(id) == id
 
 

@@ -69,7 +69,7 @@ def test_the_shortcut_never_hides_somebody_who_would_wake(
         ("agent", 5, 5, 9, False, 6),
     ],
 )
-def test_a_message_of_depth_d_wakes_agents_only_below_the_limit(
+def test_a_message_wakes_agents_only_below_the_depth_limit(
     kind: str, depth: int, own: int | None, limit: int, goes_on: bool, next_depth: int
 ) -> None:
     assert rules.chain_goes_on(kind, depth, recipient(own), limit) is goes_on
@@ -79,6 +79,6 @@ def test_a_message_of_depth_d_wakes_agents_only_below_the_limit(
 @pytest.mark.parametrize(
     "grants, taken", [("", 0), ("a", 1), ("aaaa", 4), ("ab", 1), ("aaba", 2), ("baaa", 1), ("abab", 1)]
 )
-def test_a_run_takes_items_from_the_oldest_on_while_their_grants_are_equal(grants: str, taken: int) -> None:
+def test_a_run_takes_oldest_items_while_their_grants_match(grants: str, taken: int) -> None:
     items = [item(n, grant) for n, grant in enumerate(grants)]
     assert list(rules.drained(items)) == items[:taken]

@@ -26,7 +26,7 @@ for _ in range(40):
         {"properties": {"pattern": {"type": "string"}, "$ref": {"type": "string"}}},  # names, not keywords
     ],
 )
-def test_a_schema_that_stays_at_home_is_accepted(schema: dict[str, Any]) -> None:
+def test_a_self_contained_schema_is_accepted(schema: dict[str, Any]) -> None:
     check_schema(schema)
 
 
@@ -52,13 +52,13 @@ def test_a_schema_that_stays_at_home_is_accepted(schema: dict[str, Any]) -> None
         (None, "must be an object"),
     ],
 )
-def test_a_schema_that_is_dangerous_or_none_is_refused_with_a_sentence(schema: Any, why: str) -> None:
+def test_a_dangerous_or_invalid_schema_is_refused_with_a_reason(schema: Any, why: str) -> None:
     with pytest.raises(Invalid, match=why) as refused:
         check_schema(schema)
     assert "inputSchema" in refused.value.fields
 
 
-def test_arguments_that_do_not_fit_are_refused_with_where_and_why() -> None:
+def test_invalid_arguments_are_refused_with_place_and_reason() -> None:
     schema = orjson.dumps({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
     assert check_arguments("count", schema, {"n": 1, "more": [1]}) == {"n": 1, "more": [1]}
     wrong: list[Any] = [{}, {"n": "1"}, [], None, "n"]
@@ -67,7 +67,7 @@ def test_arguments_that_do_not_fit_are_refused_with_where_and_why() -> None:
             check_arguments("count", schema, given)
 
 
-def test_arguments_may_be_written_in_the_other_spelling_and_get_the_name_that_the_schema_has() -> None:
+def test_camel_and_snake_case_arguments_map_to_the_schemas_names() -> None:
     properties = {"dueDate": {"type": "string"}, "line_no": {"type": "integer"}, "n": {}}
     schema = orjson.dumps({"type": "object", "properties": properties, "additionalProperties": False})
     meant = {"dueDate": "today", "line_no": 4, "n": 1}

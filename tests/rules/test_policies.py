@@ -109,7 +109,7 @@ def test_a_condition_holds_does_not_or_cannot_be_known(when: Any, args: Any, exp
         ({"not": {"not": {"not": {"not": {"not": {"not": {"not": {"not": BIG}}}}}}}}, "nests deeper"),
     ],
 )
-def test_a_condition_outside_the_language_is_refused_with_what_to_write(when: Any, part: str) -> None:
+def test_an_invalid_condition_is_refused_with_how_to_fix_it(when: Any, part: str) -> None:
     with pytest.raises(Invalid, match="condition") as refused:
         check(when)
     assert part in refused.value.fields["when"]
@@ -142,11 +142,11 @@ def test_the_most_specific_counts_and_a_deny_of_any_wins(
 
 
 @pytest.mark.parametrize("when", [BIG, {"not": BIG}, {"any": [BIG, {"not": BIG}]}])
-def test_what_is_not_there_is_allowed_by_no_condition(when: Any) -> None:
+def test_a_condition_never_allows_when_its_argument_is_missing(when: Any) -> None:
     assert decide([Rule("allow", in_space=True, when=when)], {}, of_agent="ask", of_tool=None) == "ask"
 
 
-def test_a_condition_that_refuses_takes_what_is_not_there_for_not_so() -> None:
+def test_a_refusing_condition_treats_missing_arguments_as_not_matching() -> None:
     decisions: list[Decision] = ["ask", "deny"]
     for decision in decisions:
         assert decide([Rule(decision, in_space=True, when=BIG)], {}, of_agent=None, of_tool=None) == "allow"
@@ -156,7 +156,7 @@ def test_a_condition_that_refuses_takes_what_is_not_there_for_not_so() -> None:
 
 @pytest.mark.parametrize("args", [{"amount": "101"}, {"amount": None}, {"amount": [101]}], ids=str)
 @pytest.mark.parametrize("when", [BIG, {"not": BIG}, {"any": [BIG, where("to", "eq", "Bo")]}], ids=str)
-def test_a_condition_that_refuses_applies_to_what_it_cannot_judge(when: Any, args: Any) -> None:
+def test_a_refusing_condition_applies_to_values_it_cannot_judge(when: Any, args: Any) -> None:
     decisions: list[Decision] = ["ask", "deny"]
     for decision in decisions:
         assert decide([Rule(decision, in_space=True, when=when)], args, of_agent=None, of_tool=None) == decision
@@ -165,7 +165,7 @@ def test_a_condition_that_refuses_applies_to_what_it_cannot_judge(when: Any, arg
     assert decide([deeper], {"amount": {}}, of_agent=None, of_tool=None) == "allow"
 
 
-def test_nobody_gives_more_than_somebody_else_has_refused() -> None:
+def test_every_combination_lets_deny_win_then_the_most_specific() -> None:
     levels: list[Decision | None] = [None, *DECISIONS]
     for here, anywhere, of_agent, of_tool in product(levels, repeat=4):
         rules = [Rule(d, in_space=place) for d, place in ((here, True), (anywhere, False)) if d is not None]
@@ -186,7 +186,7 @@ _CONDITIONS = st.recursive(
 
 
 @given(_CONDITIONS, st.dictionaries(st.sampled_from(["a", "b"]), _VALUES))
-def test_whatever_passes_the_check_can_be_judged_and_more_arguments_change_no_answer(when: Any, args: Any) -> None:
+def test_a_valid_condition_can_be_judged_and_ignores_extra_arguments(when: Any, args: Any) -> None:
     try:
         check(when)
     except Invalid:

@@ -43,7 +43,7 @@ LISTED = Prices(
         ("script", None),
     ],
 )
-def test_a_price_is_found_by_the_name_and_never_by_half_of_it(model: str, found: float | None) -> None:
+def test_a_price_needs_the_full_model_name_to_match(model: str, found: float | None) -> None:
     price = LISTED.find(model)
     assert (None if price is None else price.input) == found
 
@@ -56,7 +56,7 @@ def test_each_kind_of_token_has_its_price() -> None:
     assert LISTED.cost("openai:else", TokenUsage(cost=0.25)) == (250_000_000, True)
 
 
-def test_the_models_that_are_chosen_for_people_have_a_price(tmp_path: Path) -> None:
+def test_default_models_have_a_price(tmp_path: Path) -> None:
     ours = prices.load(tmp_path)
     for provider, name in DEFAULT_NAMES.items():
         if provider != "script":
@@ -65,7 +65,7 @@ def test_the_models_that_are_chosen_for_people_have_a_price(tmp_path: Path) -> N
         assert ours.find(named) is not None, named
 
 
-def test_the_data_folder_has_the_last_word(tmp_path: Path) -> None:
+def test_prices_in_the_data_folder_override_the_built_in_ones(tmp_path: Path) -> None:
     (tmp_path / "prices.yaml").write_text("gpt-5: {in: 7, out: 8}\nmine: {in: 0, out: 0}\n")
     ours = prices.load(tmp_path)
     assert ours.find("openai:gpt-5") == Price(7, 8, 7, 7)
@@ -87,7 +87,7 @@ def test_the_data_folder_has_the_last_word(tmp_path: Path) -> None:
         ("gpt-5: {", "is no YAML"),
     ],
 )
-def test_a_list_that_cannot_be_read_is_refused_with_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_an_unreadable_price_list_is_refused_with_a_clear_error(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "prices.yaml").write_text(text)
     with pytest.raises(CannotStart, match=said):
         prices.load(tmp_path)

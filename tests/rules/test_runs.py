@@ -56,7 +56,7 @@ def run(**changes: Any) -> Run:
     return replace(RUN, **changes)
 
 
-def test_every_status_has_its_moves_and_those_that_end_have_none() -> None:
+def test_every_status_has_transitions_and_final_ones_have_none() -> None:
     assert set(rules.MOVES) == set(get_args(RunStatus))
     assert rules.agrees_with_the_wire()
     assert {status for status, moves in rules.MOVES.items() if not moves} == {"completed", "failed", "cancelled"}
@@ -77,7 +77,7 @@ def test_a_move_is_made_only_if_it_is_legal(before: RunStatus, after: RunStatus)
             rules.move(run(status=before), after)
 
 
-def test_every_reason_to_stop_has_a_status_that_is_an_end() -> None:
+def test_every_stop_reason_maps_to_a_final_status() -> None:
     assert {reason: rules.status_of(reason) for reason in get_args(StopReason)} == {
         "done": "completed",
         "skipped": "completed",
@@ -113,7 +113,7 @@ def test_every_reason_to_stop_has_a_status_that_is_an_end() -> None:
         ({"cost": 1000.0}, {"max_cost_per_day": 1.0}, None),
     ],
 )
-def test_a_limit_is_reached_when_what_was_used_is_all_there_was(
+def test_a_limit_is_reached_when_usage_equals_it(
     changes: dict[str, Any], limits: dict[str, Any], reason: StopReason | None
 ) -> None:
     assert rules.limit_reached(run(**changes), Limits(**limits)) == reason
@@ -150,7 +150,7 @@ def test_the_outcome_is_the_first_that_holds(acts: set[str], unsent: bool, expec
         (" \n\t", set(), True, False, False, False),
     ],
 )
-def test_words_are_unsent_when_nothing_was_said_and_corrected_once_when_it_was_asked_for(
+def test_unspoken_text_is_unsent_and_corrected_once_if_addressed(
     text: str, acts: set[str], addressed: bool, corrected: bool, unsent: bool, corrects: bool
 ) -> None:
     it = run(acts=frozenset(acts), addressed=addressed, corrected=corrected)

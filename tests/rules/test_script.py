@@ -83,14 +83,12 @@ SCRIPT: dict[str, Any] = {
         ("Tea", "message", 0, ""),
     ],
 )
-def test_the_first_turn_that_fits_plays_one_step_per_model_call(
-    text: str, kind: str, steps: int, expected: str
-) -> None:
+def test_the_first_matching_turn_plays_one_step_per_model_call(text: str, kind: str, steps: int, expected: str) -> None:
     reply = play(SCRIPT, text, kind=kind, steps=steps)
     assert (reply.text, list(reply.calls)) == (expected, [])
 
 
-def test_arguments_are_filled_and_a_string_goes_out_as_it_stands() -> None:
+def test_script_arguments_are_filled_and_strings_are_sent_as_written() -> None:
     (wish,) = play(SCRIPT, "green tea").calls
     assert (wish.name, wish.arguments) == ("send_message", '{"text":"green tea","n":[1]}')
     raw = {"turns": [{"steps": [{"calls": [{"tool": "x", "args": '{"half": "{{results[0].id}}'}]}]}]}
@@ -133,7 +131,7 @@ def test_text_and_arguments_grow_in_pieces_to_the_whole() -> None:
         {"provider": "script", "turns": [{"steps": [{"delayMs": -1}]}]},
     ],
 )
-def test_a_model_that_cannot_be_is_refused_when_it_is_named(spec: Any) -> None:
+def test_an_invalid_model_spec_is_refused_when_it_is_named(spec: Any) -> None:
     with pytest.raises(Invalid) as caught:
         Models().resolve(spec)
     assert all(field.startswith("model") for field in caught.value.fields)
@@ -148,7 +146,7 @@ def test_named_scripts_play_and_a_spec_is_built_once() -> None:
     assert models.resolve({"provider": "script", "name": "silent"}) is not models.resolve("script:echo")
 
 
-def test_scripts_of_the_data_folder_play_and_nothing_outside_it_does(tmp_path: Path) -> None:
+def test_scripts_play_from_the_data_folder_and_nowhere_else(tmp_path: Path) -> None:
     scripts = tmp_path / "scripts"
     scripts.mkdir()
     (tmp_path / "secret.yaml").write_text("turns: []")

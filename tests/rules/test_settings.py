@@ -15,7 +15,7 @@ def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(tmp_path)
 
 
-def test_nothing_said_is_the_defaults() -> None:
+def test_without_any_settings_the_defaults_apply() -> None:
     settings = load_settings({})
     assert settings == Settings()
     assert (settings.host, settings.port, settings.data) == ("127.0.0.1", 8420, Path("bullpen-data"))
@@ -28,7 +28,7 @@ def test_nothing_said_is_the_defaults() -> None:
     assert settings.sqlite_path == Path("bullpen-data/bullpen.db")
 
 
-def test_the_zone_of_tasks_is_that_of_the_machine_if_it_names_one() -> None:
+def test_the_task_time_zone_defaults_to_the_machines_named_zone() -> None:
     assert load_settings({}).timezone == "UTC"
     assert load_settings({"TZ": "Europe/Berlin"}).timezone == "Europe/Berlin"
     assert load_settings({"TZ": ":America/New_York"}).timezone == "America/New_York"
@@ -38,7 +38,7 @@ def test_the_zone_of_tasks_is_that_of_the_machine_if_it_names_one() -> None:
         load_settings({"BULLPEN_TIMEZONE": "Mars/Olympus"})
 
 
-def test_each_source_comes_before_the_one_below_it() -> None:
+def test_each_settings_source_overrides_the_lower_ones() -> None:
     Path("bullpen.toml").write_text("port = 1\n[limits]\nchain_depth = 9\n")
     assert load_settings({}).port == 1
     Path("bullpen-data").mkdir()
@@ -103,7 +103,7 @@ MISTAKES: list[tuple[dict[str, str], str, str]] = [
 ]
 
 
-def test_names_are_a_list_in_a_file_and_have_commas_in_the_environment() -> None:
+def test_lists_are_toml_arrays_or_comma_separated_environment_values() -> None:
     Path("bullpen.toml").write_text('hosts = ["a.lan", "b.lan:8420"]')
     settings = load_settings({"BULLPEN_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8,"})
     assert settings.hosts == ("a.lan", "b.lan:8420")
@@ -118,7 +118,7 @@ def test_a_mistake_stops_the_server_with_a_sentence(env: dict[str, str], file: s
     assert why in caught.value.message
 
 
-def test_a_stranger_in_the_environment_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_environment_variable_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     env = {
         "BULLPEN_PROT": "1",
         "BULLPEN_LIMITS__CHAIN_DEEP": "2",
@@ -132,7 +132,7 @@ def test_a_stranger_in_the_environment_is_reported(caplog: pytest.LogCaptureFixt
     ]
 
 
-def test_variables_come_from_a_file_from_the_environment_and_under_well_known_names(
+def test_variables_come_from_files_environment_and_well_known_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

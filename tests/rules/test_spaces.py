@@ -43,7 +43,7 @@ MENTIONS: list[tuple[str, bool]] = [
 
 
 @pytest.mark.parametrize("text, expected", MENTIONS)
-def test_a_mention_is_the_id_or_the_name_at_a_word_boundary(text: str, expected: bool) -> None:
+def test_a_mention_is_an_id_or_name_at_word_boundaries(text: str, expected: bool) -> None:
     assert rules.mentions(text, id="ada", name="Ada Lovelace") is expected
 
 
@@ -58,7 +58,7 @@ def test_a_mention_is_the_id_or_the_name_at_a_word_boundary(text: str, expected:
         ("ask @李明 now", "李", False),
     ],
 )
-def test_a_name_may_hold_any_character_and_none_of_them_is_a_pattern(text: str, name: str, expected: bool) -> None:
+def test_names_with_pattern_characters_are_matched_literally(text: str, name: str, expected: bool) -> None:
     assert rules.mentions(text, id="x", name=name) is expected
 
 
@@ -80,7 +80,7 @@ def test_a_trigger_word_is_a_word(text: str, word: str, expected: bool) -> None:
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
-def test_whoever_is_named_between_spaces_is_mentioned(before: str, after: str) -> None:
+def test_an_at_name_surrounded_by_whitespace_is_a_mention(before: str, after: str) -> None:
     assert rules.mentions(f"{before} @ada {after}", id="ada", name="Ada")
 
 
@@ -95,7 +95,7 @@ def test_whoever_is_named_between_spaces_is_mentioned(before: str, after: str) -
         ("group", True, ("all", "none")),
     ],
 )
-def test_each_kind_has_a_default_and_what_is_asked_for_comes_before_it(
+def test_each_space_kind_has_wake_defaults_that_requests_override(
     kind: SpaceKind, main: bool, expected: tuple[WakePolicy, WakePolicy]
 ) -> None:
     people, agents = expected
@@ -123,7 +123,7 @@ def test_each_kind_has_a_default_and_what_is_asked_for_comes_before_it(
         ("trigger", "@ada", False, None, False),
     ],
 )
-def test_a_message_that_can_wake_nobody_is_known_without_looking_at_the_members(
+def test_a_message_waking_nobody_is_detected_without_reading_members(
     policy: WakePolicy, text: str, replied: bool, trigger: str | None, nobody: bool
 ) -> None:
     assert rules.nobody_wakes(policy, text, replied=replied, trigger=trigger) is nobody

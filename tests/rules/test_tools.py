@@ -76,7 +76,7 @@ def test_every_spelling_of_an_argument_is_understood(given_: dict[str, Any], exp
         (None, "must be a JSON object"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_what_to_write_instead(given_: Any, why: str) -> None:
+def test_invalid_tool_arguments_are_refused_with_the_reason(given_: Any, why: str) -> None:
     with pytest.raises(BadArguments) as caught:
         paint.parse(given_)
     assert why in caught.value.message
@@ -103,7 +103,7 @@ def named(name: str) -> Tool:
     return tool()(function)
 
 
-def test_an_agent_has_what_it_lists_in_that_order_and_once() -> None:
+def test_an_agent_gets_its_listed_tools_in_order_without_duplicates() -> None:
     registry = Registry({"one": [named("a"), named("b")], "two": [named("c")]})
     assert registry.names == ["a", "b", "c"]
     assert [found.name for found in registry.listed(["c", "one", "a", "gone"])] == ["c", "a", "b"]
@@ -119,7 +119,7 @@ def test_two_tools_with_one_name_stop_the_server() -> None:
 
 
 @pytest.mark.parametrize("effect, again", [("tx", True), ("pure", True), ("idempotent", True), ("once", False)])
-def test_only_what_may_be_repeated_is_run_again_after_a_crash(effect: Effect, again: bool) -> None:
+def test_only_repeatable_tools_run_again_after_a_crash(effect: Effect, again: bool) -> None:
     async def function(context: ToolContext) -> None:
         """Nothing."""
 

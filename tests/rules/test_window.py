@@ -18,12 +18,12 @@ from tests.rules.test_runs import RUN
 @pytest.mark.parametrize(
     "last, shown", [(0, 0), (1, 1), (19, 19), (20, 20), (21, 21), (39, 39), (40, 20), (59, 39), (60, 20), (1000, 20)]
 )
-def test_the_window_holds_all_there_is_and_then_between_one_and_two_sizes(last: int, shown: int) -> None:
+def test_the_window_holds_everything_then_one_to_two_sizes(last: int, shown: int) -> None:
     assert last - window_start(last) == shown
 
 
 @given(st.integers(0, 10**9), st.integers(1, 100))
-def test_the_window_is_never_small_never_large_and_never_goes_back(last: int, size: int) -> None:
+def test_the_window_size_is_bounded_and_never_moves_back(last: int, size: int) -> None:
     start = window_start(last, size)
     assert 0 <= start <= last
     assert last - start < 2 * size
@@ -32,7 +32,7 @@ def test_the_window_is_never_small_never_large_and_never_goes_back(last: int, si
 
 
 @given(st.integers(0, 10**6))
-def test_its_beginning_moves_once_in_as_many_messages_as_it_is_long(last: int) -> None:
+def test_the_window_start_moves_at_most_once_per_window_length(last: int) -> None:
     starts = [window_start(n) for n in range(last, last + WINDOW)]
     assert len(set(starts)) <= 2
 
@@ -41,7 +41,7 @@ def entry(position: int, type: str, **more: object) -> Entry:
     return Entry(f"rmg_{position}", "run_1", position, 1, type, "2026", **more)  # type: ignore[arg-type]
 
 
-def test_a_journal_becomes_turns_with_calls_beside_the_words_they_came_with() -> None:
+def test_a_journal_becomes_turns_with_calls_beside_their_text() -> None:
     entries = [
         entry(0, "user_message", content="New for you"),
         entry(1, "assistant_message", content="Hm."),
@@ -74,12 +74,12 @@ def test_a_journal_becomes_turns_with_calls_beside_the_words_they_came_with() ->
         (None, None),
     ],
 )
-def test_a_run_is_told_in_one_line_and_silence_in_none(outcome: str | None, expected: str | None) -> None:
+def test_a_run_summary_is_one_line_or_none_for_silence(outcome: str | None, expected: str | None) -> None:
     calls = [entry(n, "tool_call_message", tool_name=name) for n, name in enumerate(["look", "send", "send"])]
     assert transcript.summary(replace(RUN, outcome=outcome), calls) == expected  # type: ignore[arg-type]
 
 
-def test_the_window_quotes_people_marks_tools_and_notes_and_skips_what_was_deleted() -> None:
+def test_the_window_labels_people_tools_and_notes_skipping_deleted_messages() -> None:
     rows = [
         (1, "msg_1", "psn_1", "person", "text", "hello", None),
         (2, "msg_2", "psn_1", "person", "text", "", "2026"),

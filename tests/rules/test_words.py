@@ -53,7 +53,7 @@ QUERIES: list[tuple[str, list[Phrase]]] = [
 
 
 @pytest.mark.parametrize("query, phrases", QUERIES)
-def test_nothing_in_a_query_is_an_operator_but_a_pair_of_quotes(query: str, phrases: list[Phrase]) -> None:
+def test_only_paired_quotes_are_operators_in_a_query(query: str, phrases: list[Phrase]) -> None:
     assert words.parse(query) == phrases
 
 
@@ -68,7 +68,7 @@ HITS: list[tuple[str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize("text, query, shown", HITS)
-def test_hits_are_shown_where_they_stand_in_the_text_as_it_was_written(text: str, query: str, shown: list[str]) -> None:
+def test_hits_are_marked_in_the_text_as_originally_written(text: str, query: str, shown: list[str]) -> None:
     assert [text[start:end] for start, end in words.matches(text, words.parse(query))] == shown
 
 

@@ -126,7 +126,7 @@ async def swept(sweep: Sweep, folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.proves("F1", "F11")
 @pytest.mark.parametrize("leak", [each.name for each in LEAKS])
-async def test_what_tools_leak_shows_up_nowhere_in_no_form(
+async def test_secrets_leaked_by_tools_appear_nowhere_in_any_form(
     office: Driver, database: Database, log: io.StringIO, tmp_path: Path, leak: str
 ) -> None:
     ada = await leaky(office, "ada", [*leaking(leak), say("done")])
@@ -142,7 +142,7 @@ async def test_what_tools_leak_shows_up_nowhere_in_no_form(
 
 
 @pytest.mark.proves("F1")
-async def test_what_a_model_says_again_shows_up_nowhere_in_no_form(
+async def test_secrets_repeated_by_a_model_appear_nowhere_in_any_form(
     office: Driver, database: Database, log: io.StringIO, tmp_path: Path
 ) -> None:
     """In its text, in messages, in arguments, in names; streamed in pieces that cut the secret anywhere."""
@@ -171,7 +171,7 @@ def escaped(text: str) -> str:
     return '{"text":"' + "".join(f"\\u{ord(sign):04X}" for sign in text) + ' is it."}'
 
 
-async def test_arguments_that_a_model_escapes_in_its_own_way_are_cleaned_too_and_so_are_their_pieces(
+async def test_unusually_escaped_arguments_are_cleaned_whole_and_in_pieces(
     office: Driver, database: Database, log: io.StringIO, tmp_path: Path
 ) -> None:
     ada = await leaky(office, "ada", [step(raw("send_message", escaped(TOKEN)))])
@@ -186,7 +186,7 @@ async def test_arguments_that_a_model_escapes_in_its_own_way_are_cleaned_too_and
         assert TOKEN[:number].encode() not in sinks["stream"], "nor does it grow before people's eyes"
 
 
-def test_no_piece_of_growing_arguments_shows_the_beginning_of_a_secret(secrets: dict[str, str]) -> None:
+def test_streamed_arguments_never_show_the_start_of_a_secret(secrets: dict[str, str]) -> None:
     for text in (
         escaped(TOKEN),
         '{"a\\n":["b",' + escaped(AWKWARD) + "]}",
@@ -204,7 +204,7 @@ def test_no_piece_of_growing_arguments_shows_the_beginning_of_a_secret(secrets: 
 
 
 @pytest.mark.proves("F1")
-async def test_failures_do_not_tell(office: Driver, database: Database, log: io.StringIO, tmp_path: Path) -> None:
+async def test_failures_reveal_no_secret(office: Driver, database: Database, log: io.StringIO, tmp_path: Path) -> None:
     """A model that refuses or breaks, a route that breaks, refusals that repeat what they were sent."""
     both = f"{TOKEN} / {AWKWARD} / {PEM}"
     errors = [ModelRefused(f"bad key {both}"), RuntimeError(f"x{'.' * 480}{both}"), ValueError(AWKWARD)]
@@ -293,7 +293,7 @@ async def test_what_an_audit_row_says_is_cleaned(office: Driver) -> None:
 # ── what people write ───────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_a_person_pastes_is_kept_as_they_wrote_it_and_shown_to_no_model(office: Driver) -> None:
+async def test_a_pasted_secret_is_stored_unchanged_and_hidden_from_models(office: Driver) -> None:
     pasted = f"my key is {TOKEN}, and:\n{PEM}\nand {AWKWARD}"
     turns = [
         turn("my key", step(call("send_message", text="You said: {{trigger.text}}"), call("read_messages"))),
@@ -315,7 +315,7 @@ async def test_what_a_person_pastes_is_kept_as_they_wrote_it_and_shown_to_no_mod
     assert not hits({"journal": json.dumps(journals).encode()})
 
 
-async def test_what_an_agent_posts_or_edits_with_its_own_token_is_cleaned(office: Driver) -> None:
+async def test_posts_and_edits_with_an_agents_token_are_cleaned(office: Driver) -> None:
     await office.agent("ada", steps=[])
     await office.space("general", ["ada"], wake={"people": "none"})
     ada = await office.as_agent("ada")
@@ -329,9 +329,7 @@ async def test_what_an_agent_posts_or_edits_with_its_own_token_is_cleaned(office
     assert person["text"] == f"mine: {TOKEN}"
 
 
-async def test_a_secret_that_is_learnt_in_the_middle_of_a_run_is_masked_in_what_was_said_before(
-    offices: Offices, known: Any
-) -> None:
+async def test_a_secret_learned_mid_run_is_masked_in_earlier_text(offices: Offices, known: Any) -> None:
     office = await offices.open()
     late = "l4te-canary-9qWx7ZpR"
     ada = await puppet(
@@ -358,7 +356,7 @@ async def test_a_secret_that_is_learnt_in_the_middle_of_a_run_is_masked_in_what_
 # ── what nobody catches ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_exceptions_that_nobody_catches_go_to_the_log_and_are_cleaned(
+def test_uncaught_exceptions_are_logged_and_cleaned(
     secrets: dict[str, str], log: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "excepthook", logs._uncaught)
@@ -386,7 +384,7 @@ def test_exceptions_that_nobody_catches_go_to_the_log_and_are_cleaned(
     assert not hits({"log": log.getvalue().encode()})
 
 
-def test_the_server_installs_what_catches_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_installs_the_exception_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
         monkeypatch.setattr(module, name, None)
     root = logging.getLogger()
@@ -402,7 +400,7 @@ def test_the_server_installs_what_catches_them(monkeypatch: pytest.MonkeyPatch) 
         logging.captureWarnings(False)
 
 
-def test_commands_do_not_tell_either(
+def test_commands_reveal_no_secret(
     secrets: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)

@@ -126,7 +126,7 @@ async def test_no_server_can_make_a_gateway_tell_its_secret(
 
 
 @pytest.mark.proves("F1")
-async def test_no_answer_to_a_call_that_waits_and_no_approval_tells_a_secret(
+async def test_answers_to_waiting_calls_and_approvals_reveal_no_secret(
     office: Driver, database: Database, log: io.StringIO, tmp_path: Path
 ) -> None:
     """The model puts it into arguments, others into answers, reasons and progress, servers into results."""

@@ -63,7 +63,7 @@ def test_a_longer_value_wins_over_its_beginning_whatever_the_order() -> None:
         assert redactor.clean("hunter2!more hunter2!") == "*** ***"
 
 
-def test_a_part_of_a_secret_counts_if_it_is_a_line_or_a_member(redactor: Redactor) -> None:
+def test_a_line_or_member_of_a_secret_is_masked_too(redactor: Redactor) -> None:
     lines = PEM.splitlines()
     assert redactor.clean(lines[3]) == "***PEM***"
     assert redactor.clean(lines[0]) == lines[0], "the first line is everybody's"
@@ -79,7 +79,7 @@ def test_a_value_with_a_line_end_is_found_without_it() -> None:
     assert redactor.clean("it is s3cret-of-a-file.") == "it is ***FILE***."
 
 
-def test_a_very_long_value_is_found_in_pieces_and_keeps_the_automaton_small() -> None:
+def test_a_long_value_is_masked_in_pieces_with_bounded_memory() -> None:
     value = "".join(base64.b64encode(bytes([n % 251, n % 241, n % 239])).decode() for n in range(20_000))
     redactor = Redactor()
     redactor.add(value, name="LONG")
@@ -97,7 +97,7 @@ def test_what_is_too_short_is_not_masked_and_says_so(value: str) -> None:
     assert redactor.clean(f"1234 abc{value}") == f"1234 abc{value}"
 
 
-def test_another_case_is_masked_only_of_what_is_no_word() -> None:
+def test_case_variants_are_masked_only_for_non_word_secrets() -> None:
     redactor = Redactor()
     redactor.add("summer", name="A")
     redactor.add("Tr0ub4dor", name="B")
@@ -117,7 +117,7 @@ def test_a_value_that_is_forgotten_is_shown_again(redactor: Redactor) -> None:
     assert redactor.version == version + 1
 
 
-def test_many_that_are_added_together_are_made_ready_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_added_secrets_are_compiled_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     real = redact._Compiled
 
@@ -144,7 +144,7 @@ def test_json_without_a_secret_comes_back_as_the_same_object(redactor: Redactor)
         assert redactor.clean_json(value) is value
 
 
-def test_json_is_cleaned_inside_whatever_it_is(redactor: Redactor) -> None:
+def test_nested_json_is_cleaned_in_keys_and_values(redactor: Redactor) -> None:
     redactor.add("83920174", name="PIN")
 
     class Odd:
@@ -164,13 +164,13 @@ def test_json_is_cleaned_inside_whatever_it_is(redactor: Redactor) -> None:
     assert redactor.clean_json({"text": json.dumps({"x": PEM})}) == {"text": '{"x": "***PEM***"}'}
 
 
-def test_json_that_was_escaped_before_is_looked_into(redactor: Redactor) -> None:
+def test_repeatedly_escaped_json_is_cleaned(redactor: Redactor) -> None:
     thrice = json.dumps(json.dumps(AWKWARD))
     assert redactor.clean_json({"body": thrice}) == {"body": '"\\"***AWKWARD***\\""'}
     assert redactor.clean_json([json.dumps({"body": thrice})]) == ['{"body": "\\"\\\\\\"***AWKWARD***\\\\\\"\\""}']
 
 
-def test_a_secret_in_what_is_no_text_is_found_when_it_is_encoded(redactor: Redactor) -> None:
+def test_a_secret_inside_an_encodable_object_is_masked(redactor: Redactor) -> None:
     from dataclasses import dataclass
 
     @dataclass
@@ -180,7 +180,7 @@ def test_a_secret_in_what_is_no_text_is_found_when_it_is_encoded(redactor: Redac
     assert redactor.clean_json({"answer": Answer(TOKEN)}) == {"answer": {"said": "***TOKEN***"}}
 
 
-def test_a_field_keeps_its_name_though_a_secret_is_a_word_of_it() -> None:
+def test_a_field_name_survives_though_it_contains_a_secret() -> None:
     redactor = Redactor()
     redactor.add("space", name="SILLY")
     assert redactor.clean_json({"spaceId": "in space"}) == {"spaceId": "in ***SILLY***"}
@@ -242,14 +242,14 @@ SHAPED = [
 
 @pytest.mark.proves("F11")
 @pytest.mark.parametrize("text, clean", SHAPED)
-def test_what_has_the_shape_of_a_secret_is_masked_though_nobody_added_it(text: str, clean: str) -> None:
+def test_secret_shaped_text_is_masked_without_being_registered(text: str, clean: str) -> None:
     redactor = Redactor()
     assert redactor.clean(text) == clean
     assert redactor.clean(clean) == clean, "and once is enough"
 
 
 @pytest.mark.proves("F11")
-def test_a_token_in_an_address_is_masked_by_value_and_by_shape() -> None:
+def test_a_url_token_is_masked_by_value_and_by_shape() -> None:
     token = "123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc"
     error = f"GET https://api.example.com/bot{token}/getMe answered 404"
     knows = Redactor()
@@ -282,7 +282,7 @@ def test_prose_code_and_our_own_ids_are_left_alone() -> None:
         assert redactor.clean(text) == text
 
 
-def test_a_crowd_of_beginnings_costs_time_in_proportion() -> None:
+def test_many_partial_matches_take_only_linear_time() -> None:
     """Whoever controls a text must not be able to make looking at it slow."""
     from time import thread_time  # what other threads of this process do meanwhile is not the redactor's
 
@@ -348,7 +348,7 @@ def streamed(redactor: Redactor, chunks: list[str]) -> tuple[str, int]:
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.data())
 @example("bp_" + "a" * 16 + "YWFiYWI", None)
-def test_a_stream_gives_what_cleaning_the_whole_gives_however_it_is_cut(text: str, data: Any) -> None:
+def test_a_stream_however_split_is_cleaned_like_the_whole(text: str, data: Any) -> None:
     redactor = FEW
     if data is None:
         chunks = list(text)
@@ -375,7 +375,7 @@ def test_a_secret_that_is_split_over_pieces_is_masked(around: str, at: int, size
     assert AWKWARD not in given
 
 
-def test_what_grows_is_shown_up_to_where_a_secret_may_have_begun(redactor: Redactor) -> None:
+def test_growing_text_is_shown_up_to_a_possible_secret(redactor: Redactor) -> None:
     assert redactor.so_far("the key is ") == "the key is "
     assert redactor.so_far("the key is CANARY-7f3K") == "the key is "
     assert redactor.so_far(f"the key is {TOKEN}") == "the key is ***TOKEN***"
@@ -384,7 +384,7 @@ def test_what_grows_is_shown_up_to_where_a_secret_may_have_begun(redactor: Redac
     assert redactor.so_far("see bp_Zm9yIHl") == "see "
 
 
-def test_beginnings_of_shapes_are_as_far_back_as_they_look() -> None:
+def test_shape_prefixes_fit_the_lookbehind_window() -> None:
     for shape in shapes.SHAPES:
         assert shape.whole.groups <= 1
         for begin in shape.begins:
@@ -393,14 +393,14 @@ def test_beginnings_of_shapes_are_as_far_back_as_they_look() -> None:
     assert MASK == "***"
 
 
-def test_what_is_masked_for_a_while_is_masked_for_a_while_only() -> None:
+def test_a_temporarily_masked_value_is_unmasked_afterwards() -> None:
     redactor = Redactor()
     with redactor.meanwhile(TRIED, "apiKey"), redactor.meanwhile(TRIED, "apiKey"):
         assert TRIED not in redactor.clean(f"the key {TRIED} is wrong")
     assert redactor.clean(f"the key {TRIED}") == f"the key {TRIED}"
 
 
-def test_a_secret_stays_masked_whoever_tries_it_for_a_while() -> None:
+def test_a_registered_secret_stays_masked_after_a_temporary_mask() -> None:
     redactor = Redactor()
     redactor.add(kept := "kept-before-somebody-tries-it")
     with redactor.meanwhile(kept), redactor.meanwhile(TRIED):

@@ -20,7 +20,7 @@ def table() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("file, name", table())
-def test_whoever_is_said_to_clean_a_sink_asks_the_redactor(file: str, name: str) -> None:
+def test_every_listed_cleaner_of_a_sink_calls_the_redactor(file: str, name: str) -> None:
     text = (SOURCE / file).read_text()
     nodes = [node for node in ast.walk(ast.parse(text)) if getattr(node, "name", None) == name]
     assert nodes, f"{file} has no {name}"

@@ -31,7 +31,7 @@ async def test_what_an_agent_stores_waits_and_starts_nothing_meanwhile(office: D
     assert told_of == ["Ada proposes a skill /standup. It waits for somebody to look at it and approve of it."]
 
 
-async def test_what_is_active_is_followed_until_the_change_is_approved_and_the_diff_says_what_changes(
+async def test_an_active_skill_applies_until_the_proposed_diff_is_approved(
     office: Driver,
 ) -> None:
     ada = await puppet(office, "ada", [turn("change it", CHANGE), {"steps": [say("hm"), {}]}], tools=TOOLS)
@@ -66,7 +66,7 @@ async def test_the_space_is_told_once_until_somebody_has_looked(office: Driver) 
 
 
 @pytest.mark.proves("G10")
-async def test_an_approval_holds_for_what_was_looked_at_and_for_nothing_else(office: Driver) -> None:
+async def test_an_approval_covers_only_the_version_that_was_reviewed(office: Driver) -> None:
     await studio(office)
     ada = await office.as_agent("ada")
     first = await stored(ada)
@@ -81,7 +81,7 @@ async def test_an_approval_holds_for_what_was_looked_at_and_for_nothing_else(off
 
 
 @pytest.mark.proves("G9")
-async def test_nobody_approves_by_writing_so_and_no_agent_does(office: Driver) -> None:
+async def test_neither_chat_messages_nor_agents_can_approve_a_skill(office: Driver) -> None:
     await studio(office)
     ada = await office.as_agent("ada")
     proposed = await stored(ada)
@@ -94,7 +94,7 @@ async def test_nobody_approves_by_writing_so_and_no_agent_does(office: Driver) -
     await ada.create(f"{AT}/invoke", {}, status=403)
 
 
-async def test_what_is_not_approved_is_forgotten_and_what_was_active_stays(office: Driver) -> None:
+async def test_rejecting_a_proposal_deletes_it_and_keeps_the_active_skill(office: Driver) -> None:
     await studio(office)
     ada = await office.as_agent("ada")
     await stored(ada, "other")
@@ -108,7 +108,7 @@ async def test_what_is_not_approved_is_forgotten_and_what_was_active_stays(offic
     await office.create(f"{AT}/reject", {}, status=409)
 
 
-async def test_a_person_who_stores_a_skill_answers_for_it_and_what_was_proposed_is_gone(office: Driver) -> None:
+async def test_a_persons_stored_skill_is_active_and_replaces_the_proposal(office: Driver) -> None:
     await studio(office)
     await stored(await office.as_agent("ada"), instructions="Say boo.")
     skill = await stored(office)
@@ -128,7 +128,7 @@ async def test_a_policy_says_whether_an_agent_has_to_ask(office: Driver, decisio
     assert len(await office.items("/skills")) == (0 if status is None else 1)
 
 
-async def test_what_text_from_outside_led_to_waits_whatever_the_policy_says(office: Driver) -> None:
+async def test_a_tainted_runs_skill_waits_whatever_the_policy_says(office: Driver) -> None:
     tool: Json = {"name": "mail", "description": "Read", "inputSchema": {}, "executionType": "external"}
     await office.create("/tools", {**tool, "visible": False})
     steps = [{"calls": [call("mail")]}, {"calls": [STORE]}, {}]
@@ -146,7 +146,7 @@ async def test_what_text_from_outside_led_to_waits_whatever_the_policy_says(offi
     assert len(await office.runs()) == 1
 
 
-async def test_a_skill_gives_its_run_no_more_than_whoever_answers_for_it_held(office: Driver) -> None:
+async def test_a_skills_run_has_no_more_rights_than_its_author(office: Driver) -> None:
     await studio(office)
     pia_id, pia = await office.person("Pia")
     await office.create("/spaces/studio/members", {"memberId": pia_id})
@@ -174,7 +174,7 @@ async def _grants(office: Driver, run_id: str) -> frozenset[str]:
     return frozenset(access.parsed(run.grants))
 
 
-async def test_the_owner_who_stores_the_same_again_answers_for_it(office: Driver) -> None:
+async def test_storing_an_identical_skill_makes_the_owner_its_author(office: Driver) -> None:
     await studio(office)
     pia_id, pia = await office.person("Pia")
     await office.space("main", ["ada", pia_id], kind="group", main=True)

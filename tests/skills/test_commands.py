@@ -50,7 +50,7 @@ async def test_the_commands_of_a_space_are_listed_for_a_palette(office: Driver) 
 
 
 @pytest.mark.parametrize("text", ["/help", "/new", "/status", "/tasks", "/why"])
-async def test_a_word_to_the_office_wakes_nobody_even_where_all_are_woken(office: Driver, text: str) -> None:
+async def test_an_office_command_wakes_nobody_even_where_everybody_wakes(office: Driver, text: str) -> None:
     await office.agent("ada", steps=[say("never")])
     await office.space("studio", ["ada"], wake={"people": "all"})
     assert (await office.create("/spaces/studio/preview", {"text": text}, status=200))["wakes"] == []
@@ -85,7 +85,7 @@ async def test_new_hides_what_was_said_before_and_nothing_is_forgotten(office: D
     assert "the code word is heron" in await office.texts("studio")
 
 
-async def test_new_holds_for_runs_that_come_far_later_and_for_this_space_alone(office: Driver) -> None:
+async def test_new_lasts_for_later_runs_and_only_this_space(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("yes")], tools=TOOLS)
     for space in ("studio", "other"):
         await office.space(space, ["ada"])
@@ -102,7 +102,7 @@ async def test_new_holds_for_runs_that_come_far_later_and_for_this_space_alone(o
     assert "heron of other" in str(others.turns)
 
 
-async def test_a_mind_that_spans_spaces_keeps_itself(office: Driver) -> None:
+async def test_new_does_not_reset_an_agent_that_spans_spaces(office: Driver) -> None:
     await office.agent("ada", steps=[], scope="agent")
     await office.agent("bo", steps=[])
     await office.space("studio", ["ada", "bo"])
@@ -137,7 +137,7 @@ async def test_tasks_shows_what_is_scheduled_here(office: Driver) -> None:
     assert f"(Europe/Berlin), {task['id']}" in text
 
 
-async def test_why_is_about_the_last_message_or_the_one_that_is_answered(office: Driver) -> None:
+async def test_why_explains_the_last_message_or_the_replied_one(office: Driver) -> None:
     await studio(office)
     first = await office.post("studio", "hello there")
     text = (await asked(office, "/why"))["text"]

@@ -51,7 +51,7 @@ def test_what_is_written_reads_the_same(words: str) -> None:
     assert (read.name, read.description, read.instructions, read.parameters) == ("a_b", line, words.strip(), line)
 
 
-def test_a_file_a_folder_and_a_folder_of_folders_are_read(tmp_path: Path) -> None:
+def test_a_skill_file_folder_or_parent_folder_is_read(tmp_path: Path) -> None:
     write(tmp_path)
     write(tmp_path, TEXT.replace("stand-up", "other"), "other")
     (tmp_path / "notes").mkdir()
@@ -65,7 +65,7 @@ def test_a_file_a_folder_and_a_folder_of_folders_are_read(tmp_path: Path) -> Non
         skill_files.read_all(tmp_path / "notes")
 
 
-def test_what_others_write_there_is_left_alone_and_a_hint_is_taken() -> None:
+def test_unknown_frontmatter_is_ignored_and_argument_hints_are_read() -> None:
     text = "---\nname: a\ndescription: >\n  Two\n  lines\nlicense: MIT\nmetadata: {x: 1}\nallowed-tools: Bash\n"
     read = skill_files.parsed(f"{text}argument-hint: '[who]'\n---\nDo it.")
     assert (read.description, read.parameters) == ("Two lines", "[who]")
@@ -161,7 +161,7 @@ async def test_an_imported_skill_waits_for_approval_with_what_changes(office: Dr
     assert await office.create("/spaces/studio/skills/import", {"text": TEXT}, status=201) == approved
 
 
-async def test_whoever_has_read_it_may_say_so_at_once_but_no_agent(office: Driver) -> None:
+async def test_importing_as_active_works_for_people_but_not_agents(office: Driver) -> None:
     await studio(office)
     body = {"text": TEXT, "status": "active"}
     at_once = await (await office.as_agent("ada")).create("/spaces/studio/skills/import", body, status=201)
@@ -180,7 +180,7 @@ async def test_a_skill_is_exported_as_it_would_be_imported(office: Driver) -> No
 
 
 @pytest.mark.parametrize("text", [text for text, _ in BROKEN.values() if text and len(text) <= 131_072])
-async def test_no_file_that_cannot_be_used_comes_in(office: Driver, text: str) -> None:
+async def test_an_unusable_skill_file_is_not_imported(office: Driver, text: str) -> None:
     await studio(office)
     await office.create("/spaces/studio/skills/import", {"text": text}, status=422)
     assert await office.items("/skills") == []
@@ -197,7 +197,7 @@ def project(tmp_path: Path, text: str = TEXT) -> Path:
     return tmp_path
 
 
-def test_a_project_brings_skills_for_its_spaces_or_for_those_they_name(tmp_path: Path) -> None:
+def test_project_skills_go_to_its_spaces_or_those_named(tmp_path: Path) -> None:
     found = read_project(project(tmp_path)).skills
     assert [(skill.space_id, skill.name) for skill in found] == [("studio", "stand_up"), ("lab", "stand_up")]
     named = TEXT.replace("---\n\n", "spaces: lab\n---\n\n")

@@ -11,7 +11,7 @@ from tests.path.scripts import say
 from tests.skills.offices import DONE, STANDUP, TOOLS, call, stored, studio
 
 
-async def test_invoking_is_writing_the_command_for_everybody_to_see(office: Driver) -> None:
+async def test_invoking_a_skill_posts_its_command_visibly(office: Driver) -> None:
     await studio(office)
     await stored(office)
     begun = await office.create("/spaces/studio/skills/standup/invoke", {"parameters": "on  monday"}, status=202)
@@ -66,7 +66,7 @@ async def test_what_only_looks_like_a_command_is_an_ordinary_message(office: Dri
     assert await office.runs() == []
 
 
-async def test_it_starts_whatever_the_space_wakes_agents_by_and_wakes_nobody_else(office: Driver) -> None:
+async def test_under_any_wake_policy_a_skill_wakes_only_its_agent(office: Driver) -> None:
     await office.agent("ada", [DONE], tools=TOOLS)
     await office.agent("bo", [DONE], tools=TOOLS)
     for space, wake in (("quiet", "none"), ("loud", "all")):
@@ -87,7 +87,7 @@ async def started_by(office: Driver, message_id: str) -> Json:
     return run
 
 
-async def test_its_own_agent_follows_it_or_the_one_who_is_mentioned_or_the_first(office: Driver) -> None:
+async def test_a_skill_uses_its_own_else_mentioned_else_first_agent(office: Driver) -> None:
     for id in ("ada", "bo", "cy"):
         await office.agent(id, [DONE], tools=TOOLS)
     await office.space("studio", ["ada", "bo", "cy"])
@@ -107,7 +107,7 @@ async def test_its_own_agent_follows_it_or_the_one_who_is_mentioned_or_the_first
     assert (await office.runs())[-1]["agentId"] == "ada", "its own has left"
 
 
-async def test_where_no_agent_is_the_person_is_told(office: Driver) -> None:
+async def test_starting_a_skill_without_an_agent_tells_the_person(office: Driver) -> None:
     await office.space("empty")
     await stored(office, space="empty")
     await office.post("empty", "/standup")
@@ -138,7 +138,7 @@ async def test_files_come_along(office: Driver) -> None:
     assert "numbers.csv" in ada.shown[-1].turns[0].text  # type: ignore[union-attr]
 
 
-async def test_it_works_in_a_dm_and_for_a_mind_that_spans_spaces(office: Driver) -> None:
+async def test_skills_work_in_dms_and_for_agents_spanning_spaces(office: Driver) -> None:
     await office.agent("ada", [DONE], tools=TOOLS, scope="agent")
     space = (await office.dm("ada", office.owner_id))["id"]
     await stored(office, space=space)
@@ -193,7 +193,7 @@ async def test_who_may_only_read_starts_nothing(office: Driver) -> None:
     assert await office.runs() == []
 
 
-async def test_what_was_started_is_followed_even_if_the_skill_is_gone(office: Driver) -> None:
+async def test_a_started_skill_finishes_even_if_it_is_deleted(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("still"), {}], tools=TOOLS, held=True)
     await office.space("studio", ["ada"])
     await stored(office)

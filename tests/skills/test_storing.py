@@ -24,7 +24,7 @@ def storing(**more: Any) -> Json:
 
 @pytest.mark.proves("S2-48", "E13")
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_name_that_does_not_fit_is_refused_through_every_door(office: Driver, name: str) -> None:
+async def test_an_invalid_skill_name_is_refused_by_every_route(office: Driver, name: str) -> None:
     await studio(office, turn("keep it", storing(name=name)), policy=ALLOW)
     assert "error" in await told(office, "keep it")
     text = f"---\nname: {name!r}\ndescription: d\n---\nDo it."
@@ -38,7 +38,7 @@ async def test_a_name_that_does_not_fit_is_refused_through_every_door(office: Dr
 
 
 @pytest.mark.proves("S2-48")
-async def test_the_longest_and_the_shortest_name_do(office: Driver) -> None:
+async def test_the_longest_and_shortest_skill_names_are_accepted(office: Driver) -> None:
     await studio(office)
     for name in ("a", "z_9", "a" * 32):
         assert (await stored(office, name))["name"] == name
@@ -46,14 +46,14 @@ async def test_the_longest_and_the_shortest_name_do(office: Driver) -> None:
 
 @pytest.mark.proves("S2-48")
 @pytest.mark.parametrize("name", sorted(RESERVED))
-async def test_a_name_that_means_something_else_is_refused(office: Driver, name: str) -> None:
+async def test_a_reserved_skill_name_is_refused(office: Driver, name: str) -> None:
     await studio(office, turn("keep it", storing(name=name)), policy=ALLOW)
     assert "means something else" in (await told(office, "keep it"))["error"]
     refused = await office.ask("PUT", f"/spaces/studio/skills/{name}", json=STANDUP, status=422)
     assert refused["error"]["fields"] == {"name": "is reserved"}
 
 
-def test_every_word_to_the_office_is_reserved() -> None:
+def test_every_office_command_name_is_reserved() -> None:
     assert COMMANDS <= RESERVED
 
 
@@ -71,7 +71,7 @@ BAD: dict[str, Json] = {
 
 @pytest.mark.proves("S2-48")
 @pytest.mark.parametrize("more", BAD.values(), ids=BAD)
-async def test_what_is_too_long_or_says_nothing_is_refused(office: Driver, more: Json) -> None:
+async def test_overlong_empty_or_unprintable_skill_fields_are_refused(office: Driver, more: Json) -> None:
     await studio(office, turn("keep it", storing(**more)), policy=ALLOW)
     assert "error" in await told(office, "keep it")
     refused = await office.ask("PUT", "/spaces/studio/skills/standup", json={**STANDUP, **more}, status=422)
@@ -86,7 +86,7 @@ async def test_a_description_is_one_line(office: Driver) -> None:
 
 
 @pytest.mark.proves("S2-48")
-async def test_storing_over_a_skill_keeps_its_beginning(offices: Offices) -> None:
+async def test_overwriting_a_skill_keeps_its_creation_time(offices: Offices) -> None:
     clock = FakeClock("2026-06-01T08:00:00Z")
     office = await offices.open(clock=clock)
     await studio(office, turn("keep it", storing(description="Another")), policy=ALLOW)
@@ -137,7 +137,7 @@ async def test_a_deleted_skill_is_gone_and_so_is_its_command(office: Driver) -> 
     assert "There is no skill" in (await told(office, "drop it", nth=2))["error"]
 
 
-async def test_a_run_that_has_read_outside_text_asks_before_it_deletes_a_skill(office: Driver) -> None:
+async def test_a_tainted_run_asks_before_deleting_a_skill(office: Driver) -> None:
     await studio(office, turn("drop it", call("delete_skill", name="standup")))
     await stored(office)
     file = await give(office, space="studio")
@@ -154,7 +154,7 @@ async def test_a_run_that_has_read_outside_text_asks_before_it_deletes_a_skill(o
 
 
 @pytest.mark.proves("G15", "S2-06")
-async def test_two_spaces_have_skills_of_one_name_and_neither_touches_the_other(office: Driver) -> None:
+async def test_skills_with_one_name_in_two_spaces_stay_separate(office: Driver) -> None:
     keep = turn("keep it", storing(instructions="Say boo."))
     await studio(office, keep, turn("drop it", call("delete_skill", name="standup")), policy=ALLOW)
     await office.space("other", ["ada"])
@@ -183,7 +183,7 @@ async def test_skills_are_listed_newest_first_in_pages(office: Driver) -> None:
     assert [skill["name"] for skill in await office.items("/skills", spaceId="other")] == ["s2"]
 
 
-async def test_a_space_has_so_many_skills_and_no_more(offices: Offices) -> None:
+async def test_a_space_has_a_limited_number_of_skills(offices: Offices) -> None:
     office = await offices.open(skills=SkillSettings(per_space=2))
     await studio(office, turn("keep it", storing()), policy=ALLOW)
     for name in ("one", "two"):
@@ -194,7 +194,7 @@ async def test_a_space_has_so_many_skills_and_no_more(offices: Offices) -> None:
     await stored(office, "one", description="It may be changed")
 
 
-async def test_a_skill_is_for_an_agent_of_the_space_or_for_none(office: Driver) -> None:
+async def test_a_skills_agent_must_be_a_member_of_its_space(office: Driver) -> None:
     await studio(office)
     await office.agent("bo", steps=[])
     refused = await office.ask("PUT", "/spaces/studio/skills/x", json={**STANDUP, "agentId": "bo"}, status=422)
@@ -202,7 +202,7 @@ async def test_a_skill_is_for_an_agent_of_the_space_or_for_none(office: Driver) 
     assert (await stored(office, agentId="ada"))["agentId"] == "ada"
 
 
-async def test_the_name_in_the_body_must_be_the_one_in_the_address(office: Driver) -> None:
+async def test_name_and_space_in_the_body_must_match_the_url(office: Driver) -> None:
     await studio(office)
     await stored(office, name="standup", spaceId="studio")
     for more in ({"name": "other"}, {"spaceId": "other"}):

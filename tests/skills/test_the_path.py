@@ -13,7 +13,7 @@ STORE = call("store_skill", name="standup", **STANDUP)
 
 
 @pytest.mark.proves("S2-08", "S2-48", "S2-49")
-async def test_what_an_agent_stores_becomes_a_command_that_people_start_in_a_fresh_thread(office: Driver) -> None:
+async def test_a_stored_skill_becomes_a_command_in_a_fresh_thread(office: Driver) -> None:
     await studio(office, turn("keep it", STORE), policy={"store_skill": "allow"})
     kept = await told(office, "keep it")
     assert (kept["status"], kept["command"]) == ("active", "/standup")
@@ -34,7 +34,7 @@ async def test_what_an_agent_stores_becomes_a_command_that_people_start_in_a_fre
 
 
 @pytest.mark.proves("S2-49")
-async def test_whoever_follows_a_skill_sees_its_instructions_and_nothing_of_the_past(office: Driver) -> None:
+async def test_a_skill_run_sees_its_instructions_but_no_history(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("as you wish")], tools=TOOLS)
     await office.space("studio", ["ada"], wake={"people": "all"})
     await office.post("studio", "the code word is heron")

@@ -29,7 +29,7 @@ async def team(office: Driver) -> tuple[str, Api]:
     return id, pia
 
 
-async def test_an_export_holds_the_skills_of_a_space_and_those_that_somebody_wrote(office: Driver) -> None:
+async def test_exports_contain_the_skills_of_a_space_or_author(office: Driver) -> None:
     id, pia = await team(office)
     await stored(office, "mine")
     await stored(pia, "hers")
@@ -54,7 +54,7 @@ async def _everything(office: Driver) -> str:
 
 
 @pytest.mark.parametrize("whose", ["person", "agent", "space"])
-async def test_whoever_is_erased_leaves_no_word_of_a_skill(office: Driver, whose: str) -> None:
+async def test_erasure_removes_every_word_of_the_subjects_skills(office: Driver, whose: str) -> None:
     id, pia = await team(office)
     writer = pia if whose == "person" else await office.as_agent("ada") if whose == "agent" else office
     said = {"description": f"d {SECRET}", "instructions": f"Do\n{SECRET}.", "parameters": f"p {SECRET}"}
@@ -74,7 +74,7 @@ async def test_whoever_is_erased_leaves_no_word_of_a_skill(office: Driver, whose
         assert whose != "agent" or "agentId" not in left
 
 
-async def test_who_approved_of_a_skill_is_forgotten_and_the_skill_stays(office: Driver) -> None:
+async def test_erasing_an_approver_keeps_the_skill_without_their_name(office: Driver) -> None:
     id, pia = await team(office)
     proposed = await stored(await office.as_agent("ada"))
     await pia.create("/spaces/studio/skills/standup/approve", {"hash": proposed["hash"]})
@@ -84,7 +84,7 @@ async def test_who_approved_of_a_skill_is_forgotten_and_the_skill_stays(office: 
     assert id not in str(left)
 
 
-async def test_a_dm_that_goes_with_a_person_takes_its_skills_along(office: Driver) -> None:
+async def test_erasing_a_person_deletes_the_skills_of_their_dms(office: Driver) -> None:
     id, _ = await team(office)
     space = (await office.dm("ada", id))["id"]
     await stored(await office.as_agent("ada"), space=space)

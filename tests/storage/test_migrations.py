@@ -159,7 +159,7 @@ def test_every_migration_has_its_number_and_both_dialects() -> None:
         assert migration.script("postgres")
 
 
-async def test_a_new_database_gets_every_migration_and_no_backup_and_a_second_start_does_nothing(
+async def test_a_new_database_is_fully_migrated_once_without_a_backup(
     empty_database: Database,
 ) -> None:
     backups = empty_database.data / "backups"
@@ -170,7 +170,7 @@ async def test_a_new_database_gets_every_migration_and_no_backup_and_a_second_st
     assert not backups.exists()
 
 
-async def test_a_store_sees_what_a_migration_added_while_it_was_open(database: Database, tmp_path: Path) -> None:
+async def test_an_open_store_sees_what_a_migration_added(database: Database, tmp_path: Path) -> None:
     async with opened(database) as store:
         await store.transact(put("a"))
         await keys(store)
@@ -182,9 +182,7 @@ async def test_a_store_sees_what_a_migration_added_while_it_was_open(database: D
 # ── the backup before ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_before_an_existing_database_is_changed_a_whole_copy_is_written(
-    database: Database, tmp_path: Path
-) -> None:
+async def test_an_existing_database_is_backed_up_before_migrating(database: Database, tmp_path: Path) -> None:
     text = 'Zoë said: "hi"\nand 👋'
     backups = tmp_path / "backups"
     async with opened(database) as store:
@@ -220,7 +218,7 @@ async def test_without_a_backup_nothing_is_migrated(database: Database, tmp_path
 # ── refusals and failures ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(database: Database, tmp_path: Path) -> None:
+async def test_a_newer_schema_is_refused_clearly_and_left_unchanged(database: Database, tmp_path: Path) -> None:
     async with asking(database) as ask:
         await ask("INSERT INTO schema_migrations VALUES (999, 'from_the_future', '')")
     async with opened(database) as store:
@@ -229,9 +227,7 @@ async def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(database
     assert not (tmp_path / "backups").exists()
 
 
-async def test_a_migration_that_fails_is_undone_whole_and_the_ones_before_it_stay(
-    database: Database, tmp_path: Path
-) -> None:
+async def test_a_failed_migration_is_undone_and_earlier_ones_stay(database: Database, tmp_path: Path) -> None:
     bad = "CREATE TABLE second (y TEXT);\nINSERT INTO meta VALUES ('a', 'b');\nINSERT INTO nowhere VALUES (1);\n"
     chosen = migrations(tmp_path / "m", "CREATE TABLE first (y TEXT);", bad)
     async with opened(database) as store:
@@ -334,9 +330,7 @@ async def _in_the_last_statement(database: Database, ask: Ask) -> bool:
     return False
 
 
-async def test_kill_9_in_the_middle_of_a_migration_leaves_it_undone_and_the_next_start_completes_it(
-    database: Database, tmp_path: Path
-) -> None:
+async def test_a_migration_killed_midway_is_undone_and_completed_next_start(database: Database, tmp_path: Path) -> None:
     change = "CREATE TABLE second (y TEXT);\nINSERT INTO meta VALUES ('migrated', '');\n"
     migrations(tmp_path, "CREATE TABLE first (y TEXT);\n", change + FOR_EVER[database.kind])
     async with asking(database) as ask:

@@ -94,7 +94,7 @@ async def test_a_deadlock_runs_the_body_again(store: PostgresStore) -> None:
     assert await keys(store) == ["a", "b"]
 
 
-async def test_a_key_taken_meanwhile_runs_the_body_again_and_it_sees_the_other_row(store: PostgresStore) -> None:
+async def test_a_key_conflict_reruns_the_body_which_sees_the_row(store: PostgresStore) -> None:
     nobody_has_it = asyncio.Barrier(2)
     attempts: list[int] = []
 
@@ -115,7 +115,7 @@ async def test_a_key_taken_meanwhile_runs_the_body_again_and_it_sees_the_other_r
     assert len(attempts) == 3
 
 
-async def test_what_a_failed_attempt_deferred_or_promised_is_forgotten(store: PostgresStore) -> None:
+async def test_a_retry_forgets_the_failed_attempts_deferred_work_and_callbacks(store: PostgresStore) -> None:
     done: list[str] = []
     attempts: list[int] = []
     told = asyncio.Event()
@@ -138,7 +138,7 @@ async def test_what_a_failed_attempt_deferred_or_promised_is_forgotten(store: Po
     assert done == ["deferred 1", "deferred 2", "told 2"]
 
 
-async def test_a_database_that_always_turns_us_away_is_told_to_the_caller(store: PostgresStore) -> None:
+async def test_a_database_that_keeps_refusing_is_reported_to_the_caller(store: PostgresStore) -> None:
     attempts: list[int] = []
 
     async def body(tx: Transaction) -> None:
@@ -185,7 +185,7 @@ async def add_spaces(store: PostgresStore, *names: str) -> None:
     await store.transact(body)
 
 
-async def test_posts_into_spaces_in_any_order_never_deadlock_and_leave_no_gap(store: PostgresStore, other: Any) -> None:
+async def test_posts_in_any_space_order_neither_deadlock_nor_leave_gaps(store: PostgresStore, other: Any) -> None:
     names = ["a", "b", "c", "d"]
     await add_spaces(store, *names)
     seqs: dict[str, list[int]] = {name: [] for name in names}
@@ -220,9 +220,7 @@ async def test_posts_into_spaces_in_any_order_never_deadlock_and_leave_no_gap(st
     assert await other.fetchval("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == 0
 
 
-async def test_deferred_locks_are_taken_in_order_whatever_order_they_were_asked_for_in(
-    store: PostgresStore, other: Any
-) -> None:
+async def test_deferred_locks_are_taken_in_a_fixed_order(store: PostgresStore, other: Any) -> None:
     """While one transaction waits for the first space in the order, nobody is kept from the later ones."""
     await add_spaces(store, "a", "b")
     holding = other.transaction()
@@ -245,7 +243,7 @@ async def _bump(tx: Transaction, name: str) -> None:
     await tx.one(BUMP, id_=name)
 
 
-async def test_a_reader_cannot_step_over_an_event_of_a_transaction_still_open(store: PostgresStore, other: Any) -> None:
+async def test_a_reader_cannot_skip_events_of_an_open_transaction(store: PostgresStore, other: Any) -> None:
     from bullpen.storage.statements import current_xid, horizon
 
     record = Statement(insert(events).values(xid=current_xid(), type="t", audience="", at="", body=bindparam("text")))
@@ -275,9 +273,7 @@ async def test_a_reader_cannot_step_over_an_event_of_a_transaction_still_open(st
 # ── cancellation ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_cancelled_in_a_statement_it_lets_go_of_its_locks_and_the_connection_is_used_again(
-    store: PostgresStore, other: Any
-) -> None:
+async def test_cancelling_a_statement_releases_locks_and_keeps_the_connection(store: PostgresStore, other: Any) -> None:
     complaints: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context["message"]))
     await add_leases(store, "a", "b")
@@ -320,9 +316,7 @@ async def held_commits(other: Any) -> AsyncIterator[Callable[[], Awaitable[int]]
 
 
 @pytest.mark.parametrize("cancels", [1, 3])
-async def test_cancelled_during_its_commit_it_takes_nothing_back(
-    store: PostgresStore, other: Any, cancels: int
-) -> None:
+async def test_a_cancellation_during_the_commit_undoes_nothing(store: PostgresStore, other: Any, cancels: int) -> None:
     told = asyncio.Event()
 
     async def body(tx: Transaction) -> None:
@@ -341,7 +335,7 @@ async def test_cancelled_during_its_commit_it_takes_nothing_back(
     assert await keys(store) == ["a"]
 
 
-async def test_cancelled_while_it_is_being_undone_the_connection_still_comes_home(store: PostgresStore) -> None:
+async def test_cancelling_during_rollback_still_returns_the_connection(store: PostgresStore) -> None:
     reached = asyncio.Event()
 
     async def body(tx: Transaction) -> None:
@@ -415,9 +409,7 @@ async def test_a_connection_lost_while_idle_is_replaced(store: PostgresStore, ot
     assert await keys(store) == ["a", "b"]
 
 
-async def test_a_connection_lost_during_the_commit_is_never_tried_again_blindly(
-    store: PostgresStore, other: Any
-) -> None:
+async def test_a_connection_lost_during_the_commit_is_never_retried(store: PostgresStore, other: Any) -> None:
     attempts: list[int] = []
     told: list[int] = []
 
@@ -484,7 +476,7 @@ async def test_a_server_that_has_gone_away_gives_a_sentence() -> None:
     ["postgresql://nobody@127.0.0.1:1/x", "postgresql://postgres@/x?host=/nowhere", "postgresql://h:port/x"],
     ids=["refused", "no socket", "malformed"],
 )
-async def test_a_database_that_cannot_be_reached_is_refused_with_a_sentence(url: str) -> None:
+async def test_an_unreachable_database_is_refused_with_a_clear_error(url: str) -> None:
     with pytest.raises(CannotStart, match=r"Cannot reach PostgreSQL: .*Check DATABASE_URL"):
         await PostgresStore(url).open()
 
@@ -503,13 +495,13 @@ async def test_a_database_that_cannot_hold_every_text_is_refused(postgres_server
     "url",
     ["postgresql://ann:s3cret@db:5432/office", "postgresql://ann@db/office?password=s3cret&sslmode=require"],
 )
-def test_where_a_store_says_it_is_holds_no_password(url: str) -> None:
+def test_the_stores_location_contains_no_password(url: str) -> None:
     location = PostgresStore(url).location
     assert "s3cret" not in location
     assert location.startswith("postgresql://ann@db")
 
 
-async def test_a_body_that_hides_a_failed_statement_is_told_that_nothing_was_kept(store: PostgresStore) -> None:
+async def test_a_body_suppressing_a_failed_statement_still_fails(store: PostgresStore) -> None:
     async def body(tx: Transaction) -> str:
         await tx.run(INSERT, key="a", value="")
         with contextlib.suppress(asyncpg.PostgresError):
@@ -522,7 +514,7 @@ async def test_a_body_that_hides_a_failed_statement_is_told_that_nothing_was_kep
     assert await keys(store) == []
 
 
-async def test_an_error_of_the_body_is_its_own(store: PostgresStore) -> None:
+async def test_an_error_in_the_body_is_raised_unchanged(store: PostgresStore) -> None:
     async def body(tx: Transaction) -> None:
         await tx.run(INSERT, key="a", value="")
         raise Oops

@@ -118,7 +118,7 @@ QUERIES = [
 ]
 
 
-async def test_both_databases_find_what_a_plain_look_at_every_message_finds(store: Store) -> None:
+async def test_both_databases_find_what_a_full_scan_finds(store: Store) -> None:
     history = talk(1_200)
 
     async def fill(tx: Transaction) -> None:
@@ -144,7 +144,7 @@ async def test_both_databases_find_what_a_plain_look_at_every_message_finds(stor
     assert found > 5_000
 
 
-async def test_a_search_that_looks_at_too_many_hits_goes_on_at_its_cursor(
+async def test_a_search_with_too_many_hits_continues_at_its_cursor(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All have the words, and few the phrase: SQLite gives a page up after so many, PostgreSQL looks at all of them."""
@@ -164,9 +164,7 @@ async def test_a_search_that_looks_at_too_many_hits_goes_on_at_its_cursor(
 
 
 @pytest.mark.parametrize("count", [1, 300, 600])
-async def test_the_index_follows_edits_deletions_and_whoever_empties_or_removes_a_message(
-    store: Store, count: int
-) -> None:
+async def test_the_index_follows_edited_emptied_and_deleted_messages(store: Store, count: int) -> None:
     """With little, some and much said since: SQLite's index has none, a part or all of the first messages by then."""
     edited, emptied, removed, kept = (said(f"unusual {word}", n) for n, word in enumerate(("one", "two", "three", "4")))
 
@@ -188,7 +186,7 @@ async def test_the_index_follows_edits_deletions_and_whoever_empties_or_removes_
         await store.transact(lambda tx: tx.run(_CHECK))
 
 
-async def test_a_message_without_words_enters_the_index_when_it_gets_some_and_leaves_it_when_it_loses_them(
+async def test_a_message_is_indexed_only_while_it_has_words(
     store: Store,
 ) -> None:
     message = said("?!")
@@ -200,7 +198,7 @@ async def test_a_message_without_words_enters_the_index_when_it_gets_some_and_le
     assert await store.read(lambda tx: tx.all(_SELECT_INDEXED)) == []
 
 
-async def test_the_number_of_a_removed_newest_message_may_be_used_again(store: Store) -> None:
+async def test_reusing_a_deleted_messages_number_finds_no_stale_words(store: Store) -> None:
     """SQLite does so; what the index knew under that number must be gone."""
     history = [said(f"word{n}", n) for n in range(1, 513)]
 

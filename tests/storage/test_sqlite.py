@@ -78,7 +78,7 @@ async def test_a_batch_has_a_limit(store: SqliteStore) -> None:
     assert store.commits == 2
 
 
-async def test_failing_bodies_count_against_the_limit_so_that_they_cannot_hold_up_a_commit(store: SqliteStore) -> None:
+async def test_failing_bodies_count_towards_the_limit_and_delay_no_commit(store: SqliteStore) -> None:
     finished: list[str] = []
 
     async def post(body: Callable[[Transaction], Awaitable[Any]], name: str) -> None:
@@ -119,7 +119,7 @@ async def test_the_loop_goes_on_while_a_batch_is_being_committed(store: SqliteSt
 # ── cancellation, at each place where a caller waits ────────────────────────────────────────────────────────────────
 
 
-async def test_cancelled_while_it_waits_for_the_turn_a_body_never_runs(lenient: SqliteStore) -> None:
+async def test_a_body_cancelled_while_waiting_for_its_turn_never_runs(lenient: SqliteStore) -> None:
     gate = asyncio.Event()
     holder = asyncio.create_task(lenient.transact(doing(gate.wait)))
     waiter = asyncio.create_task(lenient.transact(put("never")))
@@ -138,7 +138,7 @@ async def cancel_when(gate: asyncio.Event, task: asyncio.Task[Any]) -> None:
     task.cancel()
 
 
-async def test_cancelled_in_the_moment_it_gets_the_turn_it_passes_it_on(lenient: SqliteStore) -> None:
+async def test_a_body_cancelled_on_getting_its_turn_passes_it_on(lenient: SqliteStore) -> None:
     gate = asyncio.Event()
     holder = asyncio.create_task(lenient.transact(doing(gate.wait)))
     waiter = asyncio.create_task(lenient.transact(put("never")))
@@ -154,7 +154,7 @@ async def test_cancelled_in_the_moment_it_gets_the_turn_it_passes_it_on(lenient:
     assert await keys(lenient) == ["last", "slow"]
 
 
-async def test_cancelled_in_the_moment_it_gets_the_turn_last_of_all_the_batch_is_still_committed(
+async def test_the_batch_commits_when_its_last_waiter_is_cancelled(
     lenient: SqliteStore,
 ) -> None:
     gate = asyncio.Event()
@@ -170,7 +170,7 @@ async def test_cancelled_in_the_moment_it_gets_the_turn_last_of_all_the_batch_is
     assert await keys(lenient) == ["slow"]
 
 
-async def test_cancelled_in_its_body_it_is_undone_alone(lenient: SqliteStore) -> None:
+async def test_a_body_cancelled_midway_is_rolled_back_alone(lenient: SqliteStore) -> None:
     gate = asyncio.Event()
     reached = asyncio.Event()
 
@@ -188,7 +188,7 @@ async def test_cancelled_in_its_body_it_is_undone_alone(lenient: SqliteStore) ->
 
 @pytest.mark.parametrize("others", [0, 1, 5])
 @pytest.mark.parametrize("patience", range(6))
-async def test_cancelled_after_its_body_it_takes_nothing_back(store: SqliteStore, others: int, patience: int) -> None:
+async def test_a_cancellation_after_the_body_undoes_nothing(store: SqliteStore, others: int, patience: int) -> None:
     """Whether alone or in a batch, and however far the commit has come: what the body did is kept, and told about."""
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
@@ -211,7 +211,7 @@ async def test_cancelled_after_its_body_it_takes_nothing_back(store: SqliteStore
     assert await keys(store) == ["a"] + [f"other{n}" for n in range(others)]
 
 
-async def test_the_shutdown_of_the_loop_cannot_stop_a_commit_under_way(path: Path) -> None:
+async def test_event_loop_shutdown_cannot_stop_a_running_commit(path: Path) -> None:
     """`asyncio.run` cancels every task at its end; closing afterwards must still find the turn."""
 
     async def main() -> None:
@@ -251,7 +251,7 @@ async def test_a_body_that_waits_fails_where_it_waits(store: SqliteStore, method
     assert [type(error) for error in caught] == [Broken]
 
 
-async def test_a_body_that_waits_and_hides_it_fails_all_the_same(store: SqliteStore) -> None:
+async def test_a_body_that_waits_and_suppresses_the_error_fails_anyway(store: SqliteStore) -> None:
     async def stubborn(tx: Transaction) -> str:
         await tx.run(INSERT, key="never", value="")
         for _ in range(3):
@@ -274,7 +274,7 @@ async def test_a_transaction_inside_a_transaction_fails(store: SqliteStore) -> N
     assert await keys(store) == ["after"]
 
 
-async def test_unwatched_a_body_that_waits_delays_others_and_breaks_nothing(lenient: SqliteStore) -> None:
+async def test_without_the_check_a_waiting_body_only_delays_others(lenient: SqliteStore) -> None:
     gate = asyncio.Event()
     slow = asyncio.create_task(lenient.transact(doing(gate.wait)))
     quick = asyncio.create_task(lenient.transact(put("quick")))
@@ -307,7 +307,7 @@ def full_disk(store: SqliteStore) -> Iterator[None]:
 HUGE = "x" * 100_000
 
 
-async def test_a_full_disk_fails_the_write_and_keeps_what_was_there(store: SqliteStore) -> None:
+async def test_a_full_disk_fails_the_write_and_keeps_earlier_data(store: SqliteStore) -> None:
     await store.transact(put("before"))
     with full_disk(store):
         with pytest.raises(DiskFull):
@@ -343,7 +343,7 @@ async def test_when_sqlite_ends_the_transaction_itself_the_whole_batch_fails(sto
     await store.transact(put("after", HUGE))
 
 
-async def test_a_body_that_hides_a_full_disk_writes_nothing_outside_the_transaction(store: SqliteStore) -> None:
+async def test_a_body_suppressing_a_disk_full_error_writes_nothing(store: SqliteStore) -> None:
     async def stubborn(tx: Transaction) -> None:
         with pytest.raises(sqlite3.OperationalError):
             await tx.run(INSERT, key="huge", value=HUGE)
@@ -357,7 +357,7 @@ async def test_a_body_that_hides_a_full_disk_writes_nothing_outside_the_transact
 
 
 @pytest.mark.parametrize("bodies", [1, 10])
-async def test_on_a_disk_that_is_really_full_nothing_is_lost_and_work_goes_on_when_there_is_room(
+async def test_a_really_full_disk_loses_nothing_and_recovers_with_space(
     small_disk: Path, sqlite_template: Path, bodies: int
 ) -> None:
     store = SqliteStore(sqlite_database(small_disk / "data", sqlite_template).path)
@@ -407,7 +407,7 @@ def failing(code: int) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("bodies", [1, 3])
-async def test_a_commit_that_fails_fails_everybody_and_the_next_one_works(store: SqliteStore, bodies: int) -> None:
+async def test_a_failed_commit_fails_its_batch_and_the_next_works(store: SqliteStore, bodies: int) -> None:
     await store.transact(put("before"))
     writer = Interposed(store)
     writer.before_commit = failing(sqlite3.SQLITE_FULL)
@@ -444,9 +444,7 @@ async def test_after_a_failed_fsync_nothing_more_is_written(path: Path) -> None:
 # ── somebody else at the file ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_file_held_by_another_program_is_waited_for_without_stopping_the_loop(
-    store: SqliteStore, path: Path
-) -> None:
+async def test_waiting_for_a_locked_file_does_not_block_the_loop(store: SqliteStore, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     task = asyncio.create_task(store.transact(put("a")))
@@ -457,7 +455,7 @@ async def test_a_file_held_by_another_program_is_waited_for_without_stopping_the
     assert await asyncio.wait_for(task, BOUND) == "a"
 
 
-async def test_a_file_held_for_too_long_is_told_to_the_caller(store: SqliteStore, path: Path) -> None:
+async def test_a_file_locked_too_long_is_reported_to_the_caller(store: SqliteStore, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(RetryTransaction, match="Another program holds the database file"):
@@ -469,7 +467,7 @@ async def test_a_file_held_for_too_long_is_told_to_the_caller(store: SqliteStore
 # ── closing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_closing_lets_those_who_wait_finish_and_refuses_those_who_come_later(path: Path) -> None:
+async def test_closing_finishes_waiting_transactions_and_refuses_later_ones(path: Path) -> None:
     store = SqliteStore(path)
     await store.open()
     early = [asyncio.create_task(store.transact(put(name))) for name in "abc"]
@@ -513,20 +511,20 @@ async def test_closing_leaves_one_whole_file(path: Path) -> None:
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["bullpen.db", "bullpen.lock"]
 
 
-async def test_a_file_that_is_no_database_is_refused_with_a_sentence_and_the_folder_let_go(tmp_path: Path) -> None:
+async def test_an_invalid_database_file_is_refused_and_its_folder_released(tmp_path: Path) -> None:
     (tmp_path / "bullpen.db").write_text("hello " * 1000)
     for _ in range(2):
         with pytest.raises(CannotStart, match="Cannot open the database"):
             await SqliteStore(tmp_path / "bullpen.db").open()
 
 
-async def test_a_folder_that_cannot_be_made_is_refused_with_a_sentence(tmp_path: Path) -> None:
+async def test_an_unusable_data_folder_is_refused_with_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CannotStart, match="Cannot use the data directory"):
         await SqliteStore(tmp_path / "file" / "bullpen.db").open()
 
 
-async def test_a_new_folder_and_its_lock_are_for_the_owner_alone(tmp_path: Path) -> None:
+async def test_a_new_folder_and_lock_are_private_to_the_owner(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "new" / "bullpen.db")
     await store.open()
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
@@ -563,7 +561,7 @@ def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.proves("N3")
-async def test_a_second_process_is_refused_with_the_number_of_the_first(path: Path) -> None:
+async def test_a_second_process_is_refused_with_the_firsts_pid(path: Path) -> None:
     with another_process(path) as first:
         with pytest.raises(CannotStart, match=f"data directory .* is in use by pid {first.pid}"):
             await SqliteStore(path).open()

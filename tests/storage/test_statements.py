@@ -44,13 +44,13 @@ def test_a_missing_or_unknown_parameter_is_an_error_at_once(dialect: Any) -> Non
 
 
 @pytest.mark.parametrize("dialect", [SQLITE, POSTGRES], ids=["sqlite", "postgres"])
-def test_a_statement_keeps_its_own_constants_and_null_is_one_of_them(dialect: Any) -> None:
+def test_a_statement_keeps_its_own_constants_including_null(dialect: Any) -> None:
     release = Statement(update(leases).where(leases.c.thread_id == bindparam("id")).values(owner=None, until=0))
     assert release.on(dialect).values({"id": "t"}) == [None, 0, "t"]
 
 
 @pytest.mark.parametrize("dialect", [SQLITE, POSTGRES], ids=["sqlite", "postgres"])
-def test_a_list_inside_the_statement_is_refused_when_it_is_compiled(dialect: Any) -> None:
+def test_a_list_inside_a_statement_is_refused_on_compilation(dialect: Any) -> None:
     with pytest.raises(TypeError, match="any_of"):
         Statement(select(meta.c.key).where(meta.c.key.in_(["a", "b"]))).on(dialect)
 
@@ -78,7 +78,7 @@ async def test_run_says_how_many_rows_it_touched(store: Store) -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["a"], ["a", "b", "c"]], ids=["none", "one", "three"])
-async def test_many_inserts_that_many(store: Store, names: list[str]) -> None:
+async def test_many_inserts_every_given_row(store: Store, names: list[str]) -> None:
     async def body(tx: Transaction) -> None:
         await tx.many(INSERT, [{"key": name, "value": ""} for name in names])
 
@@ -182,9 +182,7 @@ async def test_any_text_comes_back_as_it_was(store: Store, text: str) -> None:
 
 @pytest.mark.proves("N4")
 @pytest.mark.parametrize("text", UNSTORABLE.values(), ids=UNSTORABLE.keys())
-async def test_text_that_one_database_cannot_keep_is_refused_by_both_and_the_transaction_goes_on(
-    store: Store, text: str
-) -> None:
+async def test_unstorable_text_is_refused_by_both_and_the_transaction_continues(store: Store, text: str) -> None:
     among = Statement(select(meta.c.key).where(any_of(meta.c.key, "keys")))
 
     async def body(tx: Transaction) -> None:
@@ -231,7 +229,7 @@ async def test_the_database_clock_agrees_with_ours(store: Store) -> None:
     assert before - 1 <= now <= store.clock.millis() + 1
 
 
-async def test_an_event_is_below_the_horizon_once_its_transaction_has_ended(store: Store) -> None:
+async def test_an_event_is_below_the_horizon_once_its_transaction_ends(store: Store) -> None:
     record = Statement(
         insert(events).values(xid=current_xid(), type="t", audience="space", at="", body=bindparam("text"))
     )

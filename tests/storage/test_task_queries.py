@@ -51,9 +51,7 @@ class Explaining:
 
 
 @pytest.mark.parametrize("asked", ASKED)
-async def test_it_is_one_look_at_an_index_that_has_the_order_as_well(
-    store: Store, database: Database, asked: str
-) -> None:
+async def test_each_task_query_uses_one_index_without_sorting(store: Store, database: Database, asked: str) -> None:
     index, ask = ASKED[asked]
 
     async def body(tx: Transaction) -> list[str]:

@@ -72,21 +72,21 @@ async def test_many_bodies_at_once_all_become_durable(store: Store) -> None:
     assert await keys(store) == names
 
 
-async def test_a_failing_body_does_not_touch_the_others_of_its_batch(store: Store) -> None:
+async def test_a_failing_body_does_not_affect_others_in_its_batch(store: Store) -> None:
     bodies = [put_then_raise(f"bad{n}") if n % 3 == 0 else put(f"good{n:02}") for n in range(30)]
     results = await asyncio.gather(*(store.transact(body) for body in bodies), return_exceptions=True)
     assert [isinstance(result, Oops) for result in results] == [n % 3 == 0 for n in range(30)]
     assert await keys(store) == [f"good{n:02}" for n in range(30) if n % 3]
 
 
-async def test_a_key_that_is_taken_is_an_error_of_ours_when_the_body_does_not_look(store: Store) -> None:
+async def test_an_unhandled_key_conflict_raises_our_own_error(store: Store) -> None:
     await store.transact(put("a"))
     with pytest.raises(Broken, match=r"(?i)unique"):
         await store.transact(put("a"))
     assert await keys(store) == ["a"]
 
 
-async def test_nothing_can_follow_a_failed_statement_even_if_the_body_catches_it(store: Store) -> None:
+async def test_a_failed_statement_dooms_the_transaction_even_if_caught(store: Store) -> None:
     await store.transact(put("taken"))
 
     async def stubborn(tx: Transaction) -> None:
@@ -120,7 +120,7 @@ async def test_a_transaction_cannot_be_used_after_its_end(store: Store) -> None:
 # ── after the commit ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_after_commit_is_called_once_and_only_for_what_was_kept(store: Store) -> None:
+async def test_after_commit_callbacks_run_once_and_only_after_success(store: Store) -> None:
     called: list[tuple[str, list[str]]] = []
     loop = asyncio.get_running_loop()
     looked = asyncio.Event()
@@ -144,7 +144,7 @@ async def test_after_commit_is_called_once_and_only_for_what_was_kept(store: Sto
     assert called == [("good", ["good"])]
 
 
-async def test_an_after_commit_that_fails_does_not_make_the_change_look_failed(store: Store) -> None:
+async def test_a_failing_after_commit_callback_does_not_fail_the_change(store: Store) -> None:
     complaints: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context["exception"]))
     reached = asyncio.Event()
@@ -167,7 +167,7 @@ async def test_an_after_commit_that_fails_does_not_make_the_change_look_failed(s
 # ── what is deferred ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_deferred_work_is_done_last_by_stage_then_by_key_then_as_asked_for(store: Store) -> None:
+async def test_deferred_work_runs_last_ordered_by_stage_key_and_request(store: Store) -> None:
     done: list[str] = []
 
     def note(name: str) -> Any:
@@ -189,7 +189,7 @@ async def test_deferred_work_is_done_last_by_stage_then_by_key_then_as_asked_for
     assert done == ["body", "space x, first", "space x, second", "space y", "thread a", "thread b", "event"]
 
 
-async def test_deferred_work_may_defer_more_but_never_backwards_in_the_lock_order(store: Store) -> None:
+async def test_deferred_work_may_defer_more_but_never_backwards(store: Store) -> None:
     done: list[str] = []
 
     async def later(tx: Transaction) -> None:

@@ -44,7 +44,7 @@ def test_the_first_schema_is_among_those_that_are_kept() -> None:
 
 
 @pytest.mark.parametrize("number", RELEASED)
-async def test_an_office_of_an_earlier_version_goes_on_in_this_one(empty_database: Database, number: int) -> None:
+async def test_an_office_from_an_earlier_version_continues_working(empty_database: Database, number: int) -> None:
     await load(empty_database, number)
     async with contextlib.AsyncExitStack() as stack:
         office = await Offices(empty_database, stack).open()
@@ -66,7 +66,7 @@ async def test_an_office_of_an_earlier_version_goes_on_in_this_one(empty_databas
     assert list((empty_database.data / "backups").iterdir()), "a backup was written before"
 
 
-async def test_what_was_limited_and_spent_before_there_were_budgets_counts_in_them(empty_database: Database) -> None:
+async def test_earlier_limits_and_spending_are_carried_over_into_budgets(empty_database: Database) -> None:
     await load(empty_database, 1)
     limits = 'UPDATE agents SET definition = replace(definition, \'"limits":{\', \'"limits":{"max_cost_per_day":%s,\')'
     await change(
@@ -99,7 +99,7 @@ async def change(database: Database, *statements: str) -> None:
 
 
 @pytest.mark.parametrize("number", RELEASED)
-async def test_a_backup_made_by_an_earlier_version_is_restored_and_migrated(
+async def test_a_backup_from_an_earlier_version_is_restored_and_migrated(
     empty_database: Database, number: int, tmp_path: Path
 ) -> None:
     await load(empty_database, number)

@@ -50,7 +50,7 @@ async def groups(office: Driver) -> Groups:
 
 
 @pytest.mark.proves("S2-06", "S2-34", "G2")
-async def test_a_task_for_another_group_becomes_one_for_the_own_and_says_so(groups: Groups) -> None:
+async def test_a_group_scheduling_for_another_gets_its_own_task_instead(groups: Groups) -> None:
     made = await groups.ask("family", "schedule_task")
     assert made["spaceId"] == "family"
     assert "ignored" in made["note"]
@@ -64,7 +64,7 @@ async def test_the_main_group_schedules_for_others(groups: Groups) -> None:
 
 
 @pytest.mark.proves("S2-05", "S2-06", "S2-36")
-async def test_a_group_lists_its_own_tasks_and_the_main_group_all(groups: Groups) -> None:
+async def test_a_group_lists_its_tasks_and_the_main_group_all(groups: Groups) -> None:
     own = await groups.ask("family", "list_tasks")
     assert [task["spaceId"] for task in own["tasks"]] == ["family"]
     all_of_them = await groups.ask("home", "list_tasks")
@@ -87,7 +87,7 @@ async def test_another_groups_task_cannot_be_found(groups: Groups, tool: str) ->
 
 
 @pytest.mark.proves("S2-37", "S2-38", "S2-39")
-async def test_a_group_manages_its_own_tasks_and_the_main_group_all(groups: Groups) -> None:
+async def test_a_group_manages_its_tasks_and_the_main_group_all(groups: Groups) -> None:
     for space, whose in (("family", "family"), ("home", "work")):
         assert (await groups.ask(space, f"pause_task {whose}"))["status"] == "paused"
         resumed = await groups.ask(space, f"resume_task {whose}")
@@ -97,7 +97,7 @@ async def test_a_group_manages_its_own_tasks_and_the_main_group_all(groups: Grou
 
 
 @pytest.mark.proves("G5")
-async def test_a_member_who_asks_in_the_main_group_gets_no_more_than_they_may(groups: Groups) -> None:
+async def test_a_member_in_the_main_group_manages_only_its_tasks(groups: Groups) -> None:
     made = await groups.ask("home", "schedule_task", by=groups.pia)
     assert (made["spaceId"], "ignored" in made["note"]) == ("home", True)
     found = await groups.ask("home", "list_tasks", by=groups.pia)

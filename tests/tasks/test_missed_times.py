@@ -13,7 +13,7 @@ from tests.tasks.offices import scheduled, studio, timed
     "missed, statuses, counts",
     [("once", ["fired"], [4]), ("all", ["fired"] * 5, [0] * 5), ("none", ["missed"], [4])],
 )
-async def test_five_times_that_nobody_saw_follow_the_policy_of_the_task(
+async def test_five_missed_times_are_handled_by_the_tasks_policy(
     offices: Offices, missed: str, statuses: list[str], counts: list[int]
 ) -> None:
     office = await timed(offices)
@@ -30,7 +30,7 @@ async def test_five_times_that_nobody_saw_follow_the_policy_of_the_task(
     assert await office.statuses(task) == statuses, "looking again fires nothing"
 
 
-async def test_a_paused_agent_finds_one_firing_and_not_a_pile(offices: Offices) -> None:
+async def test_a_paused_agent_accumulates_only_one_firing(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     task = await scheduled(office.driver)
@@ -45,7 +45,7 @@ async def test_a_paused_agent_finds_one_firing_and_not_a_pile(offices: Offices) 
     assert (await office.statuses(task))[-1] == "fired"
 
 
-async def test_a_single_time_that_is_moved_while_its_agent_is_paused_is_fired_at_the_new_time(offices: Offices) -> None:
+async def test_a_paused_agents_once_task_fires_at_its_new_time(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     task = await scheduled(office.driver, scheduleType="once", scheduleValue="2026-06-01T09:00:00")
@@ -60,7 +60,7 @@ async def test_a_single_time_that_is_moved_while_its_agent_is_paused_is_fired_at
 
 
 @pytest.mark.proves("S2-37", "S2-38")
-async def test_a_paused_task_does_not_fire_and_a_resumed_one_goes_on_with_its_next_time(offices: Offices) -> None:
+async def test_a_paused_task_skips_its_times_until_it_is_resumed(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     task = await scheduled(office.driver)
@@ -76,7 +76,7 @@ async def test_a_paused_task_does_not_fire_and_a_resumed_one_goes_on_with_its_ne
     assert await office.statuses(task) == ["fired"]
 
 
-async def test_a_single_time_that_passed_while_it_was_paused_cannot_be_resumed(offices: Offices) -> None:
+async def test_a_once_task_whose_time_passed_while_paused_cannot_resume(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     task = await scheduled(office.driver, scheduleType="once", scheduleValue="2026-06-01T09:00:00")
@@ -90,7 +90,7 @@ async def test_a_single_time_that_passed_while_it_was_paused_cannot_be_resumed(o
     assert await office.statuses(task) == ["fired"]
 
 
-async def test_pausing_takes_back_what_has_not_begun(offices: Offices) -> None:
+async def test_pausing_a_task_drops_a_firing_that_has_not_started(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     task = await scheduled(office.driver)
@@ -104,7 +104,7 @@ async def test_pausing_takes_back_what_has_not_begun(offices: Offices) -> None:
 
 
 @pytest.mark.proves("S2-39")
-async def test_a_cancelled_task_is_gone_and_does_not_begin_any_more(offices: Offices) -> None:
+async def test_a_cancelled_task_is_gone_and_never_starts(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     task = await scheduled(office.driver)
@@ -126,9 +126,7 @@ async def test_a_cancelled_task_is_gone_and_does_not_begin_any_more(offices: Off
         {"scheduleType": "cron", "scheduleValue": "0 9 * * *"},
     ],
 )
-async def test_what_is_scheduled_half_a_second_before_its_time_is_fired_at_its_time(
-    offices: Offices, schedule: dict[str, str]
-) -> None:
+async def test_a_task_scheduled_half_a_second_ahead_fires_on_time(offices: Offices, schedule: dict[str, str]) -> None:
     office = await timed(offices, "2026-06-01T08:59:59.500Z")
     await studio(office.driver)
     task = await scheduled(office.driver, timezone="UTC", **schedule)

@@ -22,9 +22,7 @@ ANOTHER = {"prompt": "again", "scheduleType": "interval", "scheduleValue": "2h"}
 
 @pytest.mark.proves("G11")
 @pytest.mark.parametrize("lost", ["membership", "account", "agent left", "agent deleted"])
-async def test_a_task_whose_maker_or_agent_lost_the_right_is_refused_paused_and_told_of(
-    offices: Offices, lost: str
-) -> None:
+async def test_a_task_without_rights_is_refused_paused_and_reported(offices: Offices, lost: str) -> None:
     office = await timed(offices)
     await studio(office.driver)
     id, pia = await office.driver.person("Pia")
@@ -52,7 +50,7 @@ async def test_a_task_whose_maker_or_agent_lost_the_right_is_refused_paused_and_
 
 
 @pytest.mark.proves("G11")
-async def test_whoever_lost_the_right_between_firing_and_run_has_nothing_done_for_them(offices: Offices) -> None:
+async def test_losing_rights_between_firing_and_run_stops_the_run(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     id, pia = await office.driver.person("Pia")
@@ -74,7 +72,7 @@ GONE = ("dropped", "Its agent was deleted before this had begun.")
 
 
 @pytest.mark.proves("V9")
-async def test_what_was_fired_for_an_agent_that_is_deleted_before_it_began_is_dropped(offices: Offices) -> None:
+async def test_a_firing_is_dropped_if_its_agent_is_deleted_first(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     task = await scheduled(office.driver)
@@ -88,7 +86,7 @@ async def test_what_was_fired_for_an_agent_that_is_deleted_before_it_began_is_dr
 
 
 @pytest.mark.proves("V9")
-async def test_what_is_fired_in_the_moment_in_which_its_agent_is_deleted_is_dropped(offices: Offices) -> None:
+async def test_a_firing_concurrent_with_its_agents_deletion_is_dropped(offices: Offices) -> None:
     """Another process had fired it and not yet committed, so whoever deleted the agent saw nothing of it."""
     office = await timed(offices)
     await studio(office.driver)
@@ -106,7 +104,7 @@ async def test_what_is_fired_in_the_moment_in_which_its_agent_is_deleted_is_drop
     assert await office.driver.runs() == []
 
 
-async def test_a_run_of_a_task_may_not_schedule_unless_somebody_allowed_it(offices: Offices) -> None:
+async def test_a_tasks_run_cannot_schedule_without_permission(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver, steps=calls("schedule_task", **ANOTHER))
     closed = await scheduled(office.driver)
@@ -122,7 +120,7 @@ async def test_a_run_of_a_task_may_not_schedule_unless_somebody_allowed_it(offic
     assert (found["maySchedule"], found["onBehalfOf"]) == (False, office.driver.owner_id), "it is not handed on"
 
 
-async def test_what_a_task_wakes_others_to_do_cannot_schedule_either(offices: Offices) -> None:
+async def test_an_agent_woken_by_a_tasks_run_cannot_schedule_either(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver, steps=[{"calls": [{"tool": "send_message", "args": {"text": "@bo go on"}}]}, {}])
     await office.driver.agent("bo", steps=calls("schedule_task", **ANOTHER), tools=TOOLS)
@@ -135,7 +133,7 @@ async def test_what_a_task_wakes_others_to_do_cannot_schedule_either(offices: Of
     assert len(await office.driver.items("/tasks")) == 1
 
 
-async def test_only_people_let_a_task_schedule(office: Driver) -> None:
+async def test_only_people_can_allow_a_task_to_schedule(office: Driver) -> None:
     await studio(office)
     ada = await office.as_agent("ada")
     await ada.create("/tasks", hourly(maySchedule=True), status=403)
@@ -143,7 +141,7 @@ async def test_only_people_let_a_task_schedule(office: Driver) -> None:
     assert (made["agentId"], made["createdBy"], made["maySchedule"]) == ("ada", "ada", False)
 
 
-async def test_an_agent_schedules_for_nobody_else(office: Driver) -> None:
+async def test_an_agent_cannot_schedule_tasks_for_another_agent(office: Driver) -> None:
     await studio(office)
     await office.agent("bo", steps=SPEAK)
     await office.create("/spaces/studio/members", {"memberId": "bo"})
@@ -151,7 +149,7 @@ async def test_an_agent_schedules_for_nobody_else(office: Driver) -> None:
     await ada.create("/tasks", hourly(agentId="bo"), status=403)
 
 
-async def test_whoever_changes_what_a_task_does_answers_for_it(office: Driver) -> None:
+async def test_changing_a_tasks_prompt_makes_it_run_for_the_editor(office: Driver) -> None:
     await studio(office)
     id, pia = await office.person("Pia")
     await office.create("/spaces/studio/members", {"memberId": id})
@@ -178,7 +176,7 @@ async def test_whoever_changes_what_a_task_does_answers_for_it(office: Driver) -
         {"precheck": None},
     ],
 )
-async def test_whoever_changes_only_when_it_is_done_does_not_lend_it_their_rights(office: Driver, change: Json) -> None:
+async def test_changing_only_a_tasks_schedule_does_not_lend_it_rights(office: Driver, change: Json) -> None:
     group = {"jid": "tg:-1", "name": "Mine", "folder": "mine", "trigger": "@Ada"}
     await office.agent("ada", steps=calls("register_group", **group), tools=[*TOOLS, "groups"])
     id, pia = await office.person("Pia")
@@ -193,7 +191,7 @@ async def test_whoever_changes_only_when_it_is_done_does_not_lend_it_their_right
 
 
 @pytest.mark.proves("P10")
-async def test_what_a_task_does_and_what_it_asks_first_are_one_persons(office: Driver) -> None:
+async def test_a_tasks_prompt_and_precheck_belong_to_the_same_person(office: Driver) -> None:
     """Else what Pia wrote in one of them would be done with the rights of whoever wrote the other."""
     await studio(office)
     id, pia = await office.person("Pia")
@@ -239,7 +237,7 @@ async def chained(office: Driver, *last: Json) -> None:
 
 
 @pytest.mark.proves("L4")
-async def test_a_task_for_soon_is_a_link_of_the_chain_and_the_chain_ends(offices: Offices) -> None:
+async def test_a_task_due_soon_counts_as_a_chain_link(offices: Offices) -> None:
     office = await timed(offices)
     soon = {"prompt": "soon", "scheduleType": "once", "scheduleValue": "2026-06-01T08:01:00"}
     await chained(office.driver, turn("three", *calls("schedule_task", **soon)))
@@ -255,7 +253,7 @@ async def test_a_task_for_soon_is_a_link_of_the_chain_and_the_chain_ends(offices
 
 
 @pytest.mark.proves("L4")
-async def test_a_result_that_comes_later_is_a_link_of_the_chain_and_the_chain_ends(office: Driver) -> None:
+async def test_a_late_tool_result_counts_as_a_chain_link(office: Driver) -> None:
     later = {"kind": "tool_result", "steps": [say("@ada four")]}
     await chained(office, turn("three", *calls("fetch")), later)
     await office.run_finished("bo", nth=2)
@@ -266,7 +264,7 @@ async def test_a_result_that_comes_later_is_a_link_of_the_chain_and_the_chain_en
     assert [(run["agentId"], run["depth"]) for run in await office.runs()][-2:] == [("bo", 3), ("bo", 3)]
 
 
-async def test_depth_is_inherited_by_a_single_time_within_the_hour_and_by_nothing_else(offices: Offices) -> None:
+async def test_only_a_once_task_within_the_hour_inherits_chain_depth(offices: Offices) -> None:
     office = await timed(offices)
     soon = {"prompt": "soon", "scheduleType": "once", "scheduleValue": "2026-06-01T08:30:00"}
     later = {"prompt": "later", "scheduleType": "once", "scheduleValue": "2026-06-01T09:30:00"}
@@ -286,9 +284,7 @@ async def test_depth_is_inherited_by_a_single_time_within_the_hour_and_by_nothin
 
 
 @pytest.mark.parametrize("moved", [False, True])
-async def test_a_task_made_by_a_run_that_had_read_outside_text_taints_its_own_runs(
-    offices: Offices, moved: bool
-) -> None:
+async def test_a_task_scheduled_after_reading_outside_text_has_tainted_runs(offices: Offices, moved: bool) -> None:
     """Whoever could write a prompt by way of a document must not be taken for somebody of the office later: not even
     when somebody has moved the task."""
     office = await timed(offices)

@@ -23,7 +23,7 @@ async def played(offices: Offices, answers: Sequence[Exception] = (), **more: An
 
 
 @pytest.mark.proves("S2-33")
-async def test_a_task_of_the_group_sees_its_history_and_an_isolated_one_does_not(offices: Offices) -> None:
+async def test_only_a_task_in_group_mode_sees_the_groups_history(offices: Offices) -> None:
     office, ada = await played(offices)
     await office.driver.post("studio", "the cake is a secret")
     await scheduled(office.driver, prompt="with you")
@@ -46,7 +46,7 @@ async def test_a_task_of_the_group_sees_its_history_and_an_isolated_one_does_not
     assert one["threadId"] != two["threadId"]
 
 
-async def test_messages_and_a_task_that_wait_together_get_runs_of_their_own(offices: Offices) -> None:
+async def test_waiting_messages_and_a_waiting_task_get_separate_runs(offices: Offices) -> None:
     office, _ = await played(offices)
     task = await scheduled(office.driver, maySchedule=True)  # with all that the owner holds
     await office.driver.create("/agents/ada/pause", {})
@@ -61,7 +61,7 @@ async def test_messages_and_a_task_that_wait_together_get_runs_of_their_own(offi
 
 
 @pytest.mark.parametrize("failing", [4, 5])
-async def test_a_task_that_fails_is_told_of_and_paused_after_five_in_a_row(offices: Offices, failing: int) -> None:
+async def test_a_failing_task_is_reported_and_paused_after_five_failures(offices: Offices, failing: int) -> None:
     office, _ = await played(offices, [ModelRefused("The provider says no.")] * failing)
     task = await scheduled(office.driver)
     for _ in range(failing):
@@ -150,7 +150,7 @@ async def test_a_precheck_names_a_tool_that_the_agent_has(offices: Offices) -> N
 # ── money ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_what_a_task_spends_counts_for_the_task_and_for_whoever_made_it(offices: Offices) -> None:
+async def test_a_tasks_cost_counts_for_the_task_and_its_creator(offices: Offices) -> None:
     office = await timed(offices)
     paid = [{**say("done"), "usage": {"cost": 0.4}}, {"usage": {"cost": 0.4}}]
     await office.driver.agent("ada", steps=paid)
@@ -170,7 +170,7 @@ async def test_what_a_task_spends_counts_for_the_task_and_for_whoever_made_it(of
     assert (await office.driver.texts("studio"))[-1] == "done", "the budget of a task holds nobody else back"
 
 
-async def test_what_a_task_makes_others_spend_counts_for_the_task(offices: Offices) -> None:
+async def test_costs_of_agents_woken_by_a_task_count_for_it(offices: Offices) -> None:
     office = await timed(offices)
     paid = [{**say("done"), "usage": {"cost": 0.4}}, {}]
     await office.driver.agent("ada", steps=[{**say("@bo please do it"), "usage": {"cost": 0.2}}, {}])

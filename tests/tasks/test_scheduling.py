@@ -60,7 +60,7 @@ async def test_an_agent_schedules_for_itself_by_a_tool(office: Driver) -> None:
 
 
 @pytest.mark.proves("S2-35", "L12")
-async def test_a_wrong_schedule_is_refused_by_the_tool_and_by_the_door_before_anything_is_kept(
+async def test_invalid_schedules_are_refused_by_the_tool_and_the_api(
     offices: Offices,
 ) -> None:
     wishes = [{"prompt": "p", "scheduleType": type, "scheduleValue": value} for type, value, _ in REFUSED]
@@ -77,7 +77,7 @@ async def test_a_wrong_schedule_is_refused_by_the_tool_and_by_the_door_before_an
 
 
 @pytest.mark.proves("S2-32")
-async def test_times_are_those_of_the_zone_by_the_tool_and_at_the_door(offices: Offices) -> None:
+async def test_tool_and_api_schedule_in_the_spaces_time_zone(offices: Offices) -> None:
     """On the day before the clocks of New York go forward."""
     wanted = {
         ("cron", "*/30 2 * * *"): ["2027-03-14T03:00:00-04:00", "2027-03-15T02:00:00-04:00"],
@@ -99,7 +99,7 @@ async def test_times_are_those_of_the_zone_by_the_tool_and_at_the_door(offices: 
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "../../etc/passwd", "/etc/localtime", "", "europe", "nul\x00"])
-async def test_a_zone_that_there_is_not_is_refused_when_a_space_is_made_or_changed(office: Driver, zone: str) -> None:
+async def test_an_unknown_time_zone_is_refused_for_a_space(office: Driver, zone: str) -> None:
     await office.create("/spaces", {"id": "mars", "timezone": zone}, status=422)
     await office.space("studio")
     await office.ask("PATCH", "/spaces/studio", json={"timezone": zone}, status=422)

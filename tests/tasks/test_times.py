@@ -66,7 +66,7 @@ def year_of(schedule: Schedule, year: int) -> list[str]:
 
 @pytest.mark.proves("P8")
 @pytest.mark.parametrize("zone", ZONES)
-def test_a_year_of_cron_is_what_the_clocks_of_the_zone_show(zone: str) -> None:
+def test_a_year_of_cron_times_follows_the_zones_local_clock(zone: str) -> None:
     for expression in EXPRESSIONS:
         for year in (2026, 2027):
             expected = [f"{at:%Y-%m-%dT%H:%M}" for at in oracle.cron(expression, zone, year)]
@@ -90,7 +90,7 @@ DST = [
 
 @pytest.mark.proves("P8")
 @pytest.mark.parametrize("zone, expression, after, expected", DST)
-def test_a_gap_is_due_right_after_it_and_an_hour_that_comes_twice_once(
+def test_cron_fires_after_clock_gaps_and_once_in_repeated_hours(
     zone: str, expression: str, after: str, expected: list[str]
 ) -> None:
     schedule = Schedule("cron", expression, zone)
@@ -98,27 +98,27 @@ def test_a_gap_is_due_right_after_it_and_an_hour_that_comes_twice_once(
     assert [shown(at) for at in times.upcoming(schedule, first)[:2]] == expected
 
 
-def test_whoever_asks_in_the_second_of_two_hours_is_not_told_of_the_first() -> None:
+def test_cron_in_the_second_repeated_hour_does_not_go_back() -> None:
     """The library begins with the first one again: what it says then is over."""
     schedule = Schedule("cron", "30 1 * * *", "America/New_York")
     assert shown(times.next_after(schedule, millis("2026-11-01T06:10"))) == "2026-11-02T06:30"
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_once_is_a_local_time(zone: str) -> None:
+def test_a_once_schedule_is_in_local_time(zone: str) -> None:
     for local in ("2026-03-29T02:30", "2026-11-01T01:30", "2026-04-24T00:20", "2026-10-04T02:15", "2026-07-01T12:00"):
         schedule = check("once", f"{local}:00", zone, now="2026-01-01T00:00:00")
         due = times.first_after(schedule, millis("2026-01-01T00:00:00"))
         assert shown(due) == f"{oracle.once(local, zone, 2026):%Y-%m-%dT%H:%M}", local
 
 
-def test_a_single_time_in_an_hour_that_comes_twice_is_the_one_still_to_come() -> None:
+def test_a_repeated_hours_once_time_is_the_one_still_ahead() -> None:
     schedule = check("once", "2026-11-01T01:30", "America/New_York", now="2026-11-01T05:45:00")
     assert shown(times.first_after(schedule, millis("2026-11-01T05:45"))) == "2026-11-01T06:30"
 
 
 @pytest.mark.parametrize("value, seconds", [("300000", 300), ("10m", 600), ("1h", 3600), ("90s", 90), ("2 d", 172_800)])
-def test_an_interval_is_real_time_from_the_moment_it_was_made(value: str, seconds: int) -> None:
+def test_an_interval_is_elapsed_time_since_its_creation(value: str, seconds: int) -> None:
     schedule = check("interval", value, "America/New_York", now="2026-11-01T05:00:00")
     first = times.first_after(schedule, millis("2026-11-01T05:00:00"))
     found = times.upcoming(schedule, first)
@@ -126,7 +126,7 @@ def test_an_interval_is_real_time_from_the_moment_it_was_made(value: str, second
 
 
 @pytest.mark.parametrize("type, value, why", REFUSED)
-def test_what_can_never_be_due_or_comes_too_often_is_refused(type: ScheduleType, value: str, why: str) -> None:
+def test_a_schedule_never_due_or_too_frequent_is_refused(type: ScheduleType, value: str, why: str) -> None:
     with pytest.raises(Invalid, match=why):
         check(type, value)
 
@@ -150,7 +150,7 @@ def test_an_unknown_zone_is_refused(zone: str) -> None:
     st.integers(0, 2_000),
     st.integers(0, 20_000),
 )
-def test_what_is_due_is_every_time_until_now(expression: str, zone: str, start: int, minutes: int) -> None:
+def test_due_times_are_all_those_up_to_now(expression: str, zone: str, start: int, minutes: int) -> None:
     schedule = Schedule("cron", expression, zone)
     first = times.next_after(schedule, millis("2026-01-01T00:00") + start * 60_000)
     assert first is not None
@@ -167,7 +167,7 @@ def _after(schedule: Schedule, at: int | None):  # type: ignore[no-untyped-def]
         yield at
 
 
-def test_a_year_of_minutes_that_nobody_saw_is_found_in_a_moment() -> None:
+def test_counting_a_year_of_missed_minutes_stops_at_a_cap() -> None:
     schedule = Schedule("cron", "* * * * *", "America/New_York")
     now = millis("2027-01-01T00:00")
     due = times.due(schedule, millis("2026-01-01T00:01"), now)
@@ -200,5 +200,5 @@ def test_missed_times_follow_the_policy() -> None:
         (True, True),
     ],
 )
-def test_a_precheck_that_finds_nothing_lets_the_model_sleep(result: object, wakes: bool) -> None:
+def test_a_precheck_result_decides_whether_to_wake_the_model(result: object, wakes: bool) -> None:
     assert rules.wakes(result) is wakes

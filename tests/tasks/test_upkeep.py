@@ -52,7 +52,7 @@ async def test_old_firings_are_forgotten_and_the_task_stays(offices: Offices) ->
     assert (await office.task(task))["status"] == "active"
 
 
-async def test_a_task_that_has_been_over_for_long_is_forgotten_with_its_budget(offices: Offices) -> None:
+async def test_a_task_completed_long_ago_is_deleted_with_its_budget(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)
     over = await scheduled(office.driver, scheduleType="once", scheduleValue="2026-06-01T09:00:00")

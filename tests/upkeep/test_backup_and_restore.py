@@ -46,7 +46,7 @@ async def lived_in(database: Database, *, long: int = 0) -> None:
 
 
 @pytest.mark.parametrize("name", ["office.jsonl", "office.jsonl.gz"])
-async def test_lines_restore_into_either_database_and_back(
+async def test_a_jsonl_backup_restores_into_either_database_and_back(
     database: Database, others: dict[Kind, Database], tmp_path: Path, name: str
 ) -> None:
     await lived_in(database, long=600)  # more than one page, and than one piece of the index
@@ -59,9 +59,7 @@ async def test_lines_restore_into_either_database_and_back(
         database = other
 
 
-async def test_a_sqlite_office_is_backed_up_as_a_file_that_any_sqlite_opens(
-    sqlite_template: Path, tmp_path: Path
-) -> None:
+async def test_a_sqlite_backup_is_a_file_that_any_sqlite_opens(sqlite_template: Path, tmp_path: Path) -> None:
     database = sqlite_database(tmp_path / "data", sqlite_template)
     await lived_in(database)
     made = await back_up(database, tmp_path / "office.db")
@@ -144,7 +142,7 @@ async def test_a_cursor_from_before_a_restore_gets_reset(database: Database, tmp
 
 
 @pytest.mark.parametrize("name", ["office.db", "office.jsonl"])
-async def test_a_backup_of_a_busy_office_is_one_moment_of_it_and_does_not_starve(
+async def test_a_backup_of_a_busy_office_finishes_and_is_consistent(
     database: Database, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every message of a moment has its number, its event and its words; the writer never stops."""
@@ -181,7 +179,7 @@ async def test_a_backup_of_a_busy_office_is_one_moment_of_it_and_does_not_starve
 # ── refusals ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_file_that_is_there_is_not_replaced_unless_asked_for(database: Database, tmp_path: Path) -> None:
+async def test_an_existing_backup_file_is_overwritten_only_on_request(database: Database, tmp_path: Path) -> None:
     path = tmp_path / name_for(database)
     path.write_text("something dear")
     with pytest.raises(CannotStart, match="is there already"):
@@ -191,9 +189,7 @@ async def test_a_file_that_is_there_is_not_replaced_unless_asked_for(database: D
     await bring_back(database, path)
 
 
-async def test_an_office_that_is_there_is_not_replaced_unless_asked_for_and_is_kept_then(
-    database: Database, tmp_path: Path
-) -> None:
+async def test_an_existing_office_is_replaced_only_by_force_and_kept(database: Database, tmp_path: Path) -> None:
     path = tmp_path / name_for(database)
     await back_up(database, path)  # an empty one
     await lived_in(database)
@@ -220,7 +216,7 @@ async def test_nothing_is_restored_while_a_server_works_on_it(
 
 
 @pytest.mark.parametrize("name", ["office.jsonl", "office.jsonl.gz", "office.db"])
-async def test_a_file_that_was_cut_or_changed_is_refused_and_nothing_changes(
+async def test_a_truncated_or_altered_backup_is_refused_and_changes_nothing(
     database: Database, tmp_path: Path, name: str
 ) -> None:
     if name == "office.db" and database.kind == "postgres":
@@ -251,7 +247,7 @@ def damages(name: str, whole: bytes) -> Iterator[bytes]:
         yield whole[:200] + b"\x00" + whole[201:]
 
 
-async def test_a_backup_from_a_newer_bullpen_is_refused_with_a_sentence(database: Database, tmp_path: Path) -> None:
+async def test_a_backup_from_a_newer_bullpen_is_refused_with_explanation(database: Database, tmp_path: Path) -> None:
     path = tmp_path / "office.jsonl"
     await back_up(database, path)
     newest = known()[-1].number
@@ -260,7 +256,7 @@ async def test_a_backup_from_a_newer_bullpen_is_refused_with_a_sentence(database
         await bring_back(database, path)
 
 
-async def test_a_file_that_names_what_the_schema_does_not_have_is_refused(database: Database, tmp_path: Path) -> None:
+async def test_a_backup_naming_an_unknown_table_or_column_is_refused(database: Database, tmp_path: Path) -> None:
     """Names from the file go into SQL, so only those that are there pass."""
     path = tmp_path / "office.jsonl"
     for table, row in (
@@ -288,7 +284,7 @@ async def test_what_is_no_backup_is_refused(database: Database, tmp_path: Path, 
         await bring_back(database, tmp_path / "nowhere")
 
 
-async def test_a_damaged_database_can_be_replaced_and_is_kept_as_it_is(sqlite_template: Path, tmp_path: Path) -> None:
+async def test_a_damaged_database_can_be_replaced_and_is_kept_unchanged(sqlite_template: Path, tmp_path: Path) -> None:
     database = sqlite_database(tmp_path / "data", sqlite_template)
     await lived_in(database)
     made = await back_up(database, tmp_path / "office.db")

@@ -23,7 +23,7 @@ async def whole(database: Database) -> str:
 # ── a person ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_erased_persons_words_and_name_stand_nowhere(office: Driver, database: Database) -> None:
+async def test_an_erased_persons_words_and_name_remain_nowhere(office: Driver, database: Database) -> None:
     lived = await live(office)
     found = set(await hits(database, WORD))
     assert {"messages.text", "events.body", "run_messages.content", "run_messages.result", "runs.payload"} <= found
@@ -35,7 +35,7 @@ async def test_an_erased_persons_words_and_name_stand_nowhere(office: Driver, da
     assert await whole(database) == ""
 
 
-async def test_what_an_erased_person_said_keeps_its_place_and_what_others_said_stays(office: Driver) -> None:
+async def test_an_erased_persons_messages_are_blanked_and_others_messages_stay(office: Driver) -> None:
     lived = await live(office)
     before = await office.messages("general")
     assert await office.ask("POST", f"/people/{lived.erin_id}/erase") == {"kind": "person", "id": lived.erin_id}
@@ -51,7 +51,7 @@ async def test_what_an_erased_person_said_keeps_its_place_and_what_others_said_s
     assert await office.texts(with_owner) == ["", "Noted."]
 
 
-async def test_an_erased_person_is_out_everywhere_at_once(office: Driver) -> None:
+async def test_an_erased_person_loses_all_access_at_once(office: Driver) -> None:
     lived = await live(office)
     await office.create(f"/people/{lived.erin_id}/erase", {})
     await lived.erin.get("/me", status=401)
@@ -79,7 +79,7 @@ async def test_the_only_owner_cannot_be_erased(office: Driver) -> None:
     await office.get("/me")
 
 
-async def test_a_long_history_is_erased_from_the_file_and_the_index_too(office: Driver, database: Database) -> None:
+async def test_a_long_history_is_erased_from_file_and_search_index(office: Driver, database: Database) -> None:
     """Longer than one transaction, one page and one piece of the index of words."""
     lived = await live(office)
     said = [f"{WORD}{n} among other words, number {n}, so that pages fill up and split" for n in range(700)]
@@ -111,7 +111,7 @@ async def test_what_an_erased_person_set_in_motion_is_stopped(office: Driver, da
 # ── a space ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_erased_space_is_gone_with_all_that_was_in_it(office: Driver, database: Database) -> None:
+async def test_erasing_a_space_removes_everything_in_it(office: Driver, database: Database) -> None:
     await live(office, long=300)
     assert await office.ask("DELETE", "/spaces/general") == {"kind": "space", "id": "general"}
     await office.get("/spaces/general", status=404)
@@ -127,7 +127,7 @@ async def test_an_erased_space_is_gone_with_all_that_was_in_it(office: Driver, d
     assert await whole(database) == ""
 
 
-async def test_members_of_an_erased_space_hear_that_they_are_out(office: Driver) -> None:
+async def test_members_of_an_erased_space_get_a_member_left_event(office: Driver) -> None:
     lived = await live(office)
     await office.ask("DELETE", "/spaces/general")
     left = await office.event("member_left", lambda e: e["member"]["id"] == office.owner_id)
@@ -153,7 +153,7 @@ async def test_a_run_in_an_erased_space_is_stopped(office: Driver, database: Dat
     await office.event("run_started", nth=2)
 
 
-async def test_a_mind_that_was_told_of_an_erased_space_goes_on_without_it(office: Driver, database: Database) -> None:
+async def test_one_mind_continues_without_what_an_erased_space_told_it(office: Driver, database: Database) -> None:
     await office.agent("lea", steps=[say("heard")], scope="agent")
     for space in ("one", "two"):
         await office.space(space, ["lea"], wake={"people": "all"})
@@ -171,7 +171,7 @@ async def test_a_mind_that_was_told_of_an_erased_space_goes_on_without_it(office
 # ── an agent ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_erased_agents_mind_and_words_stand_nowhere(office: Driver, database: Database) -> None:
+async def test_an_erased_agents_memory_and_words_remain_nowhere(office: Driver, database: Database) -> None:
     await live(office)
     assert {"agents.definition", "blocks.content", "passages.content", "prompts.text", "events.body"} <= set(
         await hits(database, MEMORY)
@@ -192,7 +192,7 @@ async def test_an_erased_agents_mind_and_words_stand_nowhere(office: Driver, dat
 # ── stopped half-way ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_erasure_that_was_begun_is_finished_by_the_next_process(offices: Offices, database: Database) -> None:
+async def test_an_unfinished_erasure_is_completed_by_the_next_process(offices: Offices, database: Database) -> None:
     async with AsyncExitStack() as stack:
         first = await Offices(database, stack).open()
         lived = await live(first)

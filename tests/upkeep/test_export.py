@@ -43,7 +43,7 @@ async def test_a_space_is_exported_as_the_api_shows_it(office: Driver) -> None:
     assert of_type(lines, "runMessage"), "an owner also gets what agents thought"
 
 
-async def test_a_member_gets_the_space_without_what_agents_thought_and_an_outsider_nothing(office: Driver) -> None:
+async def test_members_export_a_space_without_journals_and_outsiders_cannot(office: Driver) -> None:
     lived = await live(office)
     await office.space("secret", private=True)
     lines = await exported(lived.erin, "/spaces/general/export")
@@ -54,7 +54,7 @@ async def test_a_member_gets_the_space_without_what_agents_thought_and_an_outsid
     await mona.get("/spaces/general/export", status=403)
 
 
-async def test_people_export_themselves_whole_and_an_owner_without_their_private_talk(office: Driver) -> None:
+async def test_a_personal_export_includes_dms_only_for_the_person_themselves(office: Driver) -> None:
     lived = await live(office)
     lines = await exported(lived.erin, f"/people/{lived.erin_id}/export")
     said = [message["text"] for message in of_type(lines, "message")]

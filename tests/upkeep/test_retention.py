@@ -44,9 +44,7 @@ async def cursors(database: Database, office: Driver) -> list[str]:
 
 
 @pytest.mark.proves("M3")
-async def test_a_cursor_older_than_what_is_kept_gets_reset_and_a_newer_one_goes_on(
-    offices: Offices, database: Database
-) -> None:
+async def test_a_cursor_older_than_the_kept_events_gets_a_reset(offices: Offices, database: Database) -> None:
     clock = FakeClock()
     office = await offices.open(clock=clock, watch=False)
     await office.space("room")
@@ -64,7 +62,7 @@ async def test_a_cursor_older_than_what_is_kept_gets_reset_and_a_newer_one_goes_
     assert kept > old[-1]
 
 
-async def test_a_follower_that_is_overtaken_by_retention_while_it_replays_is_told(
+async def test_a_follower_overtaken_by_retention_during_replay_gets_a_reset(
     offices: Offices, database: Database
 ) -> None:
     clock = FakeClock()
@@ -102,9 +100,7 @@ async def test_old_journals_go_and_runs_stay(offices: Offices, database: Databas
     assert invariants.violations(invariants.Seen(seen, at_rest=True)) == []
 
 
-async def test_a_run_that_is_under_way_and_a_new_one_keep_journal_and_prompt(
-    offices: Offices, database: Database
-) -> None:
+async def test_a_run_in_progress_keeps_its_journal_and_prompt(offices: Offices, database: Database) -> None:
     clock = today()
     office = await offices.open(clock=clock)
     await office.agent("slow", steps=[{"delayMs": 600_000, "calls": []}])

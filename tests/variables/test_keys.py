@@ -28,7 +28,7 @@ def sealed(ring: KeyRing, value: str, scope: Scope = LAB, name: str = "KEY") -> 
 
 
 @given(st.text())
-def test_what_is_sealed_opens_again_and_never_looks_the_same_twice(
+def test_a_sealed_value_opens_again_and_never_looks_the_same(
     tmp_path_factory: pytest.TempPathFactory, value: str
 ) -> None:
     ring = KeyRing(Path("unsaved"), {"k": b"k" * keys.SIZE})
@@ -56,7 +56,7 @@ def test_a_sealed_value_does_not_open_in_another_place(ring: KeyRing, scope: Sco
 
 
 @pytest.mark.proves("F6")
-def test_a_sealed_value_of_which_one_bit_was_changed_does_not_open(ring: KeyRing) -> None:
+def test_a_sealed_value_with_one_changed_bit_does_not_open(ring: KeyRing) -> None:
     ref = sealed(ring, "a secret")
     bytes_ = bytearray(base64.b64decode(ref.sealed))
     for position in range(len(bytes_)):
@@ -78,7 +78,7 @@ def test_no_key_serves_two_purposes(ring: KeyRing) -> None:
         ring.derive("cookies", ring.first)
 
 
-def test_the_file_is_for_its_owner_alone_and_holds_what_was_saved(tmp_path: Path) -> None:
+def test_the_key_file_is_private_and_holds_what_was_saved(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "keys.json"
     made = Keys(path).make()
     assert path.stat().st_mode & 0o777 == 0o600
@@ -89,7 +89,7 @@ def test_the_file_is_for_its_owner_alone_and_holds_what_was_saved(tmp_path: Path
     assert [p.name for p in path.parent.iterdir()] == ["keys.json"]
 
 
-def test_of_two_who_make_the_first_key_both_have_the_same(tmp_path: Path) -> None:
+def test_two_processes_making_the_first_key_get_the_same_one(tmp_path: Path) -> None:
     one, two = Keys(tmp_path / "keys.json"), Keys(tmp_path / "keys.json")
     assert one.make().first == two.make().first
     assert [p.name for p in tmp_path.iterdir()] == ["keys.json"]
@@ -120,7 +120,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
         b"deadbeef\n" * 4,
     ],
 )
-def test_a_file_that_is_no_key_file_is_refused_with_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_key_file_is_refused_with_an_explanation(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "keys.json"
     path.write_bytes(content)
     path.chmod(0o600)
@@ -128,7 +128,7 @@ def test_a_file_that_is_no_key_file_is_refused_with_a_sentence(tmp_path: Path, c
         keys.load(path)
 
 
-def test_a_key_that_somebody_else_provides_is_read_in_every_usual_form(tmp_path: Path) -> None:
+def test_an_external_key_is_read_as_raw_hex_or_base64(tmp_path: Path) -> None:
     raw = os.urandom(keys.SIZE - 1) + b"\xff"
     path = tmp_path / "key"
     for content in (raw, raw.hex().encode() + b"\n", base64.b64encode(raw)):
@@ -144,7 +144,7 @@ def test_a_key_that_somebody_else_provides_is_read_in_every_usual_form(tmp_path:
     assert list(loaded.keys) == [keys.id_of(raw), keys.id_of(old)]
 
 
-def test_a_ring_that_somebody_else_has_turned_is_read_again(tmp_path: Path) -> None:
+def test_a_key_ring_rotated_by_another_process_is_reloaded(tmp_path: Path) -> None:
     mine, theirs = Keys(tmp_path / "keys.json"), Keys(tmp_path / "keys.json")
     mine.make()
     turned = theirs.change(lambda ring: ring.turned())

@@ -81,14 +81,14 @@ def worlds(draw: st.DrawFn) -> World:
 @pytest.mark.proves("S3-08", "S3-09", "F2", "F3")
 @settings(max_examples=2000)
 @given(worlds(), st.sampled_from(NAMES), st.booleans())
-def test_every_place_gives_the_value_that_the_founding_document_says(world: World, name: str, scoped: bool) -> None:
+def test_a_variable_resolves_everywhere_as_the_founding_document_says(world: World, name: str, scoped: bool) -> None:
     definition = VariableDefinition(name=name, scoped=scoped, type="secret")
     provided = dict.fromkeys(world.in_settings, "from the settings")
     assert told(rules.find(definition, place(world), found(world), provided)) == oracle(world, name, scoped)
 
 
 @pytest.mark.proves("S3-09", "F3")
-async def test_a_value_flows_down_from_its_thread_and_reaches_no_sibling(office: Driver) -> None:
+async def test_a_threads_value_reaches_its_descendants_but_no_sibling(office: Driver) -> None:
     """root → child → grandchild, and a sibling of the child; on the rows themselves, in one query."""
 
     async def body(tx: Transaction) -> list[str | None]:
@@ -115,7 +115,7 @@ async def test_a_value_flows_down_from_its_thread_and_reaches_no_sibling(office:
 
 
 @pytest.mark.proves("S3-06", "F2")
-def test_what_is_required_and_has_no_value_is_named_with_all_that_is_known_of_it() -> None:
+def test_a_missing_required_variable_is_reported_with_its_full_definition() -> None:
     needed = [
         VariableDefinition(name="TOKEN", type="secret", scoped=True, description="the key of the shop"),
         VariableDefinition(name="REGION", required=False),
@@ -133,7 +133,7 @@ def test_what_is_required_and_has_no_value_is_named_with_all_that_is_known_of_it
     ]
 
 
-def test_references_are_found_wherever_they_stand_and_each_once() -> None:
+def test_variable_references_are_found_anywhere_and_listed_once() -> None:
     config = {"url": "https://x/{{var:ID}}", "headers": {"{{ var:NAME }}": "Bearer {{var:KEY}}{{var:ID}}"}, "n": 1}
     assert sorted(rules.references(config)) == ["ID", "KEY", "NAME"]
     assert rules.references("{{var:1X}} {var:Y} {{var: Z }}") == []

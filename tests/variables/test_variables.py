@@ -96,7 +96,7 @@ async def test_a_secret_goes_in_and_never_comes_out(office: Driver) -> None:
     assert noted["detail"] == {"scope": "workspace", "scopeId": "", "type": "secret"}
 
 
-async def test_setting_the_same_again_changes_nothing_and_another_value_replaces_it(office: Driver) -> None:
+async def test_setting_a_variable_again_replaces_it_only_if_it_differs(office: Driver) -> None:
     first = await put(office, "SHOP_KEY", SECRET, type="secret")
     assert await put(office, "SHOP_KEY", SECRET, type="secret") == first
     await put(office, "SHOP_KEY", SECRET + "2", type="secret")
@@ -105,7 +105,7 @@ async def test_setting_the_same_again_changes_nothing_and_another_value_replaces
     assert len([row for row in await office.items("/audit") if row["objectId"] == "SHOP_KEY"]) == 3
 
 
-async def test_a_variable_is_deleted_where_it_was_set_and_nowhere_else(office: Driver) -> None:
+async def test_a_variable_is_deleted_only_in_the_given_scope(office: Driver) -> None:
     await office.space("lab")
     await put(office, "CITY", "Rome")
     await put(office, "CITY", "Oslo", scope={"kind": "space", "id": "lab"})
@@ -139,7 +139,7 @@ async def test_what_cannot_be_a_variable_is_refused_with_the_field(
     assert await office.items("/variables") == []
 
 
-async def test_who_may_set_what(office: Driver) -> None:
+async def test_each_variable_scope_can_be_set_only_by_its_people(office: Driver) -> None:
     """The office's own: whoever manages agents. A space's: its members. A person's: that person alone."""
     await office.agent("ada")
     await office.space("lab", private=True)
@@ -182,7 +182,7 @@ async def test_a_long_list_comes_in_pages(office: Driver) -> None:
 
 
 @pytest.mark.proves("S3-06")
-async def test_a_call_without_a_required_value_does_not_begin_and_says_what_is_missing(shop: Driver) -> None:
+async def test_a_call_missing_a_required_variable_fails_and_names_it(shop: Driver) -> None:
     result = await called(shop, "look")
     assert result["isError"]
     assert result["result"]["code"] == "variables_required"
@@ -223,7 +223,7 @@ async def test_another_persons_values_are_not_used(shop: Driver) -> None:
 
 
 @pytest.mark.proves("F6")
-async def test_a_secret_that_was_moved_to_another_row_does_not_open_and_is_noted(shop: Driver) -> None:
+async def test_a_secret_moved_to_another_row_fails_and_is_audited(shop: Driver) -> None:
     await shop.space("other")
     await put(shop, "SHOP_KEY", SECRET, type="secret", scope={"kind": "space", "id": "other"})
 
@@ -255,7 +255,7 @@ def echo() -> Any:
 
 
 @pytest.mark.proves("S3-07")
-async def test_a_secret_is_put_in_by_the_last_function_before_the_socket(shop: Driver) -> None:
+async def test_a_secret_is_inserted_only_when_the_request_is_sent(shop: Driver) -> None:
     await put(shop, "SHOP_KEY", SECRET, type="secret")
     await put(shop, "CITY", "São Paulo/?x")
     async with world() as outer:
@@ -297,7 +297,7 @@ async def test_a_secret_is_not_sent_to_where_a_server_redirects(shop: Driver) ->
 
 
 @pytest.mark.proves("D1", "D2")
-async def test_a_tool_cannot_reach_a_private_address_unless_it_is_listed_for_it(shop: Driver) -> None:
+async def test_a_tool_reaches_a_private_address_only_if_allowed_to(shop: Driver) -> None:
     await put(shop, "SHOP_KEY", SECRET, type="secret")
     await put(shop, "CITY", "Rome")
     async with world() as outer:
@@ -312,7 +312,7 @@ async def test_a_tool_cannot_reach_a_private_address_unless_it_is_listed_for_it(
         assert (await again(shop))["result"]["status"] == 200
 
 
-async def test_a_secret_that_no_header_can_carry_is_an_error_that_does_not_show_it(shop: Driver) -> None:
+async def test_a_secret_unfit_for_a_header_fails_without_being_shown(shop: Driver) -> None:
     await put(shop, "SHOP_KEY", f"{SECRET}\r\nX-More: 1", type="secret")
     await put(shop, "CITY", "Rome")
     async with world() as outer:
@@ -328,7 +328,7 @@ async def test_a_secret_that_no_header_can_carry_is_an_error_that_does_not_show_
 
 
 @pytest.mark.proves("S3-05", "S3-06")
-async def test_an_agents_instructions_refer_to_variables_and_it_does_not_run_without_them(shop: Driver) -> None:
+async def test_an_agents_instructions_use_variables_and_fail_without_them(shop: Driver) -> None:
     declared = [{"name": "CITY"}, {"name": "SHOP_KEY", "type": "secret", "required": False}]
     ada = await puppet(
         shop,
@@ -369,7 +369,7 @@ async def test_what_is_erased_takes_its_variables_along(shop: Driver) -> None:
     assert [row[1] for row in rows] == ["SHOP_KEY"]
 
 
-async def test_a_scope_holds_only_so_many(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_variables_per_scope_is_limited(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bullpen.variables.rules.MOST", 2)
     await put(office, "A", "1")
     await put(office, "B", "1")

@@ -34,7 +34,7 @@ async def applied(office: Driver, **project: Any) -> Json:
 
 
 @pytest.mark.proves("S4-02")
-async def test_a_projects_tools_are_there_before_the_agents_that_list_them(office: Driver) -> None:
+async def test_a_projects_tools_are_applied_before_its_agents(office: Driver) -> None:
     project = {"agents": [ADA], "tools": [ASK, WEATHER]}
     assert await applied(office, **project) == {
         "tools": [("confirmAction", "created"), ("fetchWeather", "created")],
@@ -49,7 +49,7 @@ async def test_a_projects_tools_are_there_before_the_agents_that_list_them(offic
     assert await office.get("/tools/confirmAction") == first
 
 
-async def test_what_differs_is_changed_and_what_is_left_out_is_as_if_it_were_new(office: Driver) -> None:
+async def test_applying_tools_updates_differences_and_resets_omitted_fields(office: Driver) -> None:
     await applied(office, tools=[ASK, WEATHER])
     bare = {name: value for name, value in ASK.items() if name not in ("policy", "variables")}
     moved = {**WEATHER, "execution": {"url": "https://example.org/{city}", "method": "GET"}}

@@ -143,7 +143,7 @@ async def hasty(rooms: Rooms) -> Room:
 # ── while the run waits ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_call_that_is_approved_while_its_run_waits_is_carried_out_inline(room: Room) -> None:
+async def test_a_call_approved_while_its_run_waits_is_executed_inline(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     assert (asked["kind"], asked["status"], asked["args"]) == ("approval", "waiting", {"to": "Bo", "amount": 5})
     assert room.paid == []
@@ -161,7 +161,7 @@ async def test_a_call_that_is_approved_while_its_run_waits_is_carried_out_inline
     assert told == ["tool.requires_action", "pending_resolved", "tool.started", "tool.done"]
 
 
-async def test_a_built_in_tool_can_be_asked_for_and_its_effect_is_one_commit_with_the_approval(room: Room) -> None:
+async def test_a_built_in_tool_can_require_approval_before_it_runs(room: Room) -> None:
     asked = await room.asks("send_message", text="hello", policy={"send_message": "ask"})
     assert await room.said() == []
     await room.approve(asked)
@@ -170,7 +170,7 @@ async def test_a_built_in_tool_can_be_asked_for_and_its_effect_is_one_commit_wit
     assert (await room.row(asked))["deliveredVia"] == "inline"
 
 
-async def test_a_call_that_is_rejected_is_not_carried_out_and_the_model_reads_why(room: Room) -> None:
+async def test_a_rejected_call_never_runs_and_the_model_reads_why(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     await room.answer(asked, approved=False, reason="Bo was paid already")
     run = await room.office.run_finished()
@@ -181,7 +181,7 @@ async def test_a_call_that_is_rejected_is_not_carried_out_and_the_model_reads_wh
     assert (await room.row(asked))["deliveredVia"] == "inline"
 
 
-async def test_arguments_that_were_changed_on_approval_are_checked_carried_out_and_shown(room: Room) -> None:
+async def test_arguments_edited_on_approval_are_validated_executed_and_shown(room: Room) -> None:
     asked = await room.asks("pay_in_public", to="Bo", amount=5000)
     refused = await room.answer(asked, approved=True, args={"to": "Bo", "amount": "many"}, status=422)
     assert "amount" in refused["error"]["fields"]["result.args"]
@@ -199,7 +199,7 @@ async def test_arguments_that_were_changed_on_approval_are_checked_carried_out_a
     assert card["metadata"]["editedBy"] == card["metadata"]["approvedBy"] == room.office.owner_id
 
 
-async def test_changed_arguments_are_kept_under_the_names_that_they_are_carried_out_with(room: Room) -> None:
+async def test_arguments_edited_on_approval_are_stored_under_schema_names(room: Room) -> None:
     schema = {"type": "object", "properties": {"dueDate": {"type": "string"}}, "additionalProperties": False}
     await room.office.create("/tools", {**FETCH, "inputSchema": schema, "policy": "ask"})
     asked = await room.asks_for(call("fetch", dueDate="today"), {})
@@ -208,7 +208,7 @@ async def test_changed_arguments_are_kept_under_the_names_that_they_are_carried_
     assert outside["args"] == (await room.row(asked))["args"] == {"dueDate": "tomorrow"}
 
 
-async def test_everybody_in_the_space_sees_the_card_of_a_visible_tool(room: Room) -> None:
+async def test_everybody_in_the_space_sees_a_visible_tools_approval_card(room: Room) -> None:
     asked = await room.asks("pay_in_public", to="Bo", amount=5)
     anna_id, anna = await room.office.person("Anna")
     await room.office.create("/spaces/lab/members", {"memberId": anna_id})
@@ -224,7 +224,7 @@ async def test_everybody_in_the_space_sees_the_card_of_a_visible_tool(room: Room
     assert (card["status"], card["metadata"]["result"]) == ("complete", {"paid": 5})
 
 
-async def test_an_invisible_tool_is_asked_for_among_those_who_may_approve_it(room: Room) -> None:
+async def test_an_invisible_tools_approval_is_shown_only_to_possible_approvers(room: Room) -> None:
     anna_id, anna = await room.office.person("Anna")
     admin = await room.office.create("/people", {"name": "Adam", "role": "admin"})
     adam = Api(
@@ -248,7 +248,7 @@ async def test_an_invisible_tool_is_asked_for_among_those_who_may_approve_it(roo
 
 
 @pytest.mark.proves("C15")
-async def test_only_people_with_the_right_answer_approvals_and_never_an_agent(room: Room) -> None:
+async def test_only_people_with_the_right_can_approve_and_never_agents(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     await room.office.agent("eve")
     program = await room.office.create("/tokens", {"name": "p", "agentId": "ada", "tools": ["pay"]})
@@ -265,7 +265,7 @@ async def test_only_people_with_the_right_answer_approvals_and_never_an_agent(ro
 
 
 @pytest.mark.proves("C16")
-async def test_of_two_who_answer_the_first_counts_and_the_second_is_told_who_it_was(room: Room) -> None:
+async def test_the_first_answer_counts_and_later_ones_learn_who_answered(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     await room.approve(asked)
     assert (await room.approve(asked))["duplicate"] is True
@@ -327,7 +327,7 @@ async def test_orders_in_a_result_change_no_policy_and_approve_nothing(hasty: Ro
 
 
 @pytest.mark.proves("S4-16")
-async def test_a_call_that_is_approved_late_is_carried_out_once_and_its_result_comes_by_inbox(hasty: Room) -> None:
+async def test_a_late_approval_executes_once_and_delivers_by_inbox(hasty: Room) -> None:
     asked = await hasty.asks("pay", to="Bo", amount=5)
     told, *_ = await hasty.gone_on()
     assert (told["status"], told["pendingToolCallId"]) == ("waiting_for_approval", asked["callId"])
@@ -344,7 +344,7 @@ async def test_a_call_that_is_approved_late_is_carried_out_once_and_its_result_c
     assert len(await hasty.office.runs()) == 2
 
 
-async def test_a_late_approval_of_a_tool_that_changes_our_database_is_carried_out_too(hasty: Room) -> None:
+async def test_a_late_approval_of_a_transactional_tool_is_executed_too(hasty: Room) -> None:
     asked = await hasty.asks("book", entry={"n": 1})
     await hasty.gone_on()
     await hasty.approve(asked)
@@ -365,7 +365,7 @@ async def test_a_late_rejection_is_told_once(hasty: Room) -> None:
     assert hasty.paid == []
 
 
-async def test_changed_arguments_of_a_late_approval_are_told_with_who_changed_them(hasty: Room) -> None:
+async def test_arguments_edited_on_late_approval_are_reported_with_the_editor(hasty: Room) -> None:
     asked = await hasty.asks("pay_in_public", to="Bo", amount=5000)
     await hasty.gone_on()
     await hasty.approve(asked, args={"to": "Bo", "amount": 1})
@@ -393,7 +393,7 @@ async def test_a_late_approval_comes_before_what_waits_in_the_inbox(hasty: Room)
     assert told[4:8] == ["pending_resolved", "tool.started", "tool.done", "run_started"]
 
 
-async def test_a_call_is_not_carried_out_late_for_somebody_who_is_not_there_any_more(hasty: Room) -> None:
+async def test_a_late_approval_for_a_disabled_person_executes_nothing(hasty: Room) -> None:
     await hasty.office.agent("eve")
     anna_id, anna = await hasty.office.person("Anna")
     script = [*WAITS, turn("", step(call("pay", to="Bo", amount=5)), say("went on"))]
@@ -408,7 +408,7 @@ async def test_a_call_is_not_carried_out_late_for_somebody_who_is_not_there_any_
     assert hasty.paid == []
 
 
-async def test_a_call_of_a_cancelled_run_is_withdrawn_and_cannot_be_approved_any_more(room: Room) -> None:
+async def test_a_cancelled_runs_approval_is_withdrawn_and_cannot_be_answered(room: Room) -> None:
     asked = await room.asks("pay_in_public", to="Bo", amount=5)
     await room.office.ask("POST", f"/runs/{asked['runId']}/cancel")
     run = await room.office.run_finished()
@@ -431,7 +431,7 @@ async def test_a_deleted_agents_calls_are_cancelled(hasty: Room) -> None:
     assert hasty.paid == []
 
 
-async def test_an_approved_external_call_is_asked_of_its_program_under_the_same_id(room: Room) -> None:
+async def test_approved_external_calls_reach_their_program_under_the_same_id(room: Room) -> None:
     await room.office.create("/tools", {**FETCH, "policy": "ask"})
     asked = await room.asks_for(call("fetch", q="x"), {})
     assert asked["kind"] == "approval"
@@ -446,7 +446,7 @@ async def test_an_approved_external_call_is_asked_of_its_program_under_the_same_
 
 @pytest.mark.proves("S4-26")
 @pytest.mark.parametrize("result", [{"approved": False, "reason": "score too low"}, {"approved": True}], ids=str)
-async def test_a_result_that_looks_like_an_approval_is_a_result(room: Room, result: Json) -> None:
+async def test_a_result_resembling_an_approval_is_still_a_result(room: Room, result: Json) -> None:
     """The program of an approved call says of a loan what people say of calls."""
     await room.office.create("/tools", FETCH)
     asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
@@ -460,7 +460,7 @@ async def test_a_result_that_looks_like_an_approval_is_a_result(room: Room, resu
     assert (await room.office.results(done["id"]))[0] == result
 
 
-async def test_a_result_that_looks_like_an_approval_is_a_result_whoever_posts_it(room: Room) -> None:
+async def test_a_result_resembling_an_approval_is_accepted_from_an_owner(room: Room) -> None:
     """An owner's token serves the tools of many small offices."""
     await room.office.create("/tools", FETCH)
     asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
@@ -471,7 +471,7 @@ async def test_a_result_that_looks_like_an_approval_is_a_result_whoever_posts_it
     assert (await room.office.ask("POST", path, json=body))["duplicate"] is False
 
 
-async def test_an_approval_that_is_sent_twice_is_no_result_of_the_call(room: Room) -> None:
+async def test_a_repeated_approval_is_not_taken_as_the_calls_result(room: Room) -> None:
     await room.office.create("/tools", FETCH)
     asked = await room.asks("fetch", policy={"fetch": "ask"}, query="x")
     edited: Json = {"args": {"query": "y"}, "hash": asked["hash"]}
@@ -486,7 +486,7 @@ async def test_an_approval_that_is_sent_twice_is_no_result_of_the_call(room: Roo
     assert (row["kind"], row["status"], row["args"]) == ("external", "waiting", {"query": "y"})
 
 
-async def test_an_external_call_that_is_approved_late_brings_its_result_by_inbox(rooms: Rooms) -> None:
+async def test_an_external_call_approved_late_delivers_its_result_by_inbox(rooms: Rooms) -> None:
     room = await rooms()
     await room.office.create("/tools", {**FETCH, "visible": True, "isAsync": True})
     asked = await room.asks_for(call("fetch", q="x"), {"fetch": "ask"})
@@ -499,7 +499,7 @@ async def test_an_external_call_that_is_approved_late_brings_its_result_by_inbox
     assert '"found":1' in (await room.office.journal(run["id"]))[0]["content"]
 
 
-async def test_a_program_does_not_hear_of_its_call_before_it_is_approved(room: Room) -> None:
+async def test_a_program_does_not_see_its_call_before_approval(room: Room) -> None:
     await room.office.create("/tools", {**FETCH, "policy": "ask"})
     made = await room.office.create("/tokens", {"name": "p", "tools": ["fetch"]})
     program = Api(room.office.office, made["token"])
@@ -516,7 +516,7 @@ async def test_a_program_does_not_hear_of_its_call_before_it_is_approved(room: R
     assert [c["callId"] for c in await program.items("/pending")] == [asked["callId"]]
 
 
-async def test_a_late_approval_that_comes_while_another_run_is_under_way_is_carried_out_after_it(rooms: Rooms) -> None:
+async def test_a_late_approval_during_another_run_is_executed_after_it(rooms: Rooms) -> None:
     hasty = await rooms(50, lease_seconds=120)  # no sweep comes to help
     slow = {"when": "slowly", "steps": [{"delayMs": 200, **say("took my time")}]}
     script = [*WAITS, slow, turn("", step(call("pay", to="Bo", amount=5)), say("went on"))]
@@ -533,7 +533,7 @@ async def test_a_late_approval_that_comes_while_another_run_is_under_way_is_carr
     assert len(hasty.paid) == 1
 
 
-async def test_a_late_approval_does_not_wait_for_a_run_that_waits_for_something_else(rooms: Rooms) -> None:
+async def test_a_late_approval_does_not_wait_for_another_waiting_run(rooms: Rooms) -> None:
     hasty = await rooms(50, lease_seconds=120)  # no sweep comes to help
     await hasty.office.create("/tools", FETCH)
     steps = [step(call("pay", to="Bo", amount=5)), step(call("fetch")), say("went on")]
@@ -629,7 +629,7 @@ async def changed(room: Room, **fields: Any) -> None:
 
 
 @pytest.mark.proves("D16")
-async def test_an_approval_of_a_tool_that_was_changed_since_is_void_and_asked_for_anew_once(room: Room) -> None:
+async def test_a_late_approval_of_a_changed_tool_is_requested_again(room: Room) -> None:
     await room.office.create("/tools", CHART)
     asked = await room.asks_for(call("displayChart", points=[1]), {})
     await room.gone_on()
@@ -651,7 +651,7 @@ async def test_an_approval_of_a_tool_that_was_changed_since_is_void_and_asked_fo
 
 
 @pytest.mark.proves("D16")
-async def test_a_tool_that_changes_under_every_approval_is_given_up(room: Room) -> None:
+async def test_a_call_is_abandoned_if_its_tool_changes_twice(room: Room) -> None:
     await room.office.create("/tools", CHART)
     asked = await room.asks_for(call("displayChart", points=[1]), {})
     await room.gone_on()
@@ -665,7 +665,7 @@ async def test_a_tool_that_changes_under_every_approval_is_given_up(room: Room) 
 
 
 @pytest.mark.proves("D16")
-async def test_a_tool_that_is_changed_while_its_run_waits_is_not_carried_out_either(room: Room) -> None:
+async def test_a_tool_changed_while_its_run_waits_needs_new_approval(room: Room) -> None:
     await room.office.create("/tools", {**CHART, "timeout": 30_000})
     asked = await room.asks_for(call("displayChart", points=[1]), {})
     await changed(room, maxItems=10)
@@ -680,7 +680,7 @@ async def test_a_tool_that_is_changed_while_its_run_waits_is_not_carried_out_eit
 
 
 @pytest.mark.proves("D16")
-async def test_an_approval_does_not_hold_for_a_tool_that_was_changed_after_it_was_read(room: Room) -> None:
+async def test_an_approval_is_void_for_a_tool_changed_after_loading(room: Room) -> None:
     await room.office.create("/tools", CHART)
     asked = await room.asks_for(call("displayChart", points=[1]), {})
     await room.gone_on()
@@ -752,7 +752,7 @@ def some_objects(count: int) -> list[Json]:
 
 
 @pytest.mark.proves("G10")
-async def test_what_goes_out_over_http_is_byte_for_byte_what_was_approved(room: Room) -> None:
+async def test_an_http_request_body_is_exactly_what_was_approved(room: Room) -> None:
     """The server at the other end has the last word on what it was sent."""
     office, objects = room.office, some_objects(6)
     execution = {"url": "http://api.example.com/pay", "method": "POST"}
@@ -776,7 +776,7 @@ async def test_what_goes_out_over_http_is_byte_for_byte_what_was_approved(room: 
 
 
 @pytest.mark.proves("G10")
-async def test_what_is_carried_out_is_byte_for_byte_what_was_approved(hasty: Room) -> None:
+async def test_an_executed_calls_arguments_are_exactly_what_was_approved(hasty: Room) -> None:
     """Properties, in one office: anything a model may write as JSON, approved as it is and with other arguments."""
     entries = some_objects(12)
     turns = [turn(f"^go {n}$", step(raw("book", orjson.dumps({"entry": e}).decode()))) for n, e in enumerate(entries)]
@@ -799,7 +799,7 @@ async def test_what_is_carried_out_is_byte_for_byte_what_was_approved(hasty: Roo
 # ── always ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_whoever_manages_agents_may_allow_the_next_calls_along_with_this_one(room: Room) -> None:
+async def test_approving_with_always_allows_later_calls_too(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     await room.approve(asked, always="space")
     await room.office.run_finished()
@@ -812,7 +812,7 @@ async def test_whoever_manages_agents_may_allow_the_next_calls_along_with_this_o
 
 
 @pytest.mark.parametrize("always", ["space", "agent"])
-async def test_always_lifts_no_deny_that_somebody_has_set_meanwhile(room: Room, always: str) -> None:
+async def test_always_allow_does_not_override_a_deny_set_meanwhile(room: Room, always: str) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     where = {"spaceId": "lab"} if always == "space" else {}
     denied = {"agentId": "ada", "toolName": "pay", "decision": "deny", **where}
@@ -823,7 +823,7 @@ async def test_always_lifts_no_deny_that_somebody_has_set_meanwhile(room: Room, 
     assert ((await room.row(asked))["status"], room.paid) == ("waiting", [])
 
 
-async def test_always_takes_the_right_to_manage_agents(room: Room) -> None:
+async def test_always_allow_requires_the_right_to_manage_agents(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     approver = await room.office.create("/tokens", {"name": "a", "scopes": ["read", "answer_pending"]})
     by = Api(room.office.office, approver["token"])
@@ -833,7 +833,7 @@ async def test_always_takes_the_right_to_manage_agents(room: Room) -> None:
     assert await room.office.items("/policies") == []
 
 
-async def test_what_is_always_allowed_is_the_tool_as_it_was_then(room: Room) -> None:
+async def test_always_allow_ends_when_the_tool_is_changed(room: Room) -> None:
     await room.office.create("/tools", {**CHART, "timeout": 30_000})
     asked = await room.asks_for(call("displayChart", points=[1]), {})
     await room.approve(asked, always="agent")
@@ -844,7 +844,7 @@ async def test_what_is_always_allowed_is_the_tool_as_it_was_then(room: Room) -> 
     assert (await room.again())["callId"] != asked["callId"]
 
 
-async def test_an_answer_that_is_none_is_refused_with_what_to_write(room: Room) -> None:
+async def test_a_malformed_approval_answer_is_refused(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     for result in ("yes", {}, {"approved": "perhaps"}, {"approved": False, "args": {}}, {"approved": True, "x": 1}):
         path = f"/pending/{asked['callId']}/resolve"
@@ -856,7 +856,7 @@ async def test_an_answer_that_is_none_is_refused_with_what_to_write(room: Room) 
 
 
 @pytest.mark.proves("C11")
-async def test_an_approval_that_nobody_asked_for_in_person_expires_and_the_agent_hears_of_it_once(rooms: Rooms) -> None:
+async def test_an_approval_from_a_trigger_expires_and_is_reported_once(rooms: Rooms) -> None:
     room = await rooms(50, LimitSettings(**{**vars_of(UNLIMITED), "approval_seconds": 0.2}))
     script = [*WAITS, {"kind": "trigger", "steps": [step(call("pay", to="Bo", amount=5)), step(text="done")]}]
     await room.office.agent("ada", script, tools=["messaging", "ledger"], policy={"pay": "ask"}, scope="agent")
@@ -877,7 +877,7 @@ def vars_of(limits: LimitSettings) -> Json:
     return {name: getattr(limits, name) for name in LimitSettings.__dataclass_fields__}
 
 
-async def test_what_a_person_asked_for_waits_longer(room: Room) -> None:
+async def test_an_approval_for_a_persons_request_waits_30_days(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     waits = datetime.fromisoformat(asked["expiresAt"]) - datetime.fromisoformat(asked["createdAt"])
     assert round(waits.total_seconds() / 86_400) == 30

@@ -84,7 +84,7 @@ async def test_a_result_within_the_timeout_comes_inline(office: Driver) -> None:
 
 
 @pytest.mark.proves("S4-11", "S4-15", "S4-16", "S4-25")
-async def test_after_the_timeout_the_run_goes_on_and_a_late_result_comes_by_inbox(office: Driver) -> None:
+async def test_after_a_timeout_the_run_continues_and_late_results_arrive(office: Driver) -> None:
     call_ = await with_tool(office, {**FETCH, "timeout": 150}, query="x")
     done = await office.run_finished()
     assert (await office.results(done["id"]))[0] == {
@@ -114,7 +114,7 @@ async def test_an_asynchronous_card_stays_open_until_a_person_answers(office: Dr
     assert "came later" in await texts(office)
 
 
-async def test_a_run_that_waits_uses_nobodys_place_and_messages_wait_for_it(office: Driver) -> None:
+async def test_a_waiting_run_takes_no_slot_and_new_messages_queue(office: Driver) -> None:
     call_ = await with_tool(office, FETCH, query="x")
     await office.create("/spaces/lab/messages", {"text": "and another thing"})
     assert [run["status"] for run in await office.runs()] == ["waiting"]
@@ -128,7 +128,7 @@ async def test_a_run_that_waits_uses_nobodys_place_and_messages_wait_for_it(offi
 
 
 @pytest.mark.proves("C4", "C5", "C3")
-async def test_the_same_result_again_is_a_duplicate_and_another_one_is_refused(office: Driver) -> None:
+async def test_a_repeated_result_is_a_duplicate_and_another_is_refused(office: Driver) -> None:
     call_ = await with_tool(office, FETCH, query="x")
     path = f"/runs/{call_['runId']}/tool-results"
     body = {"callId": call_["callId"], "result": {"a": [1, 2]}}
@@ -146,7 +146,7 @@ async def test_the_same_result_again_is_a_duplicate_and_another_one_is_refused(o
 
 
 @pytest.mark.proves("C2", "C14", "C15")
-async def test_who_may_answer_what(office: Driver) -> None:
+async def test_only_the_callers_own_program_may_answer_its_call(office: Driver) -> None:
     call_ = await with_tool(office, FETCH, query="x")
     path = f"/pending/{call_['callId']}/resolve"
     await office.agent("eve")
@@ -165,7 +165,7 @@ async def test_who_may_answer_what(office: Driver) -> None:
 
 
 @pytest.mark.proves("C15")
-async def test_a_card_is_answered_by_people_of_the_space_and_never_by_an_agent(office: Driver) -> None:
+async def test_a_card_is_answered_only_by_people_in_the_space(office: Driver) -> None:
     call_ = await with_tool(office, ASK, what="?")
     path = f"/pending/{call_['callId']}/resolve"
     itself = await agents_token(office)
@@ -179,7 +179,7 @@ async def test_a_card_is_answered_by_people_of_the_space_and_never_by_an_agent(o
 
 
 @pytest.mark.proves("C6", "C16")
-async def test_of_many_who_answer_at_once_one_wins(office: Driver) -> None:
+async def test_of_fifty_concurrent_answers_one_wins(office: Driver) -> None:
     call_ = await with_tool(office, ASK, what="?")
 
     async def submit(number: int) -> int:
@@ -194,9 +194,7 @@ async def test_of_many_who_answer_at_once_one_wins(office: Driver) -> None:
 
 @pytest.mark.proves("S4-26", "C1")
 @pytest.mark.parametrize("change", ["taken from its agent", "deleted", "made another kind"])
-async def test_an_accepted_result_reaches_an_agent_that_has_lost_the_tool_meanwhile(
-    office: Driver, change: str
-) -> None:
+async def test_a_result_reaches_an_agent_that_lost_the_tool_meanwhile(office: Driver, change: str) -> None:
     call_ = await with_tool(office, {**FETCH, "visible": True}, query="x")
     if change == "made another kind":
         await office.ask("PATCH", f"/tools/{FETCH['name']}", json={"executionType": "internal"})
@@ -214,7 +212,7 @@ async def test_an_accepted_result_reaches_an_agent_that_has_lost_the_tool_meanwh
     assert len(told) == 1
 
 
-async def test_a_call_whose_tool_is_gone_and_that_nobody_answers_in_time_is_said_to_be_unanswered(
+async def test_an_unanswered_call_to_a_removed_tool_times_out(
     offices: Offices,
 ) -> None:
     clock = FakeClock()
@@ -241,7 +239,7 @@ async def test_cancelling_a_call_tells_the_agent_once(office: Driver) -> None:
 
 
 @pytest.mark.proves("C9")
-async def test_a_result_for_a_run_that_was_cancelled_comes_by_inbox_once(office: Driver) -> None:
+async def test_a_result_for_a_cancelled_run_arrives_once_by_inbox(office: Driver) -> None:
     call_ = await with_tool(office, FETCH, query="x")
     await office.ask("POST", f"/runs/{call_['runId']}/cancel")
     run = await office.run_finished()
@@ -251,7 +249,7 @@ async def test_a_result_for_a_run_that_was_cancelled_comes_by_inbox_once(office:
     assert await texts(office) == ["came later"]
 
 
-async def test_a_run_that_is_cancelled_just_before_it_waits_does_not_wait(
+async def test_a_run_cancelled_just_before_waiting_does_not_wait(
     office: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wait = execute._await_answer
@@ -266,7 +264,7 @@ async def test_a_run_that_is_cancelled_just_before_it_waits_does_not_wait(
 
 
 @pytest.mark.proves("I12", "S4-42")
-async def test_the_stream_of_a_program_holds_the_calls_of_its_tools_and_nothing_else(office: Driver) -> None:
+async def test_a_programs_stream_contains_only_calls_of_its_tools(office: Driver) -> None:
     await office.agent("ada")
     program = await agents_token(office, tools=["fetchExternalData"])
     async with following(program) as stream:
@@ -280,7 +278,7 @@ async def test_the_stream_of_a_program_holds_the_calls_of_its_tools_and_nothing_
     assert [c["callId"] for c in await program.items("/pending", status="resolved")] == [call_["callId"]]
 
 
-async def test_an_agent_with_many_open_calls_does_not_hide_what_others_wait_for(
+async def test_one_agents_many_open_calls_do_not_hide_another_agents(
     office: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "MOST_WAITED_FOR", 2)
@@ -298,7 +296,7 @@ async def test_an_agent_with_many_open_calls_does_not_hide_what_others_wait_for(
 # ── what the agent knows of them ────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_result_that_says_only_what_went_wrong_is_an_error_everywhere(office: Driver) -> None:
+async def test_a_result_with_only_an_error_key_is_an_error(office: Driver) -> None:
     inline = await with_tool(office, {**FETCH, "visible": True}, query="x")
     await office.create(f"/pending/{inline['callId']}/resolve", {"result": {"error": "no such table"}}, status=200)
     done = await office.run_finished()
@@ -309,7 +307,7 @@ async def test_a_result_that_says_only_what_went_wrong_is_an_error_everywhere(of
     assert "result" not in card["metadata"]
 
 
-async def test_a_result_that_has_an_error_among_other_things_is_a_result(office: Driver) -> None:
+async def test_a_result_with_other_keys_beside_error_is_no_error(office: Driver) -> None:
     call_ = await with_tool(office, FETCH, query="x")
     result = {"error": None, "rows": 3}
     await office.create(f"/pending/{call_['callId']}/resolve", {"result": result}, status=200)
@@ -327,7 +325,7 @@ async def test_a_late_error_comes_by_inbox_as_an_error(office: Driver) -> None:
 
 
 @pytest.mark.proves("S4-19")
-async def test_the_system_text_explains_visible_tools_and_those_that_are_answered_later(office: Driver) -> None:
+async def test_the_system_prompt_explains_visible_and_asynchronous_tools(office: Driver) -> None:
     for config in (ASK, FETCH):
         await office.create("/tools", config)
     ada = await puppet(office, "ada", tools=["messaging", ASK["name"], FETCH["name"]])
@@ -341,7 +339,7 @@ async def test_the_system_text_explains_visible_tools_and_those_that_are_answere
     assert "fetchExternalData" not in prompt  # it neither shows nor is answered later
 
 
-async def test_arguments_in_the_other_spelling_reach_whoever_answers_under_the_schemas_names(office: Driver) -> None:
+async def test_arguments_in_another_case_style_are_renamed_to_the_schemas(office: Driver) -> None:
     schema = {"type": "object", "properties": {"dueDate": {"type": "string"}}, "additionalProperties": False}
     call_ = await with_tool(office, {**FETCH, "inputSchema": schema}, due_date="today")
     assert call_["args"] == {"dueDate": "today"}

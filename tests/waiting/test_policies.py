@@ -62,7 +62,7 @@ async def test_a_policy_is_set_replaced_listed_and_taken_back(office: Driver) ->
         ({"decisions": "ask"}, 422, "decisions"),
     ],
 )
-async def test_a_policy_that_nobody_could_keep_is_refused(office: Driver, body: Json, status: int, field: str) -> None:
+async def test_an_invalid_policy_is_refused(office: Driver, body: Json, status: int, field: str) -> None:
     await ada(office)
     base = {"agentId": "ada", "toolName": "send_message", "decision": "ask"}
     refused = await office.ask("PUT", "/policies", json={**base, **body}, status=status)
@@ -88,7 +88,7 @@ async def test_an_agents_own_policy_is_part_of_its_definition(office: Driver) ->
 
 
 @pytest.mark.proves("S4-41")
-async def test_a_policy_holds_in_its_space_and_from_the_next_call_on(office: Driver) -> None:
+async def test_a_policy_applies_in_its_space_from_the_next_call(office: Driver) -> None:
     await ada(office, say("hello"))
     await put(office, "deny", spaceId="den")
     assert "error" not in (await results(office))[0]
@@ -102,16 +102,14 @@ async def test_a_policy_holds_in_its_space_and_from_the_next_call_on(office: Dri
 
 
 @pytest.mark.parametrize("spelling", ["spaceId", "space_id", "channelId"])
-async def test_a_condition_is_judged_by_what_is_meant_however_the_model_spells_it(
-    office: Driver, spelling: str
-) -> None:
+async def test_a_condition_holds_for_every_spelling_of_an_argument(office: Driver, spelling: str) -> None:
     await ada(office, step(call("send_message", text="hello", **{spelling: "den"})))
     await put(office, "deny", when={"path": "spaceId", "op": "eq", "value": "den"})
     assert "may not use send_message" in (await results(office))[0]["error"]
     assert await office.texts("den") == []
 
 
-async def test_what_is_allowed_under_a_condition_is_not_allowed_without_what_it_asks_about(office: Driver) -> None:
+async def test_an_allow_condition_fails_when_its_argument_is_missing(office: Driver) -> None:
     await ada(office, step(raw("store_memory", '{"content": "a secret"}')), policy={"store_memory": "deny"})
     await put(office, "allow", "store_memory", when={"not": {"path": "tags", "op": "contains", "value": "private"}})
     assert "may not use store_memory" in (await results(office))[0]["error"]
@@ -122,7 +120,7 @@ async def test_what_is_allowed_under_a_condition_is_not_allowed_without_what_it_
 
 
 @pytest.mark.parametrize("amount", ["1000", [1000], None], ids=str)
-async def test_what_cannot_be_judged_is_refused_where_a_policy_refuses(office: Driver, amount: Any) -> None:
+async def test_a_deny_policy_also_denies_values_it_cannot_compare(office: Driver, amount: Any) -> None:
     """A schema that says nothing of types lets a model write a number as a text, and a program may well take it."""
     pay = {"name": "pay", "description": "Pay", "inputSchema": {"type": "object"}, "executionType": "internal"}
     await office.create("/tools", pay)
@@ -134,7 +132,7 @@ async def test_what_cannot_be_judged_is_refused_where_a_policy_refuses(office: D
     assert (small["args"], none["args"]) == ({"amount": 5}, {})
 
 
-async def test_an_arguments_that_do_not_fit_are_told_before_any_policy_is_asked(office: Driver) -> None:
+async def test_invalid_arguments_are_reported_before_any_policy_applies(office: Driver) -> None:
     await ada(office, step(call("send_message", text=7)), policy={"send_message": "ask"})
     assert "text" in (await results(office))[0]["error"]
     assert await office.items("/pending") == []

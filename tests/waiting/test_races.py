@@ -74,9 +74,7 @@ CROWDED_BOUND = 4 * BOUND  # a thousand calls are a lot for two cores that other
 
 
 @pytest.mark.proves("C6", "V7")
-async def test_of_two_and_of_fifty_who_answer_at_once_one_wins_a_thousand_times(
-    offices: Offices, database: Database
-) -> None:
+async def test_one_of_many_concurrent_answers_wins_a_thousand_times(offices: Offices, database: Database) -> None:
     through = await doors(offices)
     office = through[0]
     await set_to_work(office, 10, CALLS // 10, isAsync=True)
@@ -170,7 +168,7 @@ def meetings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Meeting]:
 
 
 @pytest.mark.proves("C7", "V7")
-async def test_a_result_at_the_moment_of_the_time_out_comes_inline_or_by_inbox_a_thousand_times(
+async def test_a_result_racing_its_timeout_arrives_inline_or_by_inbox(
     offices: Offices, database: Database, meetings: dict[str, Meeting]
 ) -> None:
     clock = FakeClock()

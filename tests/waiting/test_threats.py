@@ -84,7 +84,7 @@ async def test_a_refused_answer_changes_nothing(office: Driver, database: Databa
 
 
 @pytest.mark.proves("C3")
-async def test_a_call_is_not_found_under_another_run_that_is_there(office: Driver, database: Database) -> None:
+async def test_a_call_is_not_found_under_another_existing_run(office: Driver, database: Database) -> None:
     first = await with_tool(office, {**FETCH, "isAsync": True}, query="x")
     await office.run_finished()
     await office.post("lab", "go")
@@ -96,7 +96,7 @@ async def test_a_call_is_not_found_under_another_run_that_is_there(office: Drive
 
 
 @pytest.mark.proves("C1", "C4", "C5")
-async def test_a_late_result_is_one_inbox_row_however_often_it_is_sent(office: Driver, database: Database) -> None:
+async def test_a_late_result_sent_repeatedly_makes_one_inbox_row(office: Driver, database: Database) -> None:
     asked = await with_tool(office, {**FETCH, "isAsync": True}, query="x")
     path = f"/runs/{asked['runId']}/tool-results"
     await office.run_finished()
@@ -114,7 +114,7 @@ async def test_a_late_result_is_one_inbox_row_however_often_it_is_sent(office: D
 
 @pytest.mark.proves("C11")
 @pytest.mark.parametrize("config", [FETCH, {**FETCH, "isAsync": True}, ASK], ids=["waited for", "later", "card"])
-async def test_too_late_is_gone_and_the_agent_hears_of_it_once(
+async def test_an_expired_call_answers_410_and_is_reported_once(
     offices: Offices, database: Database, config: Json
 ) -> None:
     clock = FakeClock()
@@ -160,7 +160,7 @@ async def test_too_late_is_gone_and_the_agent_hears_of_it_once(
     ],
     ids=["open", "deep", "too deep", "digits", "NaN", "Infinity", "surrogate", "no text", "half", "nothing"],
 )
-async def test_a_result_that_is_no_json_is_refused_and_changes_nothing(
+async def test_a_result_that_is_not_json_is_refused(
     office: Driver, database: Database, asked: Json, result: bytes
 ) -> None:
     before = await rows_of(database)
@@ -172,9 +172,7 @@ async def test_a_result_that_is_no_json_is_refused_and_changes_nothing(
 
 
 @pytest.mark.proves("C12")
-async def test_a_result_of_the_size_of_the_cap_is_taken_and_one_byte_more_is_not(
-    office: Driver, database: Database, asked: Json
-) -> None:
+async def test_the_result_size_limit_is_exact_to_the_byte(office: Driver, database: Database, asked: Json) -> None:
     path = f"/runs/{asked['runId']}/tool-results"
 
     def sized(size: int) -> bytes:
@@ -214,7 +212,7 @@ def peak(server: Server) -> int:
 
 
 @pytest.mark.proves("C12")
-def test_results_that_are_too_large_take_no_memory(server: Server) -> None:
+def test_oversized_results_do_not_use_up_server_memory(server: Server) -> None:
     address = urlsplit(server.url)
 
     def send(*pieces: bytes) -> int:
@@ -245,7 +243,7 @@ def test_results_that_are_too_large_take_no_memory(server: Server) -> None:
 
 
 @pytest.mark.proves("C20")
-async def test_orders_in_a_late_result_are_told_as_what_they_are(office: Driver) -> None:
+async def test_instructions_in_a_late_result_are_shown_as_data(office: Driver) -> None:
     asked = await with_tool(office, {**FETCH, "isAsync": True}, query="x")
     await office.run_finished()
     agents = await office.items("/agents")
@@ -266,7 +264,7 @@ async def test_orders_in_a_late_result_are_told_as_what_they_are(office: Driver)
 
 @pytest.mark.proves("C18")
 @pytest.mark.parametrize("kind", ["external", "space", "internal"])
-async def test_a_visible_tool_outside_any_space_posts_nothing_and_says_why(
+async def test_a_configured_visible_tool_outside_a_space_posts_nothing(
     office: Driver, database: Database, kind: str
 ) -> None:
     await office.create("/tools", {**FETCH, "name": "show", "executionType": kind, "visible": True})
@@ -282,7 +280,7 @@ async def test_a_visible_tool_outside_any_space_posts_nothing_and_says_why(
 
 @pytest.mark.proves("C19")
 @pytest.mark.parametrize("waits", [True, False], ids=["its run waits", "its run is over"])
-async def test_an_agent_that_has_left_gets_its_result_and_posts_nothing(office: Driver, waits: bool) -> None:
+async def test_an_agent_that_left_gets_its_result_and_posts_nothing(office: Driver, waits: bool) -> None:
     asked = await with_tool(office, {**ASK, "isAsync": not waits, "timeout": 60_000}, what="?")
     if not waits:
         await office.run_finished()
@@ -305,7 +303,7 @@ async def test_an_agent_that_has_left_gets_its_result_and_posts_nothing(office: 
 
 @pytest.mark.proves("C9")
 @pytest.mark.parametrize("at_hand", [False, True], ids=["answered after it", "answered before it"])
-async def test_the_card_of_a_cancelled_run_goes_on_telling_how_its_call_stands(office: Driver, at_hand: bool) -> None:
+async def test_a_cancelled_runs_card_still_shows_the_calls_state(office: Driver, at_hand: bool) -> None:
     asked = await with_tool(office, {**ASK, "isAsync": False, "timeout": 60_000}, what="?")
     path = f"/pending/{asked['callId']}/resolve"
 
@@ -379,7 +377,7 @@ async def test_an_argument_stays_in_its_place_in_the_url(office: Driver) -> None
 
 
 @pytest.mark.proves("D16", "G10")
-async def test_a_gateway_whose_url_was_changed_after_the_approval_is_asked_for_anew(office: Driver) -> None:
+async def test_a_gateway_with_a_changed_url_needs_a_new_approval(office: Driver) -> None:
     await office.create("/tools", {**WEATHER, "policy": "ask", "timeout": 60_000})
     script = [turn("", step(call("weather", city="Rome")), say("went on"))]
     await office.agent("ada", script, tools=["messaging", "weather"])
@@ -404,9 +402,7 @@ async def test_a_gateway_whose_url_was_changed_after_the_approval_is_asked_for_a
 
 
 @pytest.mark.proves("I13")
-async def test_a_program_that_comes_back_after_an_hour_finds_its_call_and_its_result_comes_by_inbox(
-    offices: Offices, database: Database
-) -> None:
+async def test_a_program_returning_after_an_hour_can_still_answer_late(offices: Offices, database: Database) -> None:
     clock = FakeClock()
     office = await offices.open(clock=clock)
     asked = await with_tool(office, FETCH, query="x")

@@ -94,7 +94,7 @@ async def test_what_cannot_be_a_tool_is_refused_with_the_field(office: Driver, c
     assert len(refused["error"]["message"]) > 10
 
 
-async def test_a_name_is_taken_once_and_built_in_tools_stay_as_they_are(office: Driver) -> None:
+async def test_tool_names_are_unique_and_built_in_tools_cannot_change(office: Driver) -> None:
     await office.create("/tools", CHART)
     await office.ask("POST", "/tools", json=CHART, status=409)
     await office.ask("PATCH", "/tools/send_message", json={"description": "x"}, status=422)
@@ -106,7 +106,7 @@ async def test_a_name_is_taken_once_and_built_in_tools_stay_as_they_are(office: 
 
 
 @pytest.mark.proves("S4-13", "S4-05", "S4-18")
-async def test_an_internal_tool_returns_its_arguments_and_is_shown_in_the_space(office: Driver) -> None:
+async def test_an_internal_tool_returns_its_arguments_and_posts_a_card(office: Driver) -> None:
     await office.create("/tools", CHART)
     result = await called(office, "displayChart", points=[1, 2])
     assert result["result"] == {"success": True, "args": {"points": [1, 2]}}
@@ -115,7 +115,7 @@ async def test_an_internal_tool_returns_its_arguments_and_is_shown_in_the_space(
     assert card["metadata"]["args"] == {"points": [1, 2]}
 
 
-async def test_arguments_that_do_not_fit_the_schema_come_back_as_an_error(office: Driver) -> None:
+async def test_a_configured_tools_invalid_arguments_return_an_error(office: Driver) -> None:
     await office.create("/tools", CHART)
     result = await called(office, "displayChart", points="many")
     assert result["isError"]
@@ -130,7 +130,7 @@ def led(office: Driver, outer: World) -> None:
 
 
 @pytest.mark.proves("S4-05", "S4-10", "D10")
-async def test_arguments_fill_the_places_of_the_url_and_the_rest_is_the_query(office: Driver) -> None:
+async def test_arguments_fill_the_url_template_and_then_the_query(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"url": "http://api.example.com/of/{q}/now?u=c"}))
     async with world() as outer:
         led(office, outer)
@@ -142,7 +142,7 @@ async def test_arguments_fill_the_places_of_the_url_and_the_rest_is_the_query(of
     assert asked.headers["idempotency-key"] == result["callId"]
 
 
-async def test_a_post_carries_its_arguments_as_json_and_is_never_sent_twice(office: Driver) -> None:
+async def test_a_post_sends_its_arguments_as_json_and_never_retries(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"method": "POST"}))
     async with world() as outer:
         led(office, outer)
@@ -178,7 +178,7 @@ async def test_a_server_that_takes_too_long_is_a_time_out(office: Driver) -> Non
 
 
 @pytest.mark.proves("D1", "D11")
-async def test_a_private_host_is_denied_when_called_unless_it_is_listed_for_this_tool(office: Driver) -> None:
+async def test_a_gateway_reaches_a_private_host_only_if_allowed_to(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"url": "http://10.0.0.5:8123/lights"}))
     await office.create("/tools", gateway("other", execution={"url": "http://10.0.0.5:8123/lights"}))
     async with world(Allowance({"gateway:fetchWeather": ["http://10.0.0.5:8123"]})) as outer:
@@ -214,7 +214,7 @@ async def test_a_header_with_a_secret_is_sent_and_never_shown(office: Driver) ->
 
 
 @pytest.mark.parametrize("schema", [None, 5, "object", [], {"type": "string"}])
-async def test_a_schema_that_is_none_is_refused_wherever_it_is_sent(office: Driver, schema: object) -> None:
+async def test_an_invalid_schema_is_refused_on_create_update_and_apply(office: Driver, schema: object) -> None:
     config = {"name": "odd", "description": "d", "inputSchema": schema, "executionType": "internal"}
     refused = await office.ask("POST", "/tools", json=config, status=422)
     assert "inputSchema" in refused["error"]["fields"]

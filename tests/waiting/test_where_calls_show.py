@@ -15,7 +15,7 @@ async def cards(office: Driver, space_id: str) -> list[Json]:
 
 
 @pytest.mark.proves("S4-01", "S4-18")
-async def test_a_call_shows_in_the_space_the_agent_has_entered_and_its_arguments_stay_as_they_were(
+async def test_a_call_shows_in_the_entered_space_with_unchanged_arguments(
     office: Driver,
 ) -> None:
     await office.create("/tools", ASK)
@@ -49,7 +49,7 @@ def told_of(stream: Stream, type: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.proves("M8", "S4-18")
-async def test_what_an_agent_shows_after_it_went_elsewhere_is_told_there_and_not_where_it_was_woken(
+async def test_a_call_made_after_moving_is_streamed_only_there(
     office: Driver,
 ) -> None:
     """The call that it makes in the answer in which it leaves is the hardest: it grows before it is made."""
@@ -77,7 +77,7 @@ async def test_what_an_agent_shows_after_it_went_elsewhere_is_told_there_and_not
 
 
 @pytest.mark.proves("S4-18")
-async def test_a_call_of_an_invisible_tool_shows_nowhere_and_is_told_to_nobody_but_its_own(office: Driver) -> None:
+async def test_an_invisible_tools_call_is_not_shown_to_space_members(office: Driver) -> None:
     _, pia = await office.person("Pia")
     call_ = await with_tool(office, FETCH, query="x")
     await office.create("/spaces/lab/members", {"memberId": "psn_pia"})
@@ -88,7 +88,7 @@ async def test_a_call_of_an_invisible_tool_shows_nowhere_and_is_told_to_nobody_b
 
 
 @pytest.mark.proves("S4-04")
-async def test_a_card_carries_its_tools_name_and_a_definition_has_no_say_in_how_it_looks(office: Driver) -> None:
+async def test_a_card_names_its_tool_and_definitions_cannot_style_it(office: Driver) -> None:
     refused = await office.ask("POST", "/tools", json={**ASK, "display": {"customUI": "Confirm"}}, status=422)
     assert "display" in refused["error"]["fields"]
     await with_tool(office, ASK, what="Book it?")
@@ -98,7 +98,7 @@ async def test_a_card_carries_its_tools_name_and_a_definition_has_no_say_in_how_
 
 
 @pytest.mark.proves("S4-24")
-async def test_a_pending_call_says_all_that_is_needed_to_answer_it(office: Driver) -> None:
+async def test_a_pending_call_has_everything_needed_to_answer_it(office: Driver) -> None:
     asked = await with_tool(office, ASK, what="Book it?")
     found = await office.get(f"/pending/{asked['callId']}")
     assert found == {

@@ -28,7 +28,7 @@ UI = Path(__file__).parents[2] / "ui"
 
 
 @pytest.mark.proves("A13")
-async def test_the_page_sends_what_people_type_to_its_own_server_only(office: Driver) -> None:
+async def test_the_page_sends_requests_to_its_own_server_only(office: Driver) -> None:
     front = await office.http.get("http://office/?server=https://evil.example")
     assert "evil.example" not in front.text
     policy = dict(part.strip().split(" ", 1) for part in front.headers["content-security-policy"].split(";"))
@@ -42,7 +42,7 @@ async def test_the_page_sends_what_people_type_to_its_own_server_only(office: Dr
         assert not re.findall(r"[\"'`]https?://(?!relative\.invalid)", text), path
 
 
-async def test_every_link_of_the_page_opens_it_and_everything_it_loads_is_there(office: Driver) -> None:
+async def test_every_page_link_opens_it_and_all_its_assets_load(office: Driver) -> None:
     front = await office.http.get("http://office/")
     for link in LINKS:
         assert (await office.http.get(f"http://office{link}")).text == front.text
@@ -58,13 +58,13 @@ async def test_every_link_of_the_page_opens_it_and_everything_it_loads_is_there(
         assert (await office.http.get(f"http://office{odd}")).status_code == 404
 
 
-async def test_the_page_holds_no_script_or_style_of_its_own_and_asks_nobody_else(office: Driver) -> None:
+async def test_the_page_has_no_inline_code_or_foreign_assets(office: Driver) -> None:
     text = (await office.http.get("http://office/")).text
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", text)
     assert all(address.startswith("/assets/") for address in re.findall(r'(?:src|href)="([^"]+)"', text))
 
 
-async def test_names_with_a_hash_are_kept_for_ever_and_others_are_asked_for_again(office: Driver) -> None:
+async def test_hashed_assets_are_cached_forever_and_others_are_revalidated(office: Driver) -> None:
     text = (await office.http.get("http://office/")).text
     (entry,) = re.findall(r'src="(/assets/index-[^"]+\.js)"', text)
     assert "immutable" in (await office.http.get(f"http://office{entry}")).headers["cache-control"]
@@ -72,7 +72,7 @@ async def test_names_with_a_hash_are_kept_for_ever_and_others_are_asked_for_agai
     assert (await office.http.head("http://office/assets/emoji/en/data.json")).headers["etag"]
 
 
-async def test_a_card_of_ones_own_is_served_from_the_data_folder_and_nothing_else_is(office: Driver) -> None:
+async def test_only_custom_cards_are_served_from_the_data_folder(office: Driver) -> None:
     folder = Path(office.office.settings.data) / "cards"
     folder.mkdir()
     (folder / "weather.js").write_text("export const mount = () => ({});")
@@ -94,7 +94,7 @@ def test_the_first_load_is_at_most_250_kilobytes_of_script() -> None:
     assert 100_000 < packed <= 250_000, packed
 
 
-def test_the_script_of_a_first_load_is_at_most_250_kb_gzipped() -> None:
+def test_first_load_scripts_including_imports_are_at_most_250_kb() -> None:
     """What the document names, and what that imports at once. Charts, forms and other views come when needed."""
     wanted = re.findall(r'(?:src|href)="/(assets/[^"]+\.js)"', (pages.PAGE / "index.html").read_text())
     assert wanted
