@@ -1,7 +1,8 @@
 """Fixtures for every test.
 
 `store` is an open, migrated store on a fresh database; `database` the same, unopened. Both come once for SQLite and
-once for PostgreSQL, so a test that asks for one of them runs on both. `empty_database` is one without any tables.
+once for PostgreSQL, so a test that asks for one of them runs on both, unless it is marked `one_database`.
+`empty_database` is one without any tables.
 """
 
 from __future__ import annotations
@@ -23,9 +24,17 @@ from tests.databases import (
     postgres_database,
     sqlite_database,
 )
+from tests.effort import EVERY_DATABASE
 from tests.postgres import PostgresServer, started, why_absent
 
-pytest_plugins = ["tests.driver", "tests.proofs", "tests.servers", "tests.disks", "tests.second_try"]
+pytest_plugins = [
+    "tests.driver",
+    "tests.proofs",
+    "tests.servers",
+    "tests.disks",
+    "tests.costs",
+    "tests.hangs",
+]
 
 CLOSE_SECONDS = 20  # a store that cannot be closed has lost its turn: say so instead of hanging
 
@@ -45,6 +54,23 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgr
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_sqlite_template(tmp_path_factory.mktemp("template"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out PostgreSQL for tests that are marked `one_database` (tests/README.md says which those are)."""
+    dropped = [item for item in items if _is_needless(item)]
+    if dropped and not EVERY_DATABASE:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if not _is_needless(item)]
+
+
+def _is_needless(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    return (
+        callspec is not None
+        and "postgres" in callspec.params.values()
+        and bool(item.get_closest_marker("one_database"))
+    )
 
 
 @pytest.fixture(params=KINDS)

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.selection import is_whole_run
+
 TESTS = Path(__file__).parent
 MANIFEST = TESTS / "promises.txt"
 
@@ -67,7 +69,7 @@ class Proofs:
             self.proven.update(str(id) for name, id in report.user_properties if name == "proves")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-        if not _whole_run(config):
+        if not is_whole_run(config):
             return
         known = promises()
         open_ones = [promise for promise in known if promise.id not in self.proven]
@@ -78,12 +80,6 @@ class Proofs:
             ids = " ".join(promise.id for promise in open_ones if promise.issue == issue)
             title = "a later issue" if issue == "-" else f"issue {issue}"
             terminalreporter.write_line(textwrap.fill(f"{title}: {ids}", 118, subsequent_indent="    "))
-
-
-def _whole_run(config: pytest.Config) -> bool:
-    option = config.option
-    everything = config.args_source is not pytest.Config.ArgsSource.ARGS
-    return everything and not option.keyword and not option.markexpr and not option.collectonly and not option.lf
 
 
 def pytest_configure(config: pytest.Config) -> None:
