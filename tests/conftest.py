@@ -98,6 +98,12 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[D
 
 
 @pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder for commands and servers, not made yet."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
 def database_url(database: Database) -> str:
     return database.url
 

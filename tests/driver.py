@@ -34,8 +34,7 @@ from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
 from bullpen.web import pages
 from tests.databases import Database
-
-BOUND = 20.0
+from tests.waits import BOUND
 
 Json = dict[str, Any]
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO
 
 from bullpen.testing.forks import Forks
+from tests.waits import BOUND
 
-BOUND = 60.0
 BULLPEN = [sys.executable, "-m", "bullpen"]
 
 
