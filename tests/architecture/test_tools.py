@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import changelog, mutants, shape
+from tools import changelog, shape
 
 
 def test_shape_measures_files_functions_classes_and_inner_imports(tmp_path: Path) -> None:
@@ -18,34 +18,6 @@ def test_shape_measures_files_functions_classes_and_inner_imports(tmp_path: Path
     assert sorted(one.lines for one in found.functions) == [2, 2, 2, 3]
     assert [(sized.name, sized.lines, methods) for sized, methods in found.classes] == [("A", 4, 1)]
     assert found.inner_imports == ["one.py:3"]
-
-
-def test_a_mutant_is_applied_only_where_its_text_occurs_once(tmp_path: Path) -> None:
-    (tmp_path / "bullpen").mkdir()
-    (tmp_path / "bullpen" / "it.py").write_text("a < b\nc\nc\n")
-    assert mutants.break_once(tmp_path, mutants.Mutant("it.py", "a < b", "a <= b", "t"))
-    assert (tmp_path / "bullpen" / "it.py").read_text() == "a <= b\nc\nc\n"
-    assert not mutants.break_once(tmp_path, mutants.Mutant("it.py", "c", "d", "t"))
-    assert not mutants.break_once(tmp_path, mutants.Mutant("gone.py", "c", "d", "t"))
-
-
-def test_every_mutant_still_has_its_place_and_its_test() -> None:
-    for mutant in mutants.load():
-        assert (mutants.ROOT / "src" / "bullpen" / mutant.file).read_text().count(mutant.old) == 1, mutant
-        assert mutant.new != mutant.old, mutant
-        file, _, name = mutant.test.partition("::")
-        assert (mutants.ROOT / file).is_file(), mutant
-        assert name.partition("[")[0] in (mutants.ROOT / file).read_text(), mutant
-
-
-@pytest.mark.parametrize(
-    "exit_code, verdict", [(0, mutants.Verdict.SURVIVED), (1, mutants.Verdict.NOTICED), (4, mutants.Verdict.USELESS)]
-)
-def test_only_a_failing_test_notices_a_mutant(
-    exit_code: int, verdict: mutants.Verdict, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mutants, "pytest", lambda source, tests, timeout: (exit_code, ""))
-    assert mutants.judge(mutants.Mutant("ids.py", '"msg_" + _stem()', '"x_" + _stem()', "t"), timeout=1) is verdict
 
 
 def test_a_release_gathers_the_fragments_by_kind(tmp_path: Path) -> None:
