@@ -5,6 +5,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+CHANGED ?=
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN := $(UV) run
 CODE := $(wildcard src tests tools bench)
@@ -15,7 +16,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check fix bench chaos shape mutants page types screenshots reference changelog lock
+.PHONY: help run test quick prove check fix bench chaos shape mutants page types screenshots reference changelog lock
 
 help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -23,14 +24,23 @@ help:  ## list these commands
 run: | $(UV)  ## start a server with the demo office (ARGS="--port 9000")
 	$(RUN) --no-dev bullpen serve --demo office $(ARGS)
 
-test: | $(UV)  ## run the tests on both databases (ARGS="-k chain")
-	$(RUN) pytest -n $(WORKERS) $(ARGS)
+test: | $(UV)  ## run the tests (ARGS=spaces, ARGS="-k chain"; CHANGED=1: what your changes can affect)
+	$(RUN) python -m tools.page install
+	CHANGED=$(CHANGED) WORKERS=$(WORKERS) $(RUN) python -m tools.run_tests $(ARGS)
 
-check: | $(UV)  ## format, lint, types, layers: what a commit must pass
+quick: | $(UV)  ## a minute: rules, architecture and the path of a message, on SQLite
+	WORKERS=$(WORKERS) $(RUN) python -m tools.run_tests quick $(ARGS)
+
+prove: | $(UV)  ## the exhaustive tests, in parts of ten minutes at most (ARGS=--list; ARGS="kills-sqlite races")
+	$(RUN) python -m tools.page install
+	WORKERS=$(WORKERS) $(RUN) python -m tools.prove $(ARGS)
+
+check: | $(UV)  ## format, lint, types, layers, mutants that fit: what a commit must pass
 	$(RUN) ruff format --check $(CODE)
 	$(RUN) ruff check $(CODE)
 	$(RUN) mypy $(CODE)
 	$(RUN) python -m tools.page check
+	$(RUN) python -m tools.mutants --stale
 	$(RUN) pytest -q tests/architecture
 
 fix: | $(UV)  ## repair what a machine can repair
@@ -46,7 +56,7 @@ chaos: | $(UV)  ## kill a server hundreds of times and check that nothing was lo
 shape: | $(UV)  ## sizes of files and functions, beside those of code we admire
 	$(RUN) python -m tools.shape $(ARGS)
 
-mutants: | $(UV)  ## break the code on purpose, one line at a time; each break must turn its test red
+mutants: | $(UV)  ## break the code on purpose, one place at a time; each break must turn its test red (ARGS=spaces)
 	$(RUN) python -m tools.mutants $(ARGS)
 
 page: | $(UV)  ## build the page anew after changing ui/ (make run does it by itself)

@@ -3,14 +3,20 @@
 `store` is an open, migrated store on a fresh database; `database` the same, unopened. Both come once for SQLite and
 once for PostgreSQL, so a test that asks for one of them runs on both, unless it is marked `one_database`.
 `empty_database` is one without any tables.
+
+`office` is a running office in this process, `server` one in a process of its own. Both import all of Bullpen, which
+takes two seconds, so they do it when the first test asks.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,14 +30,18 @@ from tests.databases import (
     postgres_database,
     sqlite_database,
 )
-from tests.effort import EVERY_DATABASE
 from tests.postgres import PostgresServer, started, why_absent
 
+if TYPE_CHECKING:
+    from tests.driver import Driver, Offices
+    from tests.servers import Server, Servers
+
+pytest.register_assert_rewrite("tests.driver")
 pytest_plugins = [
-    "tests.driver",
     "tests.proofs",
-    "tests.servers",
     "tests.disks",
+    "tests.passwords",
+    "tests.effort",
     "tests.costs",
     "tests.hangs",
 ]
@@ -58,6 +68,8 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out PostgreSQL for tests that are marked `one_database` (tests/README.md says which those are)."""
+    from tests.effort import EVERY_DATABASE  # here, because a plugin must not be imported before it is registered
+
     dropped = [item for item in items if _is_needless(item)]
     if dropped and not EVERY_DATABASE:
         config.hook.pytest_deselected(items=dropped)
@@ -115,3 +127,38 @@ async def store(database: Database) -> AsyncIterator[Store]:
     await made.open()
     yield made
     await asyncio.wait_for(made.close(), CLOSE_SECONDS)
+
+
+@pytest.fixture(autouse=True)
+def _routes_are_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    if "bullpen.app" in sys.modules:
+        from tests.driver import share_routes
+
+        share_routes(monkeypatch)
+
+
+@pytest.fixture
+async def offices(database: Database) -> AsyncIterator[Offices]:
+    from tests.driver import Offices
+
+    async with AsyncExitStack() as stack:
+        yield Offices(database, stack)
+
+
+@pytest.fixture
+async def office(offices: Offices) -> Driver:
+    return await offices.open()
+
+
+@pytest.fixture
+def servers(database: Database) -> Iterator[Servers]:
+    from tests.servers import Servers
+
+    started = Servers(database)
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def server(servers: Servers) -> Server:
+    return servers.serve()

@@ -11,17 +11,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests import effort
 from tests.selection import is_whole_run
 
 ROOT = Path(__file__).parents[1]
-WRITTEN = ROOT / ".test-run.json"
+WRITTEN = Path(os.environ.get("BULLPEN_TEST_RUN", ROOT / ".test-run.json"))
 DEAREST = 20
 TICKS = os.sysconf("SC_CLK_TCK")
 PROC = Path("/proc")
@@ -40,7 +41,7 @@ def _ticks_below(ancestor: int) -> int:
     """Clock ticks of all processes below this one. A process counts its own children once they have ended."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
-    for name in os.listdir(PROC) if PROC.is_dir() else ():
+    for name in os.listdir(PROC) if PROC.is_dir() else ():  # noqa: PTH208  names, not paths
         if name.isdecimal() and (fields := _read_stat(name)):
             parents[int(name)] = int(fields[1])
             ticks[int(name)] = sum(map(int, fields[11:15]))
@@ -80,6 +81,7 @@ class Meter:
         if call.when == "teardown":
             before, self._cpu = self._cpu, cpu_seconds()
             report.cost = (max(0.0, self._cpu - before), time.monotonic() - self._began)  # type: ignore[attr-defined]
+            report.tried = effort.take_tried()  # type: ignore[attr-defined]
         return report
 
 
@@ -96,12 +98,17 @@ class Cost:
 @dataclass(eq=False)  # pluggy keeps plugins in sets
 class Costs:
     tests: dict[str, tuple[float, float]] = field(default_factory=dict)
+    outcomes: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    tried: int = 0
     began: float = field(default_factory=time.monotonic)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if (cost := getattr(report, "cost", None)) is not None:
             self.tests[report.nodeid] = (cost[0], cost[1])
+        self.tried += getattr(report, "tried", 0)
+        if report.when == "call" or not report.passed:
+            self.outcomes[report.nodeid] = report.outcome
         if report.skipped and isinstance(report.longrepr, tuple):
             self.skipped[report.nodeid] = str(report.longrepr[2]).removeprefix("Skipped: ")
 
@@ -119,6 +126,10 @@ class Costs:
     def _write(self, wall: float, folders: Mapping[str, Cost], whole: bool) -> None:
         found = {
             "whole": whole,
+            "outcomes": Counter(self.outcomes.values()),
+            "failed": [test for test, outcome in self.outcomes.items() if outcome == "failed"],
+            "tried": self.tried,
+            "seed": effort.SEED,
             "wall": round(wall, 1),
             "folders": {name: asdict(cost) for name, cost in folders.items()},
             "skipped": self.skipped,

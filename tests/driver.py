@@ -1,7 +1,8 @@
 """An office to test: the real one, in this process, driven over HTTP by its owner.
 
-`office` comes once for each database. It makes agents and spaces, posts, and waits for events with a bound; nothing in
-here sleeps. `offices` makes one with other settings, tools or several on one database.
+The fixtures are in tests/conftest.py. `office` comes once for each database. It makes agents and spaces, posts, and
+waits for events with a bound; nothing in here sleeps. `offices` makes one with other settings, tools or several on one
+database.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 import httpx
 import orjson
@@ -27,8 +31,10 @@ from bullpen.access.types import Principal
 from bullpen.api import server
 from bullpen.app import Office, office
 from bullpen.clock import Clock
+from bullpen.llm import prices
+from bullpen.llm.prices import Prices
 from bullpen.settings import EngineSettings, LimitSettings, load_settings
-from bullpen.storage import Transaction
+from bullpen.storage import Store, Transaction, migrations
 from bullpen.testing import UNLIMITED
 from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
@@ -39,8 +45,8 @@ from tests.waits import BOUND
 Json = dict[str, Any]
 
 
-# ── one set of routes for all offices ───────────────────────────────────────────────────────────────────────────────
-# Making FastAPI's routes anew for each office would take most of the time of most tests.
+# ── what all offices share ──────────────────────────────────────────────────────────────────────────────────────────
+# Doing this anew for each office would take most of the time of most tests.
 
 
 @cache
@@ -55,9 +61,36 @@ def _build(office: Any, *more: Any) -> FastAPI:
     return made
 
 
-@pytest.fixture(autouse=True)
-def _routes_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@cache
+def _packaged_prices() -> Prices:
+    return prices.load()
+
+
+def _load_prices(data: Path) -> Prices:
+    """Read the list that comes with Bullpen once. A list in the data folder is read each time."""
+    return prices.load(data) if (data / prices.FILE).is_file() else _packaged_prices()
+
+
+async def _migrate(store: Store, backups: Path) -> list[migrations.Migration]:
+    """Migrate, except a copy of the current template on PostgreSQL: to check the queue's tables takes 50 ms of CPU."""
+    if store in _FROM_TEMPLATE and await store.read(migrations.is_current) and await store.read(_has_queue):
+        return []
+    return await migrations.migrate(store, backups)
+
+
+async def _has_queue(tx: Transaction) -> bool:
+    """A restored office has lost the tables of the queue."""
+    found = await tx.connection.fetchval("SELECT to_regclass('pgqueuer') IS NOT NULL")  # type: ignore[attr-defined]
+    return bool(found)
+
+
+_FROM_TEMPLATE: WeakSet[Store] = WeakSet()  # open on PostgreSQL, on a copy of the template
+
+
+def share_routes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "build", _build)
+    monkeypatch.setattr(app, "prices", SimpleNamespace(load=_load_prices))
+    monkeypatch.setattr(app, "migrations", SimpleNamespace(migrate=_migrate))
 
 
 class Api:
@@ -275,17 +308,8 @@ class Offices:
         )
         store = self.database.store()
         store.clock = clock or store.clock
+        if self.database.kind == "postgres":
+            _FROM_TEMPLATE.add(store)
         return await self._stack.enter_async_context(
             office(settings, families={**FAMILIES, **(families or {})}, drive=drive, store=store)
         )
-
-
-@pytest.fixture
-async def offices(database: Database) -> AsyncIterator[Offices]:
-    async with AsyncExitStack() as stack:
-        yield Offices(database, stack)
-
-
-@pytest.fixture(name="office")
-async def _office(offices: Offices) -> Driver:
-    return await offices.open()

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.selection import is_whole_run
+from tests.syntax import nodes, parse_folder
 
 TESTS = Path(__file__).parent
 MANIFEST = TESTS / "promises.txt"
@@ -45,9 +46,9 @@ def promises(manifest: Path = MANIFEST) -> list[Promise]:
 
 def claims(folder: Path = TESTS) -> Iterator[Claim]:
     """Every id in a `proves(...)` mark under `folder`. Raises for one that is not a plain string."""
-    for path in sorted(folder.rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(), str(path))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "proves":
+    for path, tree in parse_folder(folder).items():
+        for node in nodes(tree, ast.Call) if path.name.startswith("test_") else ():
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "proves":
                 for argument in node.args:
                     where = f"{path.relative_to(folder.parent)}:{argument.lineno}"
                     if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):

@@ -8,4 +8,5 @@ import pytest
 def is_whole_run(config: pytest.Config) -> bool:
     option = config.option
     everything = config.args_source is not pytest.Config.ArgsSource.ARGS
-    return everything and not option.keyword and not option.markexpr and not option.collectonly and not option.lf
+    narrowed = option.keyword or option.markexpr or option.collectonly or getattr(option, "lf", False)
+    return everything and not narrowed

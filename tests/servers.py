@@ -1,16 +1,13 @@
 """Real servers, each a process of its own, on a fresh database: to be killed, stopped, frozen and started again.
 
-`server` is one, ready to be used; `servers` starts more of them, and workers, on the same database (PostgreSQL). For
-anything that needs no process of its own, `office` (tests/driver.py) is a hundred times cheaper.
+The fixture `server` is one, ready to be used; `servers` starts more of them, and workers, on the same database
+(PostgreSQL). For anything that needs no process of its own, `office` (tests/driver.py) is a hundred times cheaper.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from bullpen.access import actions as access
 from bullpen.client import Bullpen
@@ -26,7 +23,10 @@ LEASE_SECONDS = "2"
 class Server:
     """`bullpen serve`, and its owner's token. After `kill` or `stop`, `start` begins anew, on another port."""
 
-    def __init__(self, database: Database, data: Path, token: str, **settings: str) -> None:
+    def __init__(
+        self, database: Database, data: Path, token: str, kind: type[Process] = Process, **settings: str
+    ) -> None:
+        self.kind = kind
         self.settings = settings
         self.database = database
         self.data = data
@@ -42,7 +42,7 @@ class Server:
         return self.process.process.pid
 
     def start(self) -> None:
-        self.process = _start(self.database, self.data, "serve", "--port", "0", **self.settings)
+        self.process = _start(self.kind, self.database, self.data, "serve", "--port", "0", **self.settings)
         self.url = self.process.wait_for("Bullpen is ready on ").split()[-1]
 
     def client(self) -> Bullpen:
@@ -76,14 +76,14 @@ class Servers:
         self.processes: list[Process] = []
         self._servers: list[Server] = []
 
-    def serve(self, **settings: str) -> Server:
-        """`settings` as the environment has them."""
-        server = Server(self.database, self._folder(), self.token, **settings)
+    def serve(self, kind: type[Process] = Process, /, **settings: str) -> Server:
+        """`settings` as the environment has them. `PythonProcess` is a new Python, which takes two seconds of CPU."""
+        server = Server(self.database, self._folder(), self.token, kind, **settings)
         self._servers.append(server)
         return server
 
     def worker(self) -> Process:
-        process = _start(self.database, self._folder(), "worker")
+        process = _start(Process, self.database, self._folder(), "worker")
         self.processes.append(process)
         process.wait_for("ready")
         return process
@@ -102,9 +102,9 @@ class Servers:
             process.wait()
 
 
-def _start(database: Database, data: Path, *args: str, **more: str) -> Process:
+def _start(kind: type[Process], database: Database, data: Path, *args: str, **more: str) -> Process:
     settings = {**NO_LIMITS, "DATABASE_URL": database.url, "BULLPEN_ENGINE__LEASE_SECONDS": LEASE_SECONDS, **more}
-    return Process(data, *args, **settings)
+    return kind(data, *args, **settings)
 
 
 async def _owner_token(database: Database) -> str:
@@ -121,15 +121,3 @@ async def _owner_token(database: Database) -> str:
         return await store.transact(body)
     finally:
         await store.close()
-
-
-@pytest.fixture
-def servers(database: Database) -> Iterator[Servers]:
-    started = Servers(database)
-    yield started
-    started.close()
-
-
-@pytest.fixture
-def server(servers: Servers) -> Server:
-    return servers.serve()

@@ -1,5 +1,6 @@
-"""`make page`, `make screenshots` and a part of `make check`: work on the page in ui/, with the Node of a wheel.
+"""`make page`, `make screenshots`, parts of `make test` and `make check`: work on the page, with the Node of a wheel.
 
+install      install what tests of the page need; offline, say what will be skipped
 check        types, and the tests of the pure parts (strict TypeScript, Vitest); the generated types are up to date
 types        write ui/src/api/types.ts anew from the routes
 build        build the page into src/bullpen/web/page
@@ -34,9 +35,19 @@ def node(*args: str) -> None:
 
 
 def install() -> None:
-    """All packages, those for development too."""
+    """All packages, those for development too. What is there already stays there, also when this fails."""
     if not all((UI / "node_modules" / name / "package.json").exists() for name in NEEDED):
-        node(NPM, "ci", "--no-audit", "--no-fund")
+        node(NPM, "install", "--no-save", "--include=dev", "--no-audit", "--no-fund")
+
+
+def install_for_tests() -> None:
+    """The same before the tests. Most of them do not need it, so they run also where nothing can be fetched."""
+    try:
+        install()
+    except subprocess.CalledProcessError:
+        print(
+            f"npm could not install {', '.join(NEEDED)} (offline?). Tests that need them are skipped.", file=sys.stderr
+        )
 
 
 def generated() -> str:
@@ -76,6 +87,7 @@ def screenshots() -> None:
 
 
 COMMANDS: Mapping[str, Callable[[], None]] = {
+    "install": install_for_tests,
     "check": check,
     "types": write_types,
     "build": build_page,

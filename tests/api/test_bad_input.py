@@ -11,27 +11,12 @@ import pytest
 
 from bullpen.api.body import DEPTH
 from bullpen.errors import Unavailable
-from tests.driver import Api, Driver, Offices
+from tests.driver import Driver, Offices
 from tests.feed.worlds import World
+from tests.refusals import refused
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 JSON = {"Content-Type": "application/json"}
-
-
-async def refused(api: Api, method: str, path: str, status: int, **more: Any) -> dict[str, Any]:
-    """The error of an answer that has the one shape all errors have."""
-    response = await api.http.request(method, path, **more)
-    assert response.status_code == status, f"{method} {path}: {response.status_code} {response.text}"
-    assert response.headers["content-type"] == "application/json"
-    answer = response.json()
-    assert set(answer) == {"error"}
-    error: dict[str, Any] = answer["error"]
-    assert set(error) == {"code", "message", "fields"}
-    assert error["message"].endswith(".")
-    assert all(isinstance(what, str) and what for what in error["fields"].values())
-    assert "Traceback" not in response.text
-    assert ("www-authenticate" in response.headers) == (status == 401)
-    return error
 
 
 @pytest.fixture
@@ -46,6 +31,7 @@ async def office(offices: Offices) -> Driver:
 # ── what is not there ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_unknown_ids_and_paths_are_not_found(office: Driver) -> None:
     for method, path in [
         ("GET", "/agents/nobody"),
@@ -91,12 +77,14 @@ async def test_unknown_ids_and_paths_are_not_found(office: Driver) -> None:
         await refused(office, "POST", path, 404, json=body)
 
 
+@pytest.mark.one_database
 async def test_a_wrong_method_gets_405_with_the_allowed_methods(office: Driver) -> None:
     assert (await refused(office, "PUT", "/agents/ada", 405))["code"] == "method_not_allowed"
     response = await office.http.put("/spaces/hall")
     assert {"GET", "PATCH"} & {word.strip() for word in response.headers["allow"].split(",")}
 
 
+@pytest.mark.one_database
 async def test_what_is_private_to_others_is_not_found_by_outsiders(world: World) -> None:
     otto = world["otto"]
     message = world.messages["owner"]["id"]
@@ -112,6 +100,7 @@ async def test_what_is_private_to_others_is_not_found_by_outsiders(world: World)
     assert await otto.items("/runs") == []
 
 
+@pytest.mark.one_database
 async def test_non_members_see_a_public_space_but_cannot_use_it(world: World) -> None:
     otto = world["otto"]
     assert (await otto.get("/spaces/ring"))["id"] == "ring"
@@ -125,6 +114,7 @@ async def test_non_members_see_a_public_space_but_cannot_use_it(world: World) ->
 # ── what contradicts ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_an_impossible_value_is_refused_naming_its_field(office: Driver) -> None:
     """Beyond what a schema can say, which test_fields.py tries."""
     agent = {"name": "X", "model": "script:echo"}
@@ -180,6 +170,7 @@ async def test_reusing_a_client_message_id_for_another_message_conflicts(office:
     assert await office.texts("hall") == ["once"]
 
 
+@pytest.mark.one_database
 async def test_a_deleted_message_can_be_neither_changed_nor_reacted_to(office: Driver) -> None:
     id = (await office.post("hall", "oops"))["id"]
     await office.ask("DELETE", f"/messages/{id}")
@@ -193,6 +184,7 @@ async def test_a_deleted_message_can_be_neither_changed_nor_reacted_to(office: D
 # ── bodies that are not what they should be ─────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("C13", "N4")
 async def test_no_body_can_crash_the_parser(office: Driver) -> None:
     for body in [
@@ -249,6 +241,7 @@ async def test_nesting_up_to_the_limit_is_kept_and_deeper_refused(office: Driver
     await office.create("/agents/ada/passages", wide, status=201)
 
 
+@pytest.mark.one_database
 async def test_only_plain_uncompressed_json_bodies_are_accepted(office: Driver) -> None:
     body = b'{"text": "x"}'
     path = "/spaces/hall/messages"
@@ -273,6 +266,7 @@ async def test_only_plain_uncompressed_json_bodies_are_accepted(office: Driver) 
     await office.ask("POST", path, status=201, content=body, headers={**JSON, "Content-Encoding": "identity"})
 
 
+@pytest.mark.one_database
 async def test_a_body_at_the_cap_is_read_and_above_refused(office: Driver) -> None:
     cap = office.office.settings.limits.body_bytes
 
@@ -362,6 +356,7 @@ async def test_filters_and_cursors_are_values_and_never_sql(world: World) -> Non
 # ── our side ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_an_internal_error_uses_the_error_shape_and_hides_details(
     office: Driver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -375,6 +370,7 @@ async def test_an_internal_error_uses_the_error_shape_and_hides_details(
     assert "a secret detail" in caplog.text
 
 
+@pytest.mark.one_database
 async def test_an_unavailable_database_answers_503_with_a_retry_time(
     office: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,6 +382,7 @@ async def test_an_unavailable_database_answers_503_with_a_retry_time(
     assert int((await office.http.get("/spaces")).headers["retry-after"]) >= 1
 
 
+@pytest.mark.one_database
 async def test_a_malformed_host_header_gets_421(office: Driver) -> None:
     for host in ("[::1", "a b", "<script>alert(1)</script>", "\x7f", "x" * 5_000, "évil"):
         headers = {b"Host": host.encode()}

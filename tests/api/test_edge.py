@@ -10,24 +10,25 @@ from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from bullpen.access import actions as access
 from bullpen.api.edge import CONTENT_POLICY
-from bullpen.api.server import build
 from bullpen.events import feed
 from bullpen.settings import Settings
 from bullpen.testing import snapshot
-from tests.cli.processes import bullpen, free_port, output, running, serving
+from tests.cli.processes import bullpen, output, serving
+from tests.connections import api
 from tests.databases import Database
 from tests.driver import Api, Driver, Offices, claimed
 from tests.feed.fixtures import Original
 from tests.feed.streams import following
-from tests.feed.test_stalled_clients import api
 from tests.feed.worlds import World, enter
 from tests.files.offering import give, picture
+from tests.openapi import read_openapi
 from tests.servers import Servers
 
 EVIL = "https://evil.example"
@@ -38,7 +39,7 @@ JSON = {"Content-Type": "application/json"}
 @cache
 def routes() -> dict[str, list[str]]:
     """Every path that there is, and its methods."""
-    found = {path: [name.upper() for name in methods] for path, methods in build(None).openapi()["paths"].items()}
+    found = {path: [name.upper() for name in methods] for path, methods in read_openapi()["paths"].items()}
     assert len(found) > 30
     return found
 
@@ -54,6 +55,7 @@ async def rows(database: Database) -> Any:
 # ── Host ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B1")
 async def test_a_wrong_host_gets_an_empty_421_on_every_route(office: Driver) -> None:
     for route in [*map(filled, routes()), "/", "/docs", "/openapi.json", "/nowhere"]:
@@ -94,6 +96,7 @@ ODD = [
 ]
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B1")
 async def test_on_loopback_only_names_of_this_machine_are_ours(offices: Offices) -> None:
     office = await offices.open(hosts=())
@@ -107,6 +110,7 @@ async def test_on_loopback_only_names_of_this_machine_are_ours(offices: Offices)
     assert (await office.http.send(request)).status_code == 400
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B1")
 async def test_beyond_loopback_the_settings_say_which_names_are_ours(offices: Offices) -> None:
     office = await offices.open(
@@ -138,6 +142,7 @@ async def signed_in(office: Driver) -> Api:
     return browser
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B2")
 async def test_a_foreign_origin_with_a_good_cookie_changes_nothing(office: Driver) -> None:
     await office.space("general")
@@ -166,6 +171,7 @@ def office_database(office: Driver) -> Database:
     return Database(kind, settings.database_url, settings.data)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B3")
 async def test_requests_browsers_mark_as_cross_site_are_refused(office: Driver) -> None:
     browser = await signed_in(office)
@@ -186,6 +192,7 @@ async def test_requests_browsers_mark_as_cross_site_are_refused(office: Driver) 
     assert await office.items("/spaces") == []
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B11")
 async def test_a_foreign_page_gets_no_stream(office: Driver) -> None:
     browser = await signed_in(office)
@@ -200,6 +207,7 @@ async def test_a_foreign_page_gets_no_stream(office: Driver) -> None:
     assert office.office.limits.streams.total() == 0
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B4")
 async def test_every_route_that_changes_something_takes_json_or_nothing(office: Driver) -> None:
     browser = await signed_in(office)
@@ -226,6 +234,7 @@ async def test_every_route_that_changes_something_takes_json_or_nothing(office: 
 # ── every answer ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B9")
 async def test_every_answer_says_what_browsers_must_not_do_with_it(office: Driver, monkeypatch: Any) -> None:
     async def broken(body: Any) -> Any:
@@ -263,6 +272,7 @@ async def test_every_answer_says_what_browsers_must_not_do_with_it(office: Drive
     assert "unsafe" not in CONTENT_POLICY
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("M7")
 async def test_the_event_stream_has_the_proxy_and_security_headers(office: Driver, monkeypatch: Any) -> None:
     assert feed.HEARTBEAT_SECONDS <= 25
@@ -296,6 +306,7 @@ async def test_the_event_stream_has_the_proxy_and_security_headers(office: Drive
     assert [value for name, value in heard[0]["headers"] if name == b"cache-control"] == [b"no-store"]
 
 
+@pytest.mark.one_database
 async def test_behind_https_browsers_are_told_to_stay_there(offices: Offices) -> None:
     office = await offices.open(public_url="https://bullpen.example.com")
     response = await office.http.get(
@@ -308,6 +319,7 @@ async def test_behind_https_browsers_are_told_to_stay_there(offices: Offices) ->
 # ── tokens in addresses ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("A12")
 async def test_a_url_token_is_refused_even_beside_a_valid_header(office: Driver) -> None:
     for name in ("token", "access_token", "api_key", "Token", "%74oken"):
@@ -320,6 +332,7 @@ async def test_a_url_token_is_refused_even_beside_a_valid_header(office: Driver)
     assert (await office.http.get("/agents?cursor=%ff%fetoken")).status_code in (200, 422)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("A12")
 def test_a_token_in_an_address_is_in_no_log_line(servers: Servers) -> None:
     server = servers.serve(BULLPEN_LOG_LEVEL="debug")
@@ -353,6 +366,7 @@ def came_from(office: Driver, peer: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url="http://office/api", headers=headers)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("A11")
 async def test_forwarded_headers_from_an_untrusted_peer_change_nothing(office: Driver) -> None:
     for peer in ("203.0.113.9", "127.0.0.1"):
@@ -367,6 +381,7 @@ async def test_forwarded_headers_from_an_untrusted_peer_change_nothing(office: D
         assert evil.status_code == 421, "X-Forwarded-Host is not believed"
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("A11")
 async def test_a_trusted_proxy_says_where_a_request_came_from(offices: Offices, monkeypatch: Any) -> None:
     office = await offices.open(
@@ -446,23 +461,20 @@ def _listening(pid: int) -> Iterable[str]:
 def test_without_an_owner_a_server_refuses_to_listen_publicly(tmp_path: Path) -> None:
     data = tmp_path / "data"
     for host in ("0.0.0.0", "::"):
-        port = free_port()
-        done = bullpen(data, "serve", "--host", host, "--port", str(port))
-        assert done.returncode != 0
+        done = bullpen(data, "serve", "--host", host, "--port", "0")
+        assert done.returncode != 0, "it has ended, so it listens nowhere"
         assert "Nobody owns this office yet" in done.stderr
         assert "Traceback" not in done.stderr
         assert "ready" not in done.stdout
-        with socket.socket() as probe:
-            assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 @pytest.mark.proves("A2")
 def test_with_an_owner_it_listens_publicly_and_warns_without_encryption(tmp_path: Path) -> None:
     data = tmp_path / "data"
     token = output(data, "token", "create", "--name", "me", "--owner")
-    port = free_port()
-    with running(data, "serve", "--host", "0.0.0.0", "--port", str(port)) as server:
-        server.wait_for("ready")
+    with serving(data, "--host", "0.0.0.0") as server:
+        port = urlsplit(server.url).port
+        assert set(_listening(server.process.pid)) == {"0.0.0.0"}
         server.err.wait_for("without encryption")
         headers = {"Authorization": f"Bearer {token}"}
         assert httpx.get(f"http://127.0.0.1:{port}/api/me", headers=headers).status_code == 200

@@ -12,6 +12,7 @@ from bullpen.storage.sqlite import SqliteStore
 from bullpen.storage.statements import Statement
 from bullpen.storage.tables import schema_migrations
 from tests.driver import Api, Driver, Offices
+from tests.waits import BOUND
 
 
 async def asked(office: Driver, path: str) -> tuple[int, Any]:
@@ -20,11 +21,13 @@ async def asked(office: Driver, path: str) -> tuple[int, Any]:
     return response.status_code, response.json()
 
 
+@pytest.mark.one_database
 async def test_a_running_server_tells_anybody_it_is_alive_and_ready(office: Driver) -> None:
     assert await asked(office, "/healthz") == (200, {"alive": True})
     assert await asked(office, "/readyz") == (200, {"ready": True, "failing": []})
 
 
+@pytest.mark.one_database
 async def test_a_server_without_a_running_engine_is_not_ready(offices: Offices) -> None:
     office = await offices.open(drive=False, watch=False)
     assert await asked(office, "/readyz") == (503, {"ready": False, "failing": ["engine"]})
@@ -40,6 +43,7 @@ async def test_without_its_database_a_server_is_alive_but_not_ready(offices: Off
     assert (await asked(office, "/healthz"))[0] == 200
 
 
+@pytest.mark.one_database
 async def test_the_readiness_check_does_not_wait_for_a_silent_database(
     offices: Offices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,7 +54,7 @@ async def test_the_readiness_check_does_not_wait_for_a_silent_database(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(office.office.store, "read", silence)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(BOUND):
         assert await asked(office, "/readyz") == (503, {"ready": False, "failing": ["database"]})
 
 
@@ -70,6 +74,7 @@ async def test_after_a_failed_fsync_a_server_is_not_ready(office: Driver) -> Non
     assert await asked(office, "/readyz") == (503, {"ready": False, "failing": ["disk"]})
 
 
+@pytest.mark.one_database
 async def test_every_answer_carries_an_id_that_we_made(office: Driver) -> None:
     sent = {"X-Request-Id": "req_mine"}
     answers = [await office.http.get(path, headers=sent) for path in ("/me", "/nowhere", "/spaces/none")]

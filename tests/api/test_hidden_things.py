@@ -79,6 +79,7 @@ def the_other_way_round(dm: str) -> str:
     return f"dm-{second}-{first}"
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("G13", "G17")
 async def test_a_hidden_space_answers_like_one_that_does_not_exist(scene: Scene) -> None:
     hidden = [scene.dm, the_other_way_round(scene.dm), scene.private]
@@ -90,6 +91,7 @@ async def test_a_hidden_space_answers_like_one_that_does_not_exist(scene: Scene)
             assert set(answers) == set(made_up), (me, method, path)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("G13")
 async def test_an_owner_cannot_read_a_dm_that_includes_a_person(scene: Scene) -> None:
     for method, path, body in SPACE_REQUESTS:
@@ -98,6 +100,7 @@ async def test_an_owner_cannot_read_a_dm_that_includes_a_person(scene: Scene) ->
             assert status == 404, (method, path)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("G13", "G17")
 async def test_an_unreadable_message_answers_like_one_that_does_not_exist(scene: Scene) -> None:
     for caller, me in ((scene.outsider, scene.outsider_id), (scene.agent, "bo")):
@@ -108,6 +111,7 @@ async def test_an_unreadable_message_answers_like_one_that_does_not_exist(scene:
             assert made_up[0] == 404, (me, method, path)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("G17")
 async def test_a_message_one_may_not_read_cannot_be_replied_to(scene: Scene) -> None:
     for path in ("/spaces/hall/messages", "/spaces/hall/preview"):
@@ -132,6 +136,7 @@ async def test_lists_searches_and_counts_omit_hidden_spaces(scene: Scene) -> Non
         assert await caller.get("/runs", params={"agentId": "ada"}) == {"items": []}
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("G13")
 async def test_followers_hear_nothing_of_hidden_spaces(scene: Scene) -> None:
     async with following(scene.outsider) as max_hears, following(scene.agent) as bo_hears:
@@ -143,6 +148,7 @@ async def test_followers_hear_nothing_of_hidden_spaces(scene: Scene) -> None:
             assert {event.get("spaceId") for event in stream.events if "spaceId" in event} == {"hall"}
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("G13")
 async def test_an_agents_tools_reveal_nothing_about_dms_of_others(scene: Scene) -> None:
     tools = [("send_message", {"text": "hi"}), ("read_messages", {}), ("enter_space", {})]

@@ -15,10 +15,13 @@ from bullpen.api import limits
 from bullpen.api.limits import Rate, address_of
 from bullpen.errors import TooManyRequests
 from bullpen.testing import UNLIMITED
-from tests.driver import BOUND, Api, Driver, Offices
+from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
+from tests.waits import BOUND
 
 JSON = {"Content-Type": "application/json"}
+
+pytestmark = pytest.mark.one_database
 
 
 def statuses(answers: list[httpx.Response]) -> Counter[int]:

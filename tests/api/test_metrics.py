@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import timeit
 from dataclasses import replace
 
@@ -47,6 +48,7 @@ async def scraped(api: Api) -> dict[str, float]:
     return parsed(response.text)
 
 
+@pytest.mark.one_database
 async def test_a_run_is_counted_from_request_to_outcome(office: Driver) -> None:
     before = await scraped(office)
     await office.agent("ada", steps=SPEAK)
@@ -88,6 +90,7 @@ async def test_metrics_show_waiting_work_and_its_age(offices: Offices) -> None:
     assert 0 <= found["bullpen_inbox_oldest_seconds"] < 60
 
 
+@pytest.mark.one_database
 async def test_metric_labels_never_contain_names_from_callers_or_models(office: Driver) -> None:
     # Figures are the process's: names that no other test has made.
     await office.agent("marmalade", steps=INVENT)
@@ -115,6 +118,7 @@ async def test_metrics_report_a_lost_database(offices: Offices) -> None:
     assert parsed(response.text)["bullpen_database_up"] == 0
 
 
+@pytest.mark.one_database
 async def test_only_owners_and_the_metrics_token_can_read_metrics(office: Driver) -> None:
     await office.agent("ada", steps=SPEAK)
     _, pia = await office.person("Pia")
@@ -164,10 +168,12 @@ def test_a_metric_with_too_many_series_groups_the_rest_together() -> None:
     "observe", [lambda: counts.REQUESTS.add("GET", "/x", "2xx"), lambda: counts.LOOP_LAG.observe(0.01)]
 )
 def test_an_observation_costs_next_to_nothing(observe: object) -> None:
-    best = min(timeit.repeat(observe, number=2_000, repeat=5)) / 2_000  # type: ignore[arg-type]
-    assert best < 20e-6, "2 µs are the goal; this is for machines that are busy with something else"
+    # CPU time, which other processes do not add to.
+    spent = timeit.repeat(observe, timer=time.thread_time, number=2_000, repeat=5)  # type: ignore[arg-type]
+    assert min(spent) / 2_000 < 20e-6, "2 µs are the goal; this is for slow machines"
 
 
+@pytest.mark.one_database
 async def test_firings_of_tasks_are_counted_with_how_late_they_were(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver)

@@ -1,8 +1,8 @@
 """Who may use which route: every route of the router, as every kind of caller. A route without a row fails.
 
 The rows are about `team`, a private space of the owner, Pia and Ada, and about what is Ada's; a second table is about
-`ring`, which is public, and other things. Callers stand in rising order of what they may do; each gets a fresh thing to
-try it on.
+`ring`, which is public, and other things. Callers stand in rising order of what they may do; each who may gets a
+fresh thing to try it on.
 """
 
 from __future__ import annotations
@@ -10,19 +10,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import orjson
 import pytest
-from fastapi.routing import APIRoute
 
-from bullpen.api import health, hooks
-from bullpen.api.server import ROUTERS, build
 from tests.driver import Api, Json
 from tests.feed.streams import following
 from tests.feed.worlds import World
 from tests.files.offering import give, picture
+from tests.openapi import find_response_models, list_routes
 
 # No token, a wrong one, a token for tools, another agent, an outsider, an admin who is an outsider too, a member, the
 # agent, the owner with a token that may only read, the owner.
@@ -543,6 +540,7 @@ async def attempt(world: World, caller: Api, method: str, path: str, body: Json 
     return response.status_code, response.json() if is_json else None
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("A16", "A9")
 async def test_each_caller_gets_the_answer_in_the_table(world: World) -> None:
     everybody = await callers(world)
@@ -550,15 +548,19 @@ async def test_each_caller_gets_the_answer_in_the_table(world: World) -> None:
     wrong = []
     for name, statuses, prepare in tried:
         method = name.split()[0]
+        path, body, used = "", None, True
         for caller, expected in zip(CALLERS, statuses, strict=True):
-            path, body = await prepare(world, caller)
+            # Whoever is refused leaves it as it was for the next who is. Wrong names are counted, so each has its own.
+            if used or expected < 400 or prepare is unknown_name:
+                path, body = await prepare(world, caller)
+            used = expected < 400
             status, answer = await attempt(world, everybody[caller], method, path, body)
             if status != expected:
                 wrong.append(f"{method} {path} as {caller}: {status}, not {expected}: {answer}")
             elif status >= 400:
                 assert set(answer) == {"error"}, (method, path, caller)
             elif caller == "owner" and name in TABLE and answer is not None:
-                check_shape(name, models()[name], answer)
+                check_shape(name, find_response_models()[name], answer)
     assert not wrong, "\n".join(wrong)
 
 
@@ -576,20 +578,6 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
-@cache
-def models() -> dict[str, Any]:
-    """What each route says that it answers."""
-    found: dict[str, Any] = {}
-    for prefix, router in [*(("/api", router) for router in ROUTERS), ("", health.router), ("", hooks.bell)]:
-        for route in router.routes:
-            assert isinstance(route, APIRoute)
-            found |= {f"{method} {prefix}{route.path_format}": route.response_model for method in route.methods or ()}
-    return found
-
-
 @pytest.mark.proves("A16")
 def test_every_route_has_a_row_and_every_row_a_route() -> None:
-    described = {
-        f"{method.upper()} {path}" for path, methods in build(None).openapi()["paths"].items() for method in methods
-    }
-    assert set(TABLE) == set(models()) == described
+    assert set(TABLE) == set(find_response_models()) == set(list_routes())

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import select
 
 from bullpen.storage import Statement, Transaction, metadata
-from tests.api.test_bad_input import refused
 from tests.driver import Api, Driver, Offices
 from tests.feed.worlds import World
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -16,6 +16,7 @@ async def office(offices: Offices) -> Driver:
     return await offices.open(drive=False, watch=False)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("A9")
 async def test_without_a_known_token_nothing_is_answered(office: Driver) -> None:
     stranger = Api(office.office, None)
@@ -39,6 +40,7 @@ async def test_without_a_known_token_nothing_is_answered(office: Driver) -> None
     assert (await stranger.http.get("/spaces", params={"token": good, "access_token": good})).status_code == 401
 
 
+@pytest.mark.one_database
 async def test_an_unauthenticated_request_is_refused_before_its_input_is_checked(office: Driver) -> None:
     stranger = Api(office.office, None)
     for path in ("/tokens", "/spaces", "/agents", "/apply"):
@@ -78,6 +80,7 @@ async def test_no_row_of_any_table_holds_a_token(office: Driver) -> None:
     assert not [token for token in issued if token in dump or token.removeprefix("bp_") in dump]
 
 
+@pytest.mark.one_database
 async def test_an_agents_token_acts_as_that_agent_and_no_further(office: Driver) -> None:
     await office.agent("ada")
     await office.space("hall", ["ada"])
@@ -91,10 +94,12 @@ async def test_an_agents_token_acts_as_that_agent_and_no_further(office: Driver)
     await refused(agent, "POST", "/apply", 403, json={})
 
 
+@pytest.mark.one_database
 async def test_an_owners_token_is_not_made_over_the_network(office: Driver) -> None:
     await refused(office, "POST", "/tokens", 403, json={"name": "spare", "owner": True})
 
 
+@pytest.mark.one_database
 async def test_a_value_is_shown_once_and_never_listed(office: Driver) -> None:
     await office.agent("ada")
     made = await office.create("/tokens", {"name": "once", "agentId": "ada"})
@@ -105,6 +110,7 @@ async def test_a_value_is_shown_once_and_never_listed(office: Driver) -> None:
         assert made["token"].removeprefix("bp_") not in (await office.http.get(path)).text
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("holder", ["agent", "person"])
 async def test_a_tools_token_acts_as_nobody_and_reads_nothing(world: World, holder: str) -> None:
     """It will answer calls of its tools; it reads, says and changes nothing, whoever it was made for."""
@@ -123,6 +129,7 @@ async def test_a_tools_token_acts_as_nobody_and_reads_nothing(world: World, hold
     assert not {"instructions", "model", "limits", "blocks"} & set(await tools.get("/agents/ada"))
 
 
+@pytest.mark.one_database
 async def test_only_an_agent_and_owners_see_its_instructions_and_model(world: World) -> None:
     hidden = {"instructions", "model", "limits", "blocks"}
     for name, sees in (("owner", True), ("ada", True), ("pia", False), ("otto", False)):

@@ -10,12 +10,14 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
-from tests.driver import BOUND
-from tests.feed.test_stalled_clients import api, resident
+from tests.connections import api, resident
 from tests.servers import Server
+from tests.waits import BOUND
 
 MIB = 1_048_576
 PATH = "/api/spaces/general/messages"
+
+pytestmark = pytest.mark.one_database
 
 
 def connect(server: Server) -> socket.socket:

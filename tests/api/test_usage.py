@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.api.test_bad_input import refused
 from tests.driver import Driver
+from tests.refusals import refused
 
 
 async def test_usage_sums_the_runs_by_agent_space_person_and_day(office: Driver) -> None:

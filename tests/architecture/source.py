@@ -1,15 +1,18 @@
-"""src/bullpen as data: each module's name, file, syntax tree and imports. Read once."""
+"""src/bullpen and tests as data: each module's name, file, syntax tree and imports. Read and walked once."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.syntax import nodes, parse_folder
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
+TESTS = ROOT / "tests"
 
 
 @dataclass(frozen=True)
@@ -40,23 +43,28 @@ def part_of(name: str) -> str:
 @cache
 def modules() -> dict[str, Module]:
     found = {}
-    for path in sorted((SOURCE / "bullpen").rglob("*.py")):
+    for path, tree in parse_folder(SOURCE / "bullpen").items():
         parts = path.relative_to(SOURCE).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = Module(name, path, ast.parse(path.read_text(), str(path)))
+        found[name] = Module(name, path, tree)
     return found
+
+
+def modules_of_tests() -> Mapping[Path, ast.Module]:
+    """Everything under tests/, helpers included."""
+    return parse_folder(TESTS)
 
 
 def imported_names(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
     """Every module name that an import statement under `tree` mentions, wherever the statement stands."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, node
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module, node
-            for alias in node.names:
-                yield f"{node.module}.{alias.name}", node
+    for node in nodes(tree, ast.Import):
+        for alias in node.names:
+            yield alias.name, node
+    for other in nodes(tree, ast.ImportFrom):
+        if other.module:
+            yield other.module, other
+            for alias in other.names:
+                yield f"{other.module}.{alias.name}", other
 
 
 @cache
@@ -72,9 +80,8 @@ def our_imports(name: str) -> frozenset[str]:
 
 def calls(module: Module) -> Iterator[tuple[str, ast.Call]]:
     """Each call with the last word of what is called: `record` for both record(…) and events.record(…)."""
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name):
-                yield node.func.id, node
-            elif isinstance(node.func, ast.Attribute):
-                yield node.func.attr, node
+    for node in nodes(module.tree, ast.Call):
+        if isinstance(node.func, ast.Name):
+            yield node.func.id, node
+        elif isinstance(node.func, ast.Attribute):
+            yield node.func.attr, node

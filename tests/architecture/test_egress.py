@@ -11,31 +11,33 @@ from tests.architecture import source
 from tests.architecture.source import Module
 
 # Modules that can open a connection to somewhere, by what they are imported as.
-MEANS = (
-    "aiohttp",
-    "aiohappyeyeballs",
-    "asyncpg",
-    "ftplib",
-    "h11",
-    "http.client",
-    "httpcore",
-    "httptools",
-    "httpx",
-    "httpx2",
-    "imaplib",
-    "paramiko",
-    "poplib",
-    "pycurl",
-    "requests",
-    "smtplib",
-    "socket",
-    "ssl",
-    "telnetlib",
-    "urllib.request",
-    "urllib3",
-    "websockets",
-    "xmlrpc",
-    "yarl",
+MEANS = frozenset(
+    {
+        "aiohttp",
+        "aiohappyeyeballs",
+        "asyncpg",
+        "ftplib",
+        "h11",
+        "http.client",
+        "httpcore",
+        "httptools",
+        "httpx",
+        "httpx2",
+        "imaplib",
+        "paramiko",
+        "poplib",
+        "pycurl",
+        "requests",
+        "smtplib",
+        "socket",
+        "ssl",
+        "telnetlib",
+        "urllib.request",
+        "urllib3",
+        "websockets",
+        "xmlrpc",
+        "yarl",
+    }
 )
 # Calls on an event loop or a stream that do the same without an import of their own.
 CALLS = frozenset(
@@ -60,14 +62,15 @@ EXCEPTIONS: dict[str, set[str]] = {
 def means(module: Module) -> Iterator[tuple[str, str]]:
     """What a module could reach the outside with, and where it gets it."""
     for name, node in source.imported_names(module.tree):
-        for mean in MEANS:
-            if name == mean or name.startswith(f"{mean}."):
+        words = name.split(".")
+        for length in range(1, len(words) + 1):
+            if (mean := ".".join(words[:length])) in MEANS:
                 yield mean, f"{module.at(node)} imports {name}"
     for name, call in source.calls(module):
         if name in CALLS:
             yield name, f"{module.at(call)} calls {name}"
-        for word in call.args:
-            if "import" in name and isinstance(word, ast.Constant) and word.value in MEANS:
+        for word in call.args if "import" in name else ():
+            if isinstance(word, ast.Constant) and word.value in MEANS:
                 yield str(word.value), f"{module.at(call)} imports {word.value}"
 
 

@@ -177,6 +177,7 @@ async def test_budget_paused_runs_can_be_cancelled_or_their_agents_deleted(offic
     assert [row["subjectId"] for row in await office.items("/budgets")] == ["ada"]
 
 
+@pytest.mark.one_database
 async def test_an_agent_with_zero_budget_pauses_without_calling_its_model(office: Driver) -> None:
     await office.agent("ada", steps=[saying("never", 0.1)], limits={"maxCostPerDay": 0})
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -203,6 +204,7 @@ async def test_tokens_of_a_run_and_of_a_day_are_limited(office: Driver) -> None:
 
 
 @pytest.mark.proves("H10")
+@pytest.mark.one_database
 async def test_a_long_tool_loop_stops_at_its_budget_with_reason(office: Driver) -> None:
     await office.agent("ada", steps=[looking(0.01)] * 50, limits={"maxSteps": 100, "maxCostPerDay": 0.2})
     await office.agent("bo", steps=[looking(0.01)] * 50)
@@ -216,6 +218,7 @@ async def test_a_long_tool_loop_stops_at_its_budget_with_reason(office: Driver) 
     assert (await office.run_finished("bo"))["stopReason"] == "max_steps"
 
 
+@pytest.mark.one_database
 async def test_an_agent_without_budget_does_not_block_its_group(office: Driver) -> None:
     await office.agent("ada", steps=[saying("never", 0.1)], limits={"maxCostPerDay": 0})
     await office.agent("bo", steps=[saying("here", 0.1)])

@@ -13,10 +13,10 @@ from bullpen.budgets.types import DOLLAR, Spent, Subject
 from bullpen.engine.leases import Lease
 from bullpen.runs import holds
 from bullpen.storage import Transaction
-from tests.api.test_bad_input import refused
 from tests.budgets.spending import budget, looking, paused, saying, sums, told, url_of
 from tests.driver import Api, Driver
 from tests.path.scripts import turn
+from tests.refusals import refused
 
 
 async def two_in_a_row(office: Driver) -> None:
@@ -130,6 +130,7 @@ async def _admin(office: Driver) -> Api:
     return api
 
 
+@pytest.mark.one_database
 async def test_admins_set_agent_space_and_task_budgets_owners_set_all(office: Driver) -> None:
     await office.agent("ada")
     await office.space("general", ["ada"])
@@ -155,6 +156,7 @@ async def test_admins_set_agent_space_and_task_budgets_owners_set_all(office: Dr
     assert actions.count("budget.deleted") == 3
 
 
+@pytest.mark.one_database
 async def test_an_admin_cannot_extend_the_office_budget_by_resuming_agents(office: Driver) -> None:
     await office.agent("ada", steps=[looking(0.5), saying("done", 0.1)])
     await budget(office, "office", None, 0.5)
@@ -183,6 +185,7 @@ async def test_an_admin_cannot_extend_the_office_budget_by_resuming_agents(offic
         ({"kind": "office", "amount": 1, "unit": "EUR"}, 422),
     ],
 )
+@pytest.mark.one_database
 async def test_a_budget_with_an_invalid_subject_or_amount_is_refused(
     office: Driver, body: dict[str, Any], status: int
 ) -> None:
@@ -190,6 +193,7 @@ async def test_a_budget_with_an_invalid_subject_or_amount_is_refused(
     assert await office.items("/budgets") == []
 
 
+@pytest.mark.one_database
 async def test_a_budget_in_an_agents_definition_is_changed_there(office: Driver) -> None:
     await office.agent("ada", limits={"maxCostPerDay": 2.5, "maxTokensPerDay": 1000})
     found = {row["unit"]: row for row in await office.items("/budgets", kind="agent", subjectId="ada")}

@@ -10,12 +10,13 @@ import pytest
 from bullpen.testing import money, snapshot
 from bullpen.testing.model_server import KEY, ModelServer, fails, model_server, plays
 from bullpen.testing.wires import Text
+from tests import effort
 from tests.budgets.spending import costing, looking, saying, url_of
 from tests.driver import Driver, Offices
 from tests.path.scripts import call, step
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", effort.pick(range(20), sample=2))
 async def test_usage_is_the_sum_of_the_journal_whatever_was_done(office: Driver, seed: int) -> None:
     """Agents in rooms, people who speak, answers of random costs: each sum by each key is the journal's."""
     dice = random.Random(seed)
@@ -70,6 +71,7 @@ async def server() -> Any:
         yield serving
 
 
+@pytest.mark.one_database
 async def test_a_fallback_models_price_counts_and_the_trace_names_it(offices: Offices, server: ModelServer) -> None:
     """The first model is away, the second answers: its price counts, and both are named."""
     office = await offices.open(
@@ -98,6 +100,7 @@ async def test_a_fallback_models_price_counts_and_the_trace_names_it(offices: Of
     assert (row["id"], row["cost"]) == ("anthropic:claude-haiku-4-5", usage["cost"])
 
 
+@pytest.mark.one_database
 async def test_a_model_without_a_price_is_not_taken_for_free(offices: Offices, server: ModelServer) -> None:
     office = await offices.open(variables={"OPENAI_API_KEY": KEY}, openai_base_url=f"{server.url}/v1")
     server.gives(plays(Text("")))
@@ -112,6 +115,7 @@ async def test_a_model_without_a_price_is_not_taken_for_free(offices: Offices, s
     assert spans[1]["attributes"]["bullpen.priced"] is False
 
 
+@pytest.mark.one_database
 async def test_data_folder_prices_apply_and_never_change_past_costs(offices: Offices) -> None:
     (offices.database.data / "prices.yaml").write_text("script: {in: 1000, out: 2000}\n")
     office = await offices.open()
@@ -128,6 +132,7 @@ async def test_data_folder_prices_apply_and_never_change_past_costs(offices: Off
     assert (await office.items("/usage", by="agent"))[0]["cost"] == 0.02
 
 
+@pytest.mark.one_database
 async def test_a_trace_times_each_step_and_each_call(office: Driver) -> None:
     steps = [{**looking(0.25, inputTokens=100, outputTokens=7, cachedTokens=60), "delayMs": 40}]
     await office.agent("ada", steps=steps)

@@ -1,4 +1,8 @@
-"""`bullpen` as people run it: real processes, real files, bounded waits."""
+"""`bullpen` as people run it: real commands, real servers, real files, bounded waits.
+
+Commands that end run in this process (commands.py). Those that stay are processes, forked from one that has imported
+everything (forked.py), or with a Python of their own (`PythonProcess`).
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,18 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import IO
 
-from bullpen.testing.forks import Forks
+from tests.cli import commands, forked
 from tests.waits import BOUND
 
 BULLPEN = [sys.executable, "-m", "bullpen"]
+STAYING = ("serve", "follow", "worker")
 
 
 def environment(data: Path, **more: str) -> dict[str, str]:
@@ -31,27 +34,26 @@ def environment(data: Path, **more: str) -> dict[str, str]:
     return {**kept, "BULLPEN_DATA": str(data), "PYTHONUNBUFFERED": "1", **more}
 
 
-@cache
-def _forks() -> Forks:
-    """One for all tests of this process; it ends with us."""
-    return Forks("tests.cli.commands").__enter__()
-
-
 def bullpen(data: Path, *args: str, stdin: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end, in a folder without settings. A process, but not a new Python: see commands.py."""
-    with tempfile.TemporaryDirectory() as folder:
-        streams = [Path(folder) / name for name in ("stdin", "stdout", "stderr")]
-        streams[0].write_text(stdin or "")
-        told = _forks().run(
-            "command",
-            seconds=BOUND,
-            args=list(args),
-            environment=environment(data, **more),
-            cwd=str(data.parent),
-            streams=[str(path) for path in streams],
-        )
-        out, err = (path.read_text() if path.exists() else "" for path in streams[1:])
-    return subprocess.CompletedProcess(["bullpen", *args], told[-1]["code"], out, err)
+    """Run one command to its end, in a folder without settings. In this process, unless it is one that may stay."""
+    if args[:1] and args[0] in STAYING:
+        return _run_apart(data, *args, **more)
+    return commands.run(args, environment=environment(data, **more), cwd=data.parent, stdin=stdin or "")
+
+
+def _run_apart(data: Path, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
+    with running(data, *args, **more) as process:
+        code = process.wait()
+        out, err = ("".join(f"{line}\n" for line in lines.so_far()) for lines in (process.out, process.err))
+    return subprocess.CompletedProcess(["bullpen", *args], code, out, err)
+
+
+def run_python(data: Path, *args: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    """The same in a new Python, as people start it. This takes two seconds of CPU, so only few tests do."""
+    command, env = [*BULLPEN, *args], environment(data)
+    return subprocess.run(
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=data.parent, env=env, timeout=BOUND, check=False
+    )
 
 
 def output(data: Path, *args: str, stdin: str | None = None, **more: str) -> str:
@@ -112,19 +114,17 @@ class Process:
     """A command that stays."""
 
     def __init__(self, data: Path, *args: str, **more: str) -> None:
-        self.process = subprocess.Popen(
-            [*BULLPEN, *args],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=data.parent,
-            env=environment(data, **more),
-        )
+        self.process = self._start(args, data.parent, environment(data, **more))
+        self.url = ""  # of a server that is ready
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.out = Lines(self.process.stdout)
         self.err = Lines(self.process.stderr)
+
+    def _start(
+        self, args: Sequence[str], cwd: Path, env: Mapping[str, str]
+    ) -> forked.ForkedProcess | subprocess.Popen[str]:
+        return forked.start(args, cwd=cwd, env=env)
 
     def wait_for(self, wanted: str | Callable[[str], bool]) -> str:
         """The next line on stdout that holds these words."""
@@ -144,9 +144,29 @@ class Process:
         return code
 
 
+class PythonProcess(Process):
+    """The same in a new Python."""
+
+    def _start(self, args: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*BULLPEN, *args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+            env=env,
+        )
+
+
 @contextmanager
 def running(data: Path, *args: str, **more: str) -> Iterator[Process]:
-    process = Process(data, *args, **more)
+    with ended_at_last(Process(data, *args, **more)) as process:
+        yield process
+
+
+@contextmanager
+def ended_at_last(process: Process) -> Iterator[Process]:
     try:
         yield process
     finally:
@@ -157,11 +177,10 @@ def running(data: Path, *args: str, **more: str) -> Iterator[Process]:
 
 @contextmanager
 def serving(data: Path, *args: str, **more: str) -> Iterator[Process]:
-    """A server on this folder, ready to be used."""
-    port = "--port" not in args
-    extra = ("--port", str(free_port())) if port else ()
-    with running(data, "serve", *extra, *args, **more) as server:
-        server.wait_for("http://")
+    """A server on this folder, ready to be used. It chooses its port, unless one is given: `url` says which."""
+    port = () if "--port" in args else ("--port", "0")
+    with running(data, "serve", *port, *args, **more) as server:
+        server.url = server.wait_for("Bullpen is ready on ").split()[-1]
         yield server
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from bullpen.client import Bullpen, Event
-from tests.cli.processes import BOUND
+from tests.waits import BOUND, until
 
 MARK = "🏁"
 Story = dict[str, list[str]]
@@ -25,9 +25,11 @@ async def inside(data: Path) -> AsyncIterator[Bullpen]:
 
 async def calm(bp: Bullpen) -> None:
     """Until every agent rests. An agent is `queued` from the commit that wakes it, so this cannot come too early."""
-    async with asyncio.timeout(BOUND):
-        while any(agent.state != "idle" for agent in await bp.agents.list(limit=200)):
-            await asyncio.sleep(0.02)
+
+    async def idle() -> bool:
+        return all(agent.state == "idle" for agent in await bp.agents.list(limit=200))
+
+    await until(idle)
 
 
 async def tell(bp: Bullpen, space: str, text: str) -> Story:

@@ -18,29 +18,22 @@ spaces:
 """
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    (tmp_path / "office.yaml").write_text(PROJECT)
-    output(tmp_path / "data", "apply", str(tmp_path / "office.yaml"))
-    return tmp_path / "data"
-
-
-def test_budgets_are_set_and_taken_back(data: Path) -> None:
-    office = output(data, "budgets", "set", "office", "20").strip()
-    assert output(data, "budgets", "set", "office", "30", "--per", "day").strip() == office
-    items = {item["id"]: item for item in json.loads(output(data, "budgets", "--json"))["items"]}
+def test_budgets_are_set_and_taken_back(office_data: Path) -> None:
+    office = output(office_data, "budgets", "set", "office", "20").strip()
+    assert output(office_data, "budgets", "set", "office", "30", "--per", "day").strip() == office
+    items = {item["id"]: item for item in json.loads(output(office_data, "budgets", "--json"))["items"]}
     assert {id: (item["amount"], item["period"], item["unit"]) for id, item in items.items()} == {
         office: (30, "day", "USD"),
         "lim_ada_usd": (2.5, "day", "USD"),
     }
-    output(data, "budgets", "delete", office)
-    assert "30.00 USD" not in output(data, "budgets")
+    output(office_data, "budgets", "delete", office)
+    assert "30.00 USD" not in output(office_data, "budgets")
 
 
-def test_budgets_are_shown_with_their_subjects(data: Path) -> None:
-    output(data, "budgets", "set", "space", "general", "0.25", "--per", "month")
-    output(data, "budgets", "set", "agent", "ada", "5000", "--tokens")
-    shown = output(data, "budgets")
+def test_budgets_are_shown_with_their_subjects(office_data: Path) -> None:
+    output(office_data, "budgets", "set", "space", "general", "0.25", "--per", "month")
+    output(office_data, "budgets", "set", "agent", "ada", "5000", "--tokens")
+    shown = output(office_data, "budgets")
     for part in ("space general", "month", "0.25 USD", "agent ada", "5000 tokens", "2.50 USD", "0 %"):
         assert part in shown
 
@@ -55,15 +48,17 @@ def test_budgets_are_shown_with_their_subjects(data: Path) -> None:
         (("delete", "bud_none"), "There is no budget"),
     ],
 )
-def test_an_invalid_budget_command_fails_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
-    refused = bullpen(data, "budgets", *args)
+def test_an_invalid_budget_command_fails_with_a_clear_message(
+    office_data: Path, args: tuple[str, ...], part: str
+) -> None:
+    refused = bullpen(office_data, "budgets", *args)
     assert refused.returncode == 1
     assert part in refused.stderr
 
 
 @pytest.mark.parametrize("amount", ["-1", "much", "inf", "nan"])
-def test_an_amount_is_a_number(data: Path, amount: str) -> None:
-    assert bullpen(data, "budgets", "set", "office", amount).returncode == 2
+def test_an_amount_is_a_number(office_data: Path, amount: str) -> None:
+    assert bullpen(office_data, "budgets", "set", "office", amount).returncode == 2
 
 
 SPENDING = """
@@ -131,6 +126,6 @@ def test_a_budget_paused_run_shows_its_steps_until_it_continues(
     assert (by_model["id"], by_model["cost"], by_model["cachedTokens"]) == ("script", 1.25, 800)
 
 
-def test_usage_of_an_office_that_has_done_nothing_says_so(data: Path) -> None:
-    assert "Nothing was used yet." in bullpen(data, "usage", "--by", "model", "--days", "7").stderr
-    assert json.loads(output(data, "usage", "--json")) == {"items": []}
+def test_usage_of_an_office_that_has_done_nothing_says_so(office_data: Path) -> None:
+    assert "Nothing was used yet." in bullpen(office_data, "usage", "--by", "model", "--days", "7").stderr
+    assert json.loads(output(office_data, "usage", "--json")) == {"items": []}

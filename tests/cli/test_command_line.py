@@ -13,7 +13,8 @@ import pytest
 from bullpen import __version__, cli
 from bullpen.cli.arguments import DECISIONS, PENDING_KINDS, PENDING_STATUSES, RUN_STATUSES, WEBHOOK_EVENTS, parser
 from bullpen.wire.nouns import Decision, PendingKind, PendingStatus, RunStatus, WebhookEvent
-from tests.cli.processes import bullpen
+from tests.cli.processes import bullpen, run_python
+from tests.waits import BOUND
 
 COMMANDS = (
     "serve",
@@ -64,7 +65,7 @@ HEAVY = ("fastapi", "uvicorn", "sqlalchemy", "pydantic", "httpx", "yaml", "async
 
 def test_help_names_every_command_and_imports_nothing_heavy() -> None:
     code = "import sys, bullpen.cli; code = bullpen.cli.main(['--help']); print(*sys.modules); sys.exit(code)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=BOUND, check=True)
     *shown, modules = done.stdout.splitlines()
     words = {line.split()[0] for line in shown if line.strip()}
     assert words.issuperset(COMMANDS)
@@ -79,6 +80,14 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
 
 def test_the_version_is_told(tmp_path: Path) -> None:
     assert bullpen(tmp_path / "data", "--version").stdout == f"bullpen {__version__}\n"
+
+
+def test_python_m_bullpen_passes_on_the_exit_code(data: Path) -> None:
+    assert run_python(data, "--version").stdout == f"bullpen {__version__}\n"
+    assert run_python(data, "dance").returncode == 2
+    refused = run_python(data, "spaces")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("bullpen: No server runs on")
 
 
 @pytest.mark.parametrize(
@@ -179,5 +188,6 @@ def test_every_command_leads_to_a_module_that_runs_it() -> None:
         "why": "why x",
         "token": "token create --name x",
     }
-    chosen = {parser().parse_args(examples.get(command, command).split()).module for command in COMMANDS}
+    parse = parser().parse_args
+    chosen = {parse(examples.get(command, command).split()).module for command in COMMANDS}
     assert chosen == set(cli.MODULES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,23 +13,28 @@ from typing import Any
 
 import pytest
 
-from tests.cli.processes import bullpen, free_port, output, serving
+from tests.cli.processes import bullpen, output, serving
 from tests.databases import Database, sqlite_database
 from tests.postgres import PostgresServer
 
 
+@pytest.fixture(scope="session")
+def claimed(tmp_path_factory: pytest.TempPathFactory, sqlite_template: Path) -> Path:
+    data = sqlite_database(tmp_path_factory.mktemp("claimed") / "data", sqlite_template).data
+    data.chmod(0o700)
+    output(data, "token", "create", "--name", "Ruth", "--owner")
+    return data
+
+
 @pytest.fixture
-def data(tmp_path: Path, sqlite_template: Path) -> Path:
+def claimed_data(claimed: Path, tmp_path: Path) -> Path:
     """The data folder of a claimed office that nobody serves."""
-    made = sqlite_database(tmp_path / "data", sqlite_template).data
-    made.chmod(0o700)
-    output(made, "token", "create", "--name", "Ruth", "--owner")
-    return made
+    return shutil.copytree(claimed, tmp_path / "data")
 
 
 def found(data: Path, **more: str) -> tuple[int, dict[str, list[dict[str, Any]]]]:
     """The exit code, and what was found of each part."""
-    done = bullpen(data, "doctor", "--json", **{"BULLPEN_PORT": str(free_port()), **more})
+    done = bullpen(data, "doctor", "--json", **{"BULLPEN_PORT": "0", **more})
     assert "Traceback" not in done.stderr
     answer = json.loads(done.stdout)
     assert answer["ok"] == (done.returncode == 0)
@@ -83,18 +89,18 @@ EVERY_PART = {
 }
 
 
-def test_doctor_finds_no_problem_with_or_without_a_running_server(data: Path) -> None:
-    code, parts = found(data)
+def test_doctor_finds_no_problem_with_or_without_a_running_server(claimed_data: Path) -> None:
+    code, parts = found(claimed_data)
     assert code == 0
     assert set(parts) == EVERY_PART
     assert "No server" in parts["server"][0]["message"]
-    with serving(data) as server:
-        code, parts = found(data)
+    with serving(claimed_data) as server:
+        code, parts = found(claimed_data)
         assert code == 0
         assert set(parts) == EVERY_PART
         assert f"pid {server.process.pid}" in parts["server"][0]["message"]
         assert "ready" in parts["server"][0]["message"]
-    text = output(data, "doctor")
+    text = output(claimed_data, "doctor")
     assert "0 problems" in text
     assert "→" in text, "warnings say what to do"
 
@@ -114,12 +120,12 @@ def test_a_folder_that_is_not_there_yet_is_no_problem(tmp_path: Path) -> None:
         ("integrity", "INSERT INTO spaces SELECT 's', 'channel', 'S' WHERE 0"),
     ],
 )
-def test_doctor_finds_tampering_with_the_database(data: Path, part: str, statement: str) -> None:
+def test_doctor_finds_tampering_with_the_database(claimed_data: Path, part: str, statement: str) -> None:
     if part == "integrity":
         statement = "UPDATE spaces SET last_seq = 7"
-        output(data, "apply", str(_project(data)))
-    with changed(data, statement):
-        code, parts = found(data)
+        output(claimed_data, "apply", str(_project(claimed_data)))
+    with changed(claimed_data, statement):
+        code, parts = found(claimed_data)
     assert code == 1
     assert level(parts, part) == "problem"
 
@@ -130,73 +136,72 @@ def _project(data: Path) -> Path:
     return path
 
 
-def test_doctor_reports_a_damaged_database_file(data: Path) -> None:
-    path = data / "bullpen.db"
+def test_doctor_reports_a_damaged_database_file(claimed_data: Path) -> None:
+    path = claimed_data / "bullpen.db"
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.seek(size // 2)
         file.write(os.urandom(size // 4))
-    code, parts = found(data)
+    code, parts = found(claimed_data)
     assert code == 1
     assert any(finding["level"] == "problem" for findings in parts.values() for finding in findings)
 
 
-def test_doctor_names_an_unpriced_model_until_it_has_a_price(data: Path) -> None:
+def test_doctor_names_an_unpriced_model_until_it_has_a_price(claimed_data: Path) -> None:
     this_month = "strftime('%Y-%m-01', 'now')"
     spent = (
         f"INSERT INTO spending (kind, id, day, model, unpriced) VALUES ('agent', 'ada', {this_month}, 'openai:new', 3)"
     )
-    with changed(data, spent):
-        code, parts = found(data)
+    with changed(claimed_data, spent):
+        code, parts = found(claimed_data)
     assert (code, level(parts, "prices")) == (0, "warning")
     assert "openai:new" in parts["prices"][0]["message"]
-    assert str(data / "prices.yaml") in parts["prices"][0]["advice"]
-    (data / "prices.yaml").write_text("openai:new: {in: 1, out: 4}\n")
-    assert level(found(data)[1], "prices") == "ok"
-    (data / "prices.yaml").write_text("openai:new: cheap\n")
-    code, parts = found(data)
+    assert str(claimed_data / "prices.yaml") in parts["prices"][0]["advice"]
+    (claimed_data / "prices.yaml").write_text("openai:new: {in: 1, out: 4}\n")
+    assert level(found(claimed_data)[1], "prices") == "ok"
+    (claimed_data / "prices.yaml").write_text("openai:new: cheap\n")
+    code, parts = found(claimed_data)
     assert (code, level(parts, "prices")) == (1, "problem")
 
 
-def test_a_folder_open_to_others_is_a_problem(data: Path) -> None:
-    data.chmod(0o755)
-    code, parts = found(data)
+def test_a_folder_open_to_others_is_a_problem(claimed_data: Path) -> None:
+    claimed_data.chmod(0o755)
+    code, parts = found(claimed_data)
     assert code == 1
     assert level(parts, "folder") == "problem"
     assert "chmod 700" in parts["folder"][0]["advice"]
 
 
-def test_a_port_that_another_program_has_is_a_problem(data: Path, tmp_path: Path) -> None:
+def test_a_port_that_another_program_has_is_a_problem(claimed_data: Path, tmp_path: Path) -> None:
     other = tmp_path / "other" / "data"
     other.parent.mkdir()
-    port = str(free_port())
-    with serving(other, "--port", port):
-        code, parts = found(data, BULLPEN_PORT=port)
+    with serving(other) as server:
+        code, parts = found(claimed_data, BULLPEN_PORT=server.url.rpartition(":")[2])
     assert code == 1
     assert level(parts, "port") == "problem"
 
 
-def test_settings_are_judged_and_secrets_are_named_and_not_shown(data: Path) -> None:
+def test_settings_are_judged_and_secrets_are_named_and_not_shown(claimed_data: Path) -> None:
     env = {
         "BULLPEN_LIMTS__BODY_BYTES": "1",
         "BULLPEN_LIMITS__REQUESTS_PER_MINUTE": "0",
         "ANTHROPIC_API_KEY": "sk-very-secret",
         "BULLPEN_PUBLIC_URL": "http://office.example.com",
     }
-    done = bullpen(data, "doctor", **env)
+    done = bullpen(claimed_data, "doctor", **env)
     assert "sk-very-secret" not in done.stdout + done.stderr
-    _, parts = found(data, **env)
+    _, parts = found(claimed_data, **env)
     said = " ".join(finding["message"] for finding in parts["settings"])
     for words in ("BULLPEN_LIMTS", "requests_per_minute", "not https"):
         assert words in said
     assert "ANTHROPIC_API_KEY" in parts["keys"][0]["message"]
-    code, parts = found(data, BULLPEN_ENGINE__LEASE_SECONDS="soon")
+    code, parts = found(claimed_data, BULLPEN_ENGINE__LEASE_SECONDS="soon")
     assert code == 1
     assert set(parts) == {"settings"}
 
 
-def test_doctor_reports_a_database_that_is_down(data: Path) -> None:
-    code, parts = found(data, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+def test_doctor_reports_a_database_that_is_down(claimed_data: Path) -> None:
+    code, parts = found(claimed_data, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert code == 1
     assert level(parts, "database") == "problem"
     assert "Cannot reach PostgreSQL" in parts["database"][0]["message"]
@@ -221,19 +226,19 @@ def test_on_postgresql_all_parts_are_looked_at(postgres_server: PostgresServer, 
 
 
 @pytest.mark.proves("N6")
-def test_audit_verify_names_the_first_broken_link_and_fails(data: Path) -> None:
-    output(data, "apply", str(_project(data)))
-    assert "rows, each linked" in output(data, "audit", "verify")
-    listed = json.loads(output(data, "audit", "--json", "--action", "space.created"))["items"]
+def test_audit_verify_names_the_first_broken_link_and_fails(claimed_data: Path) -> None:
+    output(claimed_data, "apply", str(_project(claimed_data)))
+    assert "rows, each linked" in output(claimed_data, "audit", "verify")
+    listed = json.loads(output(claimed_data, "audit", "--json", "--action", "space.created"))["items"]
     assert [row["objectId"] for row in listed] == ["hall"]
-    assert "space.created" in output(data, "audit")
-    with serving(data):
-        assert "rows, each linked" in output(data, "audit", "verify")
-    with changed(data, f"DELETE FROM audit WHERE number = {listed[0]['number']}"):
-        done = bullpen(data, "audit", "verify")
+    assert "space.created" in output(claimed_data, "audit")
+    with serving(claimed_data):
+        assert "rows, each linked" in output(claimed_data, "audit", "verify")
+    with changed(claimed_data, f"DELETE FROM audit WHERE number = {listed[0]['number']}"):
+        done = bullpen(claimed_data, "audit", "verify")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert f"broken at row {listed[0]['number']}" in done.stderr
-    done = bullpen(data, "audit", "verify", "--json")
+    done = bullpen(claimed_data, "audit", "verify", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["brokenAt"] == listed[0]["number"]

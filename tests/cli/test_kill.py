@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import Process, following, free_port, output, serving
+from tests.cli.processes import Process, following, output, serving
 from tests.cli.rooms import calm, inside
 
 HAGGLE = [
@@ -21,15 +21,14 @@ HAGGLE = [
 
 
 @pytest.mark.parametrize("events", [0, 3, 9, 18])
-async def test_a_killed_demo_conversation_continues_without_loss_or_repeats(tmp_path: Path, events: int) -> None:
+async def test_a_killed_demo_conversation_continues_without_loss_or_repeats(data: Path, events: int) -> None:
     """Killed after so many events. The follower lives through it and sees every event once."""
-    data, port = tmp_path / "data", str(free_port())
-    with serving(data, "--demo", "office", "--port", port) as first, following(data, "--json") as follower:
+    with serving(data, "--demo", "office") as first, following(data, "--json") as follower:
         said = output(data, "send", "general", "can we move the deadline?")
         for _ in range(events):
             stored(follower)
         first.stop(signal.SIGKILL)
-        with serving(data, "--demo", "office", "--port", port):
+        with serving(data, "--demo", "office"):
             async with inside(data) as bp:
                 await calm(bp)
                 general = [message.text for message in await bp.spaces("general").messages()]

@@ -6,30 +6,23 @@ import io
 import json
 import logging
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from bullpen.observe import logs
 from bullpen.observe.redact import MASK, Redactor
-from tests.cli.processes import output, serving
+from tests.cli.processes import bullpen, output, serving
 
 SECRET = "bp_Zm9yIHlvdXIgZXllcyBvbmx5"
 
 
-def url_of(server: Any) -> str:
-    line: str = next(line for line in server.out.seen if "http://" in line)
-    return line.rsplit(maxsplit=1)[-1]
-
-
 @pytest.mark.proves("A12")
-def test_url_tokens_are_refused_and_secrets_never_reach_the_log(tmp_path: Path) -> None:
-    data = tmp_path / "data"
+def test_url_tokens_are_refused_and_secrets_never_reach_the_log(data: Path) -> None:
     token = output(data, "token", "create", "--name", "Ruth", "--owner")
     settings = {"BULLPEN_LOG_LEVEL": "debug", "BULLPEN_LOG_FORMAT": "json", "BULLPEN_METRICS_TOKEN": "scrape-me-please"}
     with serving(data, **settings) as server:
-        with httpx.Client(base_url=url_of(server)) as http:
+        with httpx.Client(base_url=server.url) as http:
             assert http.get(f"/api/me?token={token}").status_code in (400, 401)
             assert http.get(f"/api/me?access_token={token}").status_code in (400, 401)
             answered = http.get("/api/me", headers={"Authorization": f"Bearer {token}"})
@@ -51,8 +44,7 @@ def test_url_tokens_are_refused_and_secrets_never_reach_the_log(tmp_path: Path) 
     assert {"at", "level", "logger"} <= set(request)
 
 
-def test_lines_of_a_run_carry_its_ids(tmp_path: Path) -> None:
-    data = tmp_path / "data"
+def test_lines_of_a_run_carry_its_ids(data: Path, tmp_path: Path) -> None:
     output(data, "token", "create", "--name", "Ruth", "--owner")
     (tmp_path / "project.yaml").write_text(
         "agents:\n  - {id: sil, name: Sil, model: 'script:silent'}\n"
@@ -69,11 +61,9 @@ def test_lines_of_a_run_carry_its_ids(tmp_path: Path) -> None:
     assert "request_id" not in line, "a drive is not part of the request that happened to wake it"
 
 
-def test_an_unknown_log_format_or_level_is_refused_without_traceback(tmp_path: Path) -> None:
-    from tests.cli.processes import bullpen
-
+def test_an_unknown_log_format_or_level_is_refused_without_traceback(data: Path) -> None:
     for name, value in (("BULLPEN_LOG_FORMAT", "xml"), ("BULLPEN_LOG_LEVEL", "loud")):
-        done = bullpen(tmp_path / "data", "serve", **{name: value})
+        done = bullpen(data, "serve", **{name: value})
         assert done.returncode == 1
         assert name in done.stderr
         assert "Traceback" not in done.stderr

@@ -41,7 +41,7 @@ spaces:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def served_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("pending") / "data"
     project = folder.with_name("project.yaml")
     project.write_text(PROJECT)
@@ -67,48 +67,52 @@ def asked(data: Path, text: str) -> dict[str, Any]:
     return call
 
 
-def test_tools_are_listed_with_those_that_come_with_bullpen(data: Path) -> None:
-    shown = {line.split()[0]: line for line in output(data, "tools", "--limit", "200").splitlines()}
+def test_tools_are_listed_with_those_that_come_with_bullpen(served_data: Path) -> None:
+    shown = {line.split()[0]: line for line in output(served_data, "tools", "--limit", "200").splitlines()}
     assert shown["confirmAction"].split()[1:4] == ["space,", "async", "shown"]
     assert "600 s" in shown["lookUp"]
     assert "built in" in shown["send_message"]
-    listed = {tool["name"]: tool for tool in json.loads(output(data, "tools", "--limit", "200", "--json"))["items"]}
+    listed = {
+        tool["name"]: tool for tool in json.loads(output(served_data, "tools", "--limit", "200", "--json"))["items"]
+    }
     assert listed["lookUp"]["executionType"] == "external"
 
 
 @pytest.mark.proves("S4-26")
-def test_a_card_is_listed_answered_once_and_gone(data: Path) -> None:
-    call = asked(data, "book")
-    shown = output(data, "pending")
+def test_a_card_is_listed_answered_once_and_gone(served_data: Path) -> None:
+    call = asked(served_data, "book")
+    shown = output(served_data, "pending")
     assert call["callId"] in shown
     assert "\u202e" not in shown, "what an agent asks has no power over the terminal"
-    with following(data, "hall") as follower:
-        assert output(data, "resolve", call["callId"], '{"confirmed": true}') == "accepted"
+    with following(served_data, "hall") as follower:
+        assert output(served_data, "resolve", call["callId"], '{"confirmed": true}') == "accepted"
         follower.wait_for("Thank you.")
-    assert output(data, "resolve", call["callId"], "-", stdin='{"confirmed": true}') == "accepted before"
-    other = bullpen(data, "resolve", call["callId"], "false")
+    assert output(served_data, "resolve", call["callId"], "-", stdin='{"confirmed": true}') == "accepted before"
+    other = bullpen(served_data, "resolve", call["callId"], "false")
     assert other.returncode == 1
     assert "answered this call already" in other.stderr
-    assert pending(data, "--kind", "space") == []
-    assert [c["result"] for c in pending(data, "--status", "resolved", "--kind", "space")] == [{"confirmed": True}]
+    assert pending(served_data, "--kind", "space") == []
+    assert [c["result"] for c in pending(served_data, "--status", "resolved", "--kind", "space")] == [
+        {"confirmed": True}
+    ]
 
 
-def test_an_answer_that_is_not_json_is_refused(data: Path) -> None:
+def test_an_answer_that_is_not_json_is_refused(served_data: Path) -> None:
     for written in ("yes", "{confirmed: true}", "NaN", ""):
-        refused = bullpen(data, "resolve", "call_x", written)
+        refused = bullpen(served_data, "resolve", "call_x", written)
         assert (refused.returncode, refused.stdout) == (1, "")
         assert "is no JSON" in refused.stderr
     for args in (("call_x",), ("call_x", "true", "--cancel")):
-        refused = bullpen(data, "resolve", *args)
+        refused = bullpen(served_data, "resolve", *args)
         assert "Give the answer as JSON, or --cancel" in refused.stderr
-    missing = bullpen(data, "resolve", "call_x", "true")
+    missing = bullpen(served_data, "resolve", "call_x", "true")
     assert missing.returncode == 1
     assert "There is no call" in missing.stderr
 
 
-def test_a_call_is_cancelled_and_its_agent_hears_of_it(data: Path) -> None:
-    call = asked(data, "look it up")
-    with following(data, "hall") as follower:
-        assert output(data, "resolve", call["callId"], "--cancel") == "cancelled"
+def test_a_call_is_cancelled_and_its_agent_hears_of_it(served_data: Path) -> None:
+    call = asked(served_data, "look it up")
+    with following(served_data, "hall") as follower:
+        assert output(served_data, "resolve", call["callId"], "--cancel") == "cancelled"
         follower.wait_for("cancelled this call")
-    assert [c["callId"] for c in pending(data, "--status", "cancelled")] == [call["callId"]]
+    assert [c["callId"] for c in pending(served_data, "--status", "cancelled")] == [call["callId"]]

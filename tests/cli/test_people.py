@@ -15,13 +15,8 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
-
-
-@pytest.fixture
 def server(data: Path) -> Iterator[Process]:
-    with serving(data, "--port", "0") as process:
+    with serving(data) as process:
         yield process
 
 
@@ -48,14 +43,14 @@ def test_the_printed_link_claims_the_office_and_commands_add_people(data: Path, 
 
 def test_a_token_is_listed_and_ended(data: Path) -> None:
     value = output(data, "token", "create", "--name", "Olga", "--owner")
-    output(data, "token", "create", "--name", "ci", "--scopes", "read", "--days", "3")
+    output(data, "token", "create", "--name", "nightly build", "--scopes", "read", "--days", "3")
     tokens = {token["name"]: token for token in json.loads(output(data, "token", "list", "--json"))["items"]}
-    assert tokens["ci"]["scopes"] == ["read"]
-    assert tokens["ci"]["expiresAt"]
+    assert tokens["nightly build"]["scopes"] == ["read"]
+    assert tokens["nightly build"]["expiresAt"]
     assert value.strip() not in output(data, "token", "list")
-    output(data, "token", "revoke", tokens["ci"]["id"])
-    assert "ci" not in output(data, "token", "list")
-    again = bullpen(data, "token", "revoke", tokens["ci"]["id"])
+    output(data, "token", "revoke", tokens["nightly build"]["id"])
+    assert "nightly build" not in output(data, "token", "list")
+    again = bullpen(data, "token", "revoke", tokens["nightly build"]["id"])
     assert again.returncode == 1
     assert "There is no token" in again.stderr
 

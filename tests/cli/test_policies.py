@@ -15,29 +15,22 @@ agents:
 """
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    (tmp_path / "office.yaml").write_text(PROJECT)
-    output(tmp_path / "data", "apply", str(tmp_path / "office.yaml"))
-    return tmp_path / "data"
-
-
-def test_policies_are_set_listed_and_taken_back(data: Path) -> None:
+def test_policies_are_set_listed_and_taken_back(office_data: Path) -> None:
     when = '{"path": "text", "op": "contains", "value": "bank"}'
-    plain = output(data, "policies", "set", "ada", "send_message", "allow").strip()
-    some = output(data, "policies", "set", "ada", "send_message", "ask", "--when", when).strip()
-    assert output(data, "policies", "set", "ada", "send_message", "deny").strip() == plain
-    items = json.loads(output(data, "policies", "--json", "--agent", "ada"))["items"]
+    plain = output(office_data, "policies", "set", "ada", "send_message", "allow").strip()
+    some = output(office_data, "policies", "set", "ada", "send_message", "ask", "--when", when).strip()
+    assert output(office_data, "policies", "set", "ada", "send_message", "deny").strip() == plain
+    items = json.loads(output(office_data, "policies", "--json", "--agent", "ada"))["items"]
     assert [(p["id"], p["decision"], p["when"]) for p in items] == [
         (some, "ask", json.loads(when)),
         (plain, "deny", None),
     ]
-    shown = output(data, "policies")
+    shown = output(office_data, "policies")
     assert "bank" in shown
     assert "always" in shown
-    output(data, "policies", "delete", some)
-    output(data, "policies", "delete", plain)
-    assert json.loads(output(data, "policies", "--json"))["items"] == []
+    output(office_data, "policies", "delete", some)
+    output(office_data, "policies", "delete", plain)
+    assert json.loads(output(office_data, "policies", "--json"))["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -49,7 +42,7 @@ def test_policies_are_set_listed_and_taken_back(data: Path) -> None:
         (("ada", "send_message", "ask", "--when", '{"path": "a", "op": "like", "value": 1}'), "does not know the op"),
     ],
 )
-def test_an_invalid_policy_is_refused_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
-    refused = bullpen(data, "policies", "set", *args)
+def test_an_invalid_policy_is_refused_with_a_clear_message(office_data: Path, args: tuple[str, ...], part: str) -> None:
+    refused = bullpen(office_data, "policies", "set", *args)
     assert refused.returncode == 1
     assert part in refused.stderr

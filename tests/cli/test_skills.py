@@ -18,59 +18,52 @@ spaces:
 TEXT = "---\nname: stand-up\ndescription: Who did what\nparameters: '[day]'\n---\n\nAsk everybody.\n"
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    (tmp_path / "office.yaml").write_text(PROJECT)
-    output(tmp_path / "data", "apply", str(tmp_path / "office.yaml"))
-    return tmp_path / "data"
-
-
-def test_a_skill_folder_is_imported_approved_invoked_exported_and_deleted(data: Path, tmp_path: Path) -> None:
-    assert "No skills" in bullpen(data, "skills").stderr
+def test_a_skill_folder_is_imported_approved_invoked_exported_and_deleted(office_data: Path, tmp_path: Path) -> None:
+    assert "No skills" in bullpen(office_data, "skills").stderr
     (tmp_path / "in/stand-up").mkdir(parents=True)
     (tmp_path / "in/stand-up/SKILL.md").write_text(TEXT)
     (tmp_path / "in/stand-up/run.sh").write_text("")
-    done = bullpen(data, "skills", "import", "studio", str(tmp_path / "in"))
+    done = bullpen(office_data, "skills", "import", "studio", str(tmp_path / "in"))
     assert (done.returncode, done.stdout) == (0, "/stand_up  waits for approval\n")
     assert "left out: run.sh" in done.stderr
-    assert "proposed" in output(data, "skills", "--space", "studio")
-    shown = output(data, "skills", "show", "studio", "stand_up")
+    assert "proposed" in output(office_data, "skills", "--space", "studio")
+    shown = output(office_data, "skills", "show", "studio", "stand_up")
     assert "+Ask everybody." in shown
-    assert bullpen(data, "skills", "approve", "studio", "stand_up", "--hash", "0" * 64).returncode == 1
-    approved = bullpen(data, "skills", "approve", "studio", "stand_up")
+    assert bullpen(office_data, "skills", "approve", "studio", "stand_up", "--hash", "0" * 64).returncode == 1
+    approved = bullpen(office_data, "skills", "approve", "studio", "stand_up")
     assert (approved.stdout, "+Ask everybody." in approved.stderr) == ("/stand_up  active\n", True)
-    assert output(data, "skills", "show", "studio", "stand_up") == TEXT.strip()
-    assert "ada follows /stand_up" in output(data, "skills", "invoke", "studio", "stand_up", "on", "monday")
-    made = output(data, "skills", "export", "studio", str(tmp_path / "out"))
+    assert output(office_data, "skills", "show", "studio", "stand_up") == TEXT.strip()
+    assert "ada follows /stand_up" in output(office_data, "skills", "invoke", "studio", "stand_up", "on", "monday")
+    made = output(office_data, "skills", "export", "studio", str(tmp_path / "out"))
     assert made.strip() == str(tmp_path / "out/stand-up/SKILL.md")
     assert (tmp_path / "out/stand-up/SKILL.md").read_text() == TEXT
-    [listed] = json.loads(output(data, "skills", "--json"))["items"]
+    [listed] = json.loads(output(office_data, "skills", "--json"))["items"]
     assert (listed["name"], listed["status"]) == ("stand_up", "active")
-    output(data, "skills", "delete", "studio", "stand_up")
-    assert json.loads(output(data, "skills", "--json"))["items"] == []
+    output(office_data, "skills", "delete", "studio", "stand_up")
+    assert json.loads(output(office_data, "skills", "--json"))["items"] == []
 
 
-def test_a_stored_skill_gets_a_proposal_which_is_then_rejected(data: Path, tmp_path: Path) -> None:
+def test_a_stored_skill_gets_a_proposal_which_is_then_rejected(office_data: Path, tmp_path: Path) -> None:
     (tmp_path / "how.md").write_text("Ask everybody.")
     store = ("skills", "store", "studio", "standup", str(tmp_path / "how.md"), "--description", "Who did what")
-    assert json.loads(output(data, *store, "--json"))["status"] == "active"
+    assert json.loads(output(office_data, *store, "--json"))["status"] == "active"
     (tmp_path / "standup").mkdir()
     (tmp_path / "standup/SKILL.md").write_text("---\ndescription: Who did what\n---\nSay boo.")
-    assert "waits" in output(data, "skills", "import", "studio", str(tmp_path / "standup"))
-    assert "-Ask everybody." in output(data, "skills", "show", "studio", "standup")
-    output(data, "skills", "reject", "studio", "standup")
-    assert "Ask everybody." in output(data, "skills", "show", "studio", "standup")
-    assert "active" in output(data, "skills", "import", "studio", str(tmp_path / "standup"), "--approve")
+    assert "waits" in output(office_data, "skills", "import", "studio", str(tmp_path / "standup"))
+    assert "-Ask everybody." in output(office_data, "skills", "show", "studio", "standup")
+    output(office_data, "skills", "reject", "studio", "standup")
+    assert "Ask everybody." in output(office_data, "skills", "show", "studio", "standup")
+    assert "active" in output(office_data, "skills", "import", "studio", str(tmp_path / "standup"), "--approve")
 
 
-def test_a_projects_skills_await_approval_unless_approved_on_apply(data: Path, tmp_path: Path) -> None:
+def test_a_projects_skills_await_approval_unless_approved_on_apply(office_data: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "skills/stand-up").mkdir(parents=True)
     (project / "skills/stand-up/SKILL.md").write_text(TEXT.replace("---\n\n", "spaces: studio\n---\n\n"))
-    said = output(data, "apply", str(project))
+    said = output(office_data, "apply", str(project))
     assert said.startswith("created    skill  studio/stand_up  waits for approval")
-    assert output(data, "apply", str(project), "--approve-skills") == "updated    skill  studio/stand_up"
-    assert output(data, "apply", str(project)) == "unchanged  skill  studio/stand_up"
+    assert output(office_data, "apply", str(project), "--approve-skills") == "updated    skill  studio/stand_up"
+    assert output(office_data, "apply", str(project)) == "unchanged  skill  studio/stand_up"
 
 
 @pytest.mark.parametrize(
@@ -82,6 +75,8 @@ def test_a_projects_skills_await_approval_unless_approved_on_apply(data: Path, t
         (("approve", "studio", "none"), "no skill"),
     ],
 )
-def test_an_invalid_skill_command_fails_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
-    done = bullpen(data, "skills", *args)
+def test_an_invalid_skill_command_fails_with_a_clear_message(
+    office_data: Path, args: tuple[str, ...], part: str
+) -> None:
+    done = bullpen(office_data, "skills", *args)
     assert (done.returncode, part in done.stderr) == (1, True), done.stderr

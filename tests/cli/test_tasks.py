@@ -19,28 +19,21 @@ spaces:
 """
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    (tmp_path / "office.yaml").write_text(PROJECT)
-    output(tmp_path / "data", "apply", str(tmp_path / "office.yaml"))
-    return tmp_path / "data"
-
-
-def test_a_task_is_made_shown_paused_resumed_run_and_cancelled(data: Path) -> None:
-    assert "No tasks" in bullpen(data, "tasks").stderr
-    made = output(data, "tasks", "create", "studio", "cron", "0 9 * * *", "Say good morning").splitlines()
+def test_a_task_is_made_shown_paused_resumed_run_and_cancelled(office_data: Path) -> None:
+    assert "No tasks" in bullpen(office_data, "tasks").stderr
+    made = output(office_data, "tasks", "create", "studio", "cron", "0 9 * * *", "Say good morning").splitlines()
     assert (len(made), made[0].endswith("active")) == (6, True)
     id = made[0].split()[0]
-    assert "Europe/Berlin" in output(data, "tasks")
-    assert json.loads(output(data, "tasks", "show", id, "--json"))["missed"] == "once"
-    assert "paused" in output(data, "tasks", "pause", id)
-    assert json.loads(output(data, "tasks", "--json", "--status", "paused"))["items"][0]["id"] == id
-    assert "active" in output(data, "tasks", "resume", id)
-    assert "fired" in output(data, "tasks", "run", id)
-    assert "fired" in output(data, "tasks", "firings", id)
-    assert json.loads(output(data, "tasks", "firings", id, "--json"))["items"][0]["manual"] is True
-    output(data, "tasks", "cancel", id)
-    assert json.loads(output(data, "tasks", "--json", "--status", "all"))["items"] == []
+    assert "Europe/Berlin" in output(office_data, "tasks")
+    assert json.loads(output(office_data, "tasks", "show", id, "--json"))["missed"] == "once"
+    assert "paused" in output(office_data, "tasks", "pause", id)
+    assert json.loads(output(office_data, "tasks", "--json", "--status", "paused"))["items"][0]["id"] == id
+    assert "active" in output(office_data, "tasks", "resume", id)
+    assert "fired" in output(office_data, "tasks", "run", id)
+    assert "fired" in output(office_data, "tasks", "firings", id)
+    assert json.loads(output(office_data, "tasks", "firings", id, "--json"))["items"][0]["manual"] is True
+    output(office_data, "tasks", "cancel", id)
+    assert json.loads(output(office_data, "tasks", "--json", "--status", "all"))["items"] == []
 
 
 @pytest.mark.parametrize(
@@ -52,8 +45,10 @@ def test_a_task_is_made_shown_paused_resumed_run_and_cancelled(data: Path) -> No
         (("show", "tsk_none"), "no task"),
     ],
 )
-def test_an_invalid_task_command_fails_with_a_clear_message(data: Path, args: tuple[str, ...], part: str) -> None:
-    done = bullpen(data, "tasks", *args)
+def test_an_invalid_task_command_fails_with_a_clear_message(
+    office_data: Path, args: tuple[str, ...], part: str
+) -> None:
+    done = bullpen(office_data, "tasks", *args)
     assert (done.returncode, part in done.stderr) == (1, True), done.stderr
 
 

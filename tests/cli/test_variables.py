@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.processes import bullpen, free_port, output, serving
+from tests.cli.processes import bullpen, output, serving
 
 SECRET = "a-secret-of-the-tests-42"
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
 
 
 def listed(data: Path, *args: str) -> list[dict[str, Any]]:
@@ -49,7 +44,7 @@ def test_an_office_missing_its_key_neither_starts_nor_makes_another(data: Path) 
     (key,) = held(data)
     key_file = data / "keys.json"
     kept = key_file.rename(data.parent / "kept.json")
-    refused = bullpen(data, "serve", "--port", str(free_port()))
+    refused = bullpen(data, "serve", "--port", "0")
     assert refused.returncode == 1
     assert key["id"] in refused.stderr
     assert "BULLPEN_KEY_FILE" in refused.stderr

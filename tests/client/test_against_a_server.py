@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bullpen.client import AlreadyExists, Bullpen, Event, Follow, Invalid, NotFound, Unauthenticated
-from tests.cli.processes import BOUND, free_port, output, serving
+from tests.cli.processes import output, serving
+from tests.client.relaying import Relay, listening
+from tests.waits import BOUND
 
 SCRIPT: dict[str, Any] = {
     "provider": "script",
@@ -20,14 +22,6 @@ SCRIPT: dict[str, Any] = {
         {"steps": [{"calls": [{"tool": "send_message", "args": {"text": "Heard."}}]}]},
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    data, port = tmp_path_factory.mktemp("sdk") / "data", free_port()
-    token = output(data, "token", "create", "--name", "Ruth", "--owner")
-    with serving(data, "--port", str(port)):
-        yield f"http://127.0.0.1:{port}", token
 
 
 @pytest.fixture
@@ -178,16 +172,22 @@ async def test_an_unknown_cursor_brings_a_reset_and_then_new_events(bp: Bullpen)
 
 
 async def test_a_message_sent_while_the_server_is_away_arrives_once(tmp_path: Path) -> None:
-    data, port = tmp_path / "data", free_port()
+    data = tmp_path / "data"
     token = output(data, "token", "create", "--name", "Ruth", "--owner")
-    async with asyncio.timeout(BOUND), Bullpen(f"http://127.0.0.1:{port}", token, patience=BOUND) as bp:
-        with serving(data, "--port", str(port)) as server:
+    async with (
+        asyncio.timeout(2 * BOUND),
+        listening(Relay()) as network,
+        Bullpen(network.url, token, patience=BOUND) as bp,
+    ):
+        with serving(data) as server:
+            network.lead_to(server.url)
             space = (await bp.spaces.create(id="hall", name="Hall")).id
             events = bp.events(space=space)
             await events.__aenter__()
             server.stop(signal.SIGKILL)
         sending = asyncio.create_task(bp.spaces(space).send("are you there?"))
-        with serving(data, "--port", str(port)):
+        with serving(data) as server:
+            network.lead_to(server.url)
             sent = await sending
             assert (await until(events, "message_created"))["message"]["id"] == sent.id
             assert [message.id for message in await bp.spaces(space).messages()] == [sent.id]

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from bullpen.client import Bullpen, tool
-from tests.api.test_route_table import models
+from tests.openapi import find_response_models
 
 LEFT_OUT = {
     "POST /api/setup": "a browser signs in; a program has a token",
@@ -89,7 +89,7 @@ async def test_the_sdk_has_a_verb_for_every_route(tmp_path: Path) -> None:
         for verb in (bp.export, bp.erase):
             for kind in ("space", "person", "agent"):
                 await ask(verb, needed(verb, file, kind=kind))
-    routes = {shape(route) for route in models()}
+    routes = {shape(route) for route in find_response_models()}
     asked = {re.sub(r"/x(?=/|$|\.)", "/{}", one) for one in listener.asked}
     assert asked <= routes, "the SDK asks for what is not there"
     assert routes - asked == set(LEFT_OUT)

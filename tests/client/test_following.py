@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bullpen.client import Bullpen, Event, Follow, Unauthenticated, Unreachable
 from bullpen.client.follow import Parser
 from tests.client.scripted_server import answer, frame, scripted, stream
+from tests.waits import BOUND
 
 WELCOME = b": welcome\n\n"
 
@@ -20,7 +21,7 @@ def event(number: int) -> bytes:
 
 
 async def take(follow: Follow, count: int) -> list[Event]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(BOUND):
         return [await anext(follow) for _ in range(count)]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bullpen.client import AlreadyExists, Invalid
-from tests.client.test_tasks import sdk
+from tests.client.offices import sdk
 from tests.driver import Driver
+
+pytestmark = pytest.mark.one_database
 
 
 async def test_a_chat_that_a_bridge_reports_is_registered_once(office: Driver) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
-from bullpen.client import Bullpen, NotFound
+from bullpen.client import NotFound
+from tests.client.offices import sdk
 from tests.driver import Driver
 from tests.hooks.receivers import URL, one
 
-
-def sdk(office: Driver) -> Bullpen:
-    return Bullpen("http://office", office.token, transport=httpx.ASGITransport(office.office.api))
+pytestmark = pytest.mark.one_database
 
 
 async def test_hooks_are_made_listed_and_revoked(office: Driver) -> None:

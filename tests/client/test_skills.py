@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
 import pytest
 
-from bullpen.client import Bullpen, Conflict, Invalid, NotFound
+from bullpen.client import Conflict, Invalid, NotFound
+from tests.client.offices import sdk
 from tests.driver import Driver
 from tests.skills.offices import studio
 
+pytestmark = pytest.mark.one_database
+
 SAID: dict[str, Any] = {"description": "Who did what", "instructions": "Ask everybody."}
-
-
-def sdk(office: Driver) -> Bullpen:
-    return Bullpen("http://office", office.token, transport=httpx.ASGITransport(office.office.api))
 
 
 async def test_skills_are_stored_proposed_approved_started_and_deleted(office: Driver) -> None:

@@ -11,27 +11,19 @@ import pytest
 
 from bullpen.client import NotFound, tool
 from bullpen.client.sync import Bullpen
-from tests.cli.processes import BOUND, free_port, output, serving
 from tests.path.scripts import call, say, step
-
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    data, port = tmp_path_factory.mktemp("sync") / "data", free_port()
-    token = output(data, "token", "create", "--name", "Ruth", "--owner")
-    with serving(data, "--port", str(port)):
-        yield f"http://127.0.0.1:{port}", token
+from tests.waits import BOUND
 
 
 def test_verbs_events_and_errors_are_the_same(door: tuple[str, str]) -> None:
     with Bullpen(*door) as bp:
-        space = bp.spaces.create(id="hall", name="Hall")
-        with bp.events(space="hall") as events:
-            sent = bp.spaces("hall").send("hello")
+        space = bp.spaces.create(id="foyer", name="Foyer")
+        with bp.events(space="foyer") as events:
+            sent = bp.spaces("foyer").send("hello")
             told = next(event for event in events if event.type == "message_created")
             assert events.cursor == told.cursor
         assert told["message"]["id"] == sent.id
-        assert [message.text for message in bp.spaces("hall").messages()] == ["hello"]
+        assert [message.text for message in bp.spaces("foyer").messages()] == ["hello"]
         assert bp.messages(sent.id).edit("hello!").text == "hello!"
         assert [line["type"] for line in bp.export("space", space.id)][-1] == "end"
         with pytest.raises(NotFound):
@@ -55,9 +47,11 @@ def test_a_plain_program_serves_its_tools(door: tuple[str, str]) -> None:
 
     with Bullpen(*door) as bp:
         steps = [step(call("add", one=1, two=2)), say("{{results[0]}}")]
-        bp.agents.create(id="ada", name="Ada", model={"provider": "script", "turns": [{"steps": steps}]}, tools=[add])
-        bp.agents.update("ada", tools=["messaging", add])
-        bp.spaces.create(id="sums", members=["ada"], wake={"people": "all"})
+        bp.agents.create(
+            id="adder", name="Adder", model={"provider": "script", "turns": [{"steps": steps}]}, tools=[add]
+        )
+        bp.agents.update("adder", tools=["messaging", add])
+        bp.spaces.create(id="sums", members=["adder"], wake={"people": "all"})
         backend = Bullpen(*door)
         thread = threading.Thread(target=serve, args=(backend,))
         thread.start()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
-from bullpen.client import Bullpen, Invalid, NotFound
+from bullpen.client import Invalid, NotFound
+from tests.client.offices import sdk
 from tests.driver import Driver
 
-
-def sdk(office: Driver) -> Bullpen:
-    return Bullpen("http://office", office.token, transport=httpx.ASGITransport(office.office.api))
+pytestmark = pytest.mark.one_database
 
 
 async def test_tasks_are_made_changed_paused_run_looked_into_and_cancelled(office: Driver) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,12 +10,10 @@ from typing import Any
 
 import httpx
 
-import bullpen.engine.pgqueuer
-import bullpen.storage.postgres  # noqa: F401  before the first fork, so that no child pays for it
 from bullpen import app
 from bullpen.cli.loop import run_on_fast_loop
-from bullpen.testing import forks, invariants, snapshot, telling
-from bullpen.testing.crash import Commits, calm, mortal_office, prepare, settings_for
+from bullpen.testing import invariants, snapshot, telling
+from bullpen.testing.crash import Commits, calm, mortal_office, settings_for
 from bullpen.testing.forks import Report
 from bullpen.testing.histories import read_effects
 from bullpen.toolbox import FAMILIES
@@ -25,6 +21,7 @@ from bullpen.tools import Tool
 from tests.durability import effects
 from tests.durability.story import say, script, turn
 
+BUSY = 503
 HASTY = 20  # milliseconds that a run waits for a late approval
 
 
@@ -70,7 +67,9 @@ class Owner:
     commits: Commits
 
     async def ask(self, method: str, path: str, **more: Any) -> Any:
-        response = await self.http.request(method, path, **more)
+        """Asked again if the server is busy, as a client does."""
+        while (response := await self.http.request(method, path, **more)).status_code == BUSY:
+            await self.commits.next()
         assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
         return response.json()
 
@@ -105,6 +104,7 @@ def approve(report: Report, *, url: str, data: str, agents: list[str], die_after
 async def _approve(report: Report, url: str, data: Path, agents: list[str], die_after: int | None) -> None:
     settings = settings_for(url, str(data))
     async with mortal_office(settings, die_after=die_after, families=families(data)) as (opened, commits):
+        began = commits.count
         async with owner_of(opened, commits) as owner:
             await owner.ask("POST", "/apply", json={"agents": AGENTS, "spaces": SPACES})
             for agent in agents:
@@ -119,21 +119,10 @@ async def _approve(report: Report, url: str, data: Path, agents: list[str], die_
     seen = invariants.Seen(await snapshot.read(url), at_rest=True, effects=happened)
     report(
         {
+            "began": began,
             "commits": count,
             "told": telling.told(seen.rows),
             "effects": [effect.kind for effect in happened],
             "violations": invariants.violations(seen),
         }
     )
-
-
-def warm_up() -> None:
-    prepare()
-    with tempfile.TemporaryDirectory() as folder:
-        approve(lambda _: None, url=f"sqlite:///{folder}/bullpen.db", data=folder, agents=["keeper", "patient-putter"])
-    gc.freeze()
-
-
-if __name__ == "__main__":
-    warm_up()
-    forks.serve({"approve": approve})

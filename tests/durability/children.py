@@ -1,143 +1,115 @@
-"""What the children of the fork server do: each is a whole office in a process of its own, which may die in it."""
+"""The fork server of this folder: one process that has everything imported and used once, and then forks.
+
+Each child is a process of its own, which may die in what it does. What children can do is in the `*_children.py` files.
+"""
 
 from __future__ import annotations
 
 import gc
+import os
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import httpx
-
 # Before the first fork, so that no child pays for it.
-import bullpen.engine.pgqueuer
-import bullpen.storage.postgres  # noqa: F401
+import cryptography.hazmat.primitives.kdf.hkdf  # noqa: F401
+
+import bullpen.engine.pgqueuer  # noqa: F401
 from bullpen import app
-from bullpen.cli.loop import run_on_fast_loop
-from bullpen.client import Bullpen
-from bullpen.settings import Settings
-from bullpen.testing import forks, invariants, snapshot, telling
-from bullpen.testing.crash import Commits, calm, mortal_office, prepare, settings_for
+from bullpen.llm import prices
+from bullpen.storage import Store, migrations
+from bullpen.testing import alarms, forks, serving
+from bullpen.testing.crash import prepare
 from bullpen.testing.forks import Report
-from bullpen.testing.histories import Effect, Follower, read_effects
-from bullpen.toolbox import FAMILIES
-from tests.durability import effects, follows, story
+from tests.durability import (
+    approval_children,
+    file_children,
+    model_children,
+    rotation_children,
+    sending_children,
+    story_children,
+    upkeep_children,
+)
 from tests.durability.chapters import CHAPTERS
-from tests.durability.follows import followed
-from tests.durability.outside import Death, outside
-from tests.durability.waiting_story import ASIDE
 
 
-@asynccontextmanager
-async def owner_of(opened: app.Office) -> AsyncIterator[Bullpen]:
-    """The API, called in this very process, as the owner."""
-    async with Bullpen("http://office", transport=httpx.ASGITransport(opened.local_api)) as bp:
-        yield bp
+def serve(report: Report, **settings: Any) -> None:
+    _say_nothing()
+    serving.serve(report, **settings)
 
 
-def tell(report: Report, *, url: str, data: str, chapters: list[str], die_after: int | None = None) -> None:
-    """Tell some chapters, from where an earlier life left them, and say what the database then tells."""
-    run_on_fast_loop(_tell(report, url, Path(data), chapters, die_after))
+def work(report: Report, **settings: Any) -> None:
+    _say_nothing()
+    serving.worker(report, **settings)
 
 
-async def _tell(report: Report, url: str, data: Path, chapters: list[str], die_after: int | None) -> None:
-    deeds = [deed for chapter in chapters for deed in CHAPTERS[chapter]]
-    async with _lived(settings_for(url, str(data)), die_after) as (opened, commits):
-        async with owner_of(opened) as bp:
-            await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
-        count = commits.count
-    report({"commits": count, **await found(url, read_effects(data / "effects"))})
+def _say_nothing() -> None:
+    """What servers print when they are ready is of no interest in a storm."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.close(quiet)
 
 
-@asynccontextmanager
-async def _lived(
-    settings: Settings, die_after: int | None, death: Death | None = None
-) -> AsyncIterator[tuple[app.Office, Commits]]:
-    """An office that may die, in a world of its own."""
-    async with (
-        outside(settings.data, death) as egress,
-        mortal_office(settings, die_after=die_after, egress=egress) as lived,
-    ):
-        yield lived
+TARGETS: dict[str, forks.Target] = {
+    "tell": story_children.tell,
+    "wait": story_children.wait,
+    "act": story_children.act,
+    "approve": approval_children.approve,
+    "think": model_children.think,
+    "send": sending_children.send,
+    "upload": file_children.upload,
+    "backup": upkeep_children.write_backup,
+    "restore": upkeep_children.read_backup,
+    "erase": upkeep_children.erase,
+    "rotate": rotation_children.rotate,
+    "fire": alarms.fire,
+    "serve": serve,
+    "worker": work,
+}
 
 
-async def _do_what_is_left(
-    person: story.Person, deeds: list[story.Deed], opened: app.Office, commits: Commits, notes: Path
-) -> None:
-    """A client that writes down what was acknowledged. Whatever it is not sure of, it does again."""
-    done = len(notes.read_bytes()) if notes.exists() else 0
-    if done:
-        await calm(opened, commits)
-    for deed in deeds[done:]:
-        await deed(person)
-        with notes.open("ab") as file:
-            file.write(b".")
-        await calm(opened, commits)
-
-
-async def found(url: str, happened: Sequence[Effect] = (), followers: Sequence[Follower] = ()) -> dict[str, Any]:
-    seen = invariants.Seen(await snapshot.read(url), at_rest=True, effects=happened, followers=followers)
-    return {"told": telling.told(seen.rows), "violations": invariants.violations(seen)}
-
-
-def wait(
-    report: Report,
-    *,
-    url: str,
-    data: str,
-    chapters: list[str],
-    die_after: int | None = None,
-    death: Death | None = None,
-    lease: float = 0.5,
-) -> None:
-    """Tell some chapters before the eyes of a follower, which comes back after every death with its last cursor."""
-    run_on_fast_loop(_wait(report, settings_for(url, data, lease_seconds=lease), chapters, die_after, death))
-
-
-async def _wait(
-    report: Report, settings: Settings, chapters: list[str], die_after: int | None, death: Death | None
-) -> None:
-    url, data = settings.database_url, settings.data
-    deeds = [deed for chapter in chapters for deed in (CHAPTERS | ASIDE)[chapter]]
-    async with _lived(settings, die_after, death) as (opened, commits):
-        async with owner_of(opened) as bp, followed(opened, data):
-            await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
-        count = commits.count
-    happened = read_effects(data / "effects")
-    followers = [Follower("f", follows.places(data), follows.places(data, "began")[0])]
-    kinds = [effect.kind for effect in happened]
-    report({"commits": count, "effects": kinds, **await found(url, happened, followers)})
-
-
-def act(report: Report, *, url: str, data: str, agent: str, die_after: int | None = None) -> None:
-    """Ask an agent whose tools have effects outside to do its work, and say what became of it."""
-    run_on_fast_loop(_act(report, url, Path(data), agent, die_after))
-
-
-async def _act(report: Report, url: str, data: Path, agent: str, die_after: int | None) -> None:
-    families = {**FAMILIES, **effects.sink(data)}
-    settings = settings_for(url, str(data))
-    async with mortal_office(settings, die_after=die_after, families=families) as (opened, commits):
-        async with owner_of(opened) as bp:
-            await bp.apply(agents=effects.AGENTS, spaces=effects.SPACES)
-            await bp.spaces(f"{agent}-room").send("go", client_message_id="go")
-            report({"asked": agent})
-            await calm(opened, commits)
-        count = commits.count
-    happened = read_effects(data / "effects")
-    report({"commits": count, "effects": [effect.kind for effect in happened], **await found(url, happened)})
+# ── before the first fork ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def warm_up() -> None:
-    """Tell the story once in the fork server itself: what is made at first use is then made for all children."""
+    """Tell the story once in this process: what is made at first use is then made for all children."""
     prepare()
+    _share_prices()
+    _skip_needless_migrations()
     with tempfile.TemporaryDirectory() as folder:
-        tell(lambda _: None, url=f"sqlite:///{folder}/bullpen.db", data=folder, chapters=list(CHAPTERS))
+        for number, (target, what) in enumerate(
+            (
+                ("tell", {"chapters": list(CHAPTERS)}),
+                ("approve", {"agents": ["keeper", "patient-putter"]}),
+                ("think", {}),
+                ("send", {}),
+            )
+        ):
+            data = Path(folder) / str(number)
+            data.mkdir()
+            TARGETS[target](lambda _: None, url=f"sqlite:///{data}/bullpen.db", data=str(data), **what)
     gc.freeze()
+
+
+def _share_prices() -> None:
+    """To read the list that comes with Bullpen takes longer than most lives. No child has a list of its own."""
+    packaged = prices.load()
+    vars(app)["prices"] = SimpleNamespace(load=lambda _: packaged)
+
+
+def _skip_needless_migrations() -> None:
+    """Databases on PostgreSQL are copies of a migrated one, and to check the queue's tables takes 50 ms of CPU."""
+
+    async def migrate(store: Store, backups: Path | None) -> Sequence[migrations.Migration]:
+        if store.shared and await store.read(migrations.is_current):
+            return []
+        return await migrations.migrate(store, backups)
+
+    vars(app)["migrations"] = SimpleNamespace(migrate=migrate)
 
 
 if __name__ == "__main__":
     warm_up()
-    forks.serve({"tell": tell, "wait": wait, "act": act})
+    forks.serve(TARGETS)

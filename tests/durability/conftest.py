@@ -1,4 +1,4 @@
-"""Fixtures of this folder: a fork server, and databases that live as long as one test."""
+"""Fixtures of this folder: a fork server, and databases that live as long as the tests of one file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from tests.durability.worlds import Worlds, in_memory, worlds_of
 
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
+    """One for the whole run. It imports everything while the first test prepares its database."""
     with Forks("tests.durability.children") as running:
         yield running
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(scope="module", params=KINDS)
 def worlds(request: pytest.FixtureRequest) -> Iterator[Worlds]:
     with in_memory() as folder:
-        yield worlds_of(request.param, request, folder)
+        made = worlds_of(request.param, request, folder)
+        yield made
+        made.end_all()

@@ -12,12 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import bullpen.engine.pgqueuer
-import bullpen.storage.postgres  # noqa: F401  both before the first fork, so that no child pays for them
 from bullpen import app
 from bullpen.cli.loop import run_on_fast_loop
 from bullpen.client import Bullpen
-from bullpen.testing import forks
 from bullpen.testing.crash import settings_for
 from bullpen.testing.forks import Report
 from bullpen.testing.serving import owner_of
@@ -46,12 +43,12 @@ class Points:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def live(report: Report, *, url: str, data: str, die_at: int | None = None) -> None:
+def upload(report: Report, *, url: str, data: str, die_at: int | None = None) -> None:
     """Upload a picture and a note, show both, take the message back, and upload once more."""
-    run_on_fast_loop(_live(report, url, Path(data), die_at))
+    run_on_fast_loop(_upload(report, url, Path(data), die_at))
 
 
-async def _live(report: Report, url: str, data: Path, die_at: int | None) -> None:
+async def _upload(report: Report, url: str, data: Path, die_at: int | None) -> None:
     settings = settings_for(url, str(data))
     async with app.office(settings, drive=False) as opened, owner_of(opened) as bp:
         await bp.spaces.create(id="general")
@@ -77,7 +74,3 @@ async def _tell(bp: Bullpen, notes: Path) -> None:
     note("deleted")
     last = await bp.files.upload(b"the last", name="last.txt")
     note(last.id)
-
-
-if __name__ == "__main__":
-    forks.serve({"live": live})

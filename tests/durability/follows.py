@@ -10,8 +10,7 @@ from pathlib import Path
 from bullpen import app
 from bullpen.events import rows
 from bullpen.testing.histories import Pair, pair
-
-BOUND = 20.0
+from tests.waits import BOUND
 
 
 def places(folder: Path, name: str = "followed") -> tuple[Pair, ...]:

@@ -30,7 +30,7 @@ CAST = [
 ROOMS = [{"id": "hall", "kind": "group", "main": True, "members": ["host"]}]
 
 
-async def set_up(person: Person) -> None:
+async def set_up_groups(person: Person) -> None:
     await person.bp.apply(agents=CAST, spaces=ROOMS)
     await person.bp.groups.report(CHAT["jid"], "Next door")
 
@@ -44,7 +44,7 @@ async def keep(person: Person) -> None:
 
 
 CHAPTERS: dict[str, list[Deed]] = {
-    "a bridge sees a chat": [set_up],
+    "a bridge sees a chat": [set_up_groups],
     "the chat is registered": [register],
     "a group has a secret": [keep],
 }

@@ -7,28 +7,23 @@ question in a file that outlives the process. What it answers depends on the con
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
 import orjson
 
-import bullpen.engine.pgqueuer
-import bullpen.storage.postgres  # noqa: F401  before the first fork, so that no child pays for it
 from bullpen import app
 from bullpen.cli.loop import run_on_fast_loop
-from bullpen.client import Bullpen
 from bullpen.llm import anthropic
 from bullpen.runs import actions
-from bullpen.testing import forks, invariants, snapshot, telling
-from bullpen.testing.crash import Commits, calm, mortal_office, prepare, settings_for
+from bullpen.testing import invariants, snapshot, telling
+from bullpen.testing.crash import Commits, calm, mortal_office, settings_for
 from bullpen.testing.forks import Report
 from bullpen.testing.model_server import KEY, Asked, Behaviour, model_server, plays
+from bullpen.testing.serving import owner_of
 from bullpen.testing.wires import Text, Thought, Wanted
 
 Death = Literal["in the stream", "before the answer is stored"]
@@ -88,11 +83,13 @@ async def _think(report: Report, url: str, data: Path, die_after: int | None) ->
             settings_for(url, str(data)), variables={"ANTHROPIC_API_KEY": KEY}, anthropic_base_url=server.url
         )
         async with mortal_office(settings, die_after=die_after) as (opened, commits):
+            began = commits.count
             await _ask(opened, commits)
             count = commits.count
     seen = invariants.Seen(await snapshot.read(url), at_rest=True)
     report(
         {
+            "began": began,
             "commits": count,
             "told": telling.told(seen.rows),
             "questions": [orjson.loads(line) for line in questions.read_bytes().splitlines()[before:]],
@@ -103,19 +100,7 @@ async def _think(report: Report, url: str, data: Path, die_after: int | None) ->
 
 
 async def _ask(opened: app.Office, commits: Commits) -> None:
-    async with Bullpen("http://office", transport=httpx.ASGITransport(opened.local_api)) as bp:
+    async with owner_of(opened) as bp:
         await bp.apply(agents=AGENTS, spaces=SPACES)
         await bp.spaces("hall").send("go", client_message_id="go")
         await calm(opened, commits)
-
-
-def warm_up() -> None:
-    prepare()
-    with tempfile.TemporaryDirectory() as folder:
-        think(lambda _: None, url=f"sqlite:///{folder}/bullpen.db", data=folder)
-    gc.freeze()
-
-
-if __name__ == "__main__":
-    warm_up()
-    forks.serve({"think": think})

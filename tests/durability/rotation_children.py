@@ -8,11 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import cryptography.hazmat.primitives.kdf.hkdf  # noqa: F401  before the first fork, so that no child pays for it
-
 from bullpen.access.rules import SYSTEM
 from bullpen.app import open_store
-from bullpen.testing import forks
 from bullpen.testing.crash import settings_for
 from bullpen.testing.forks import Report
 from bullpen.upkeep import rotation
@@ -39,7 +36,3 @@ async def _rotate(report: Report, url: str, data: str, die_at: int | None) -> No
     finally:
         await store.close()
     report({"points": points.count, "resumed": done.resumed})
-
-
-if __name__ == "__main__":
-    forks.serve({"rotate": rotate})

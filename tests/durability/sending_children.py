@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-import bullpen.engine.pgqueuer  # noqa: F401  before the first fork, so that no child pays for it
 from bullpen.cli.loop import run_on_fast_loop
-from bullpen.testing import forks
-from bullpen.testing.crash import calm, mortal_office, prepare, settings_for
+from bullpen.testing.crash import calm, mortal_office, settings_for
 from bullpen.testing.forks import Report
 from bullpen.testing.serving import owner_of
 from bullpen.toolbox import FAMILIES
@@ -42,25 +40,25 @@ AGENT = {
 
 
 def send(report: Report, *, url: str, data: str, die_after: int | None = None, die_at: int | None = None) -> None:
-    if die_at is not None:
-        _die_at(die_at)
-    run_on_fast_loop(_send(report, url, data, die_after))
+    run_on_fast_loop(_send(report, url, data, die_after, _count_points(die_at)))
 
 
-def _die_at(point: int) -> None:
+def _count_points(die_at: int | None) -> Callable[[], int]:
+    """How many points were reached. At one of them the process dies."""
     reached = 0
 
     def heard(event: str, _: Any) -> None:
         nonlocal reached
         if event in POINTS:
             reached += 1
-            if reached == point:
+            if reached == die_at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(heard)
+    return lambda: reached
 
 
-async def _send(report: Report, url: str, data: str, die_after: int | None) -> None:
+async def _send(report: Report, url: str, data: str, die_after: int | None, points: Callable[[], int]) -> None:
     families = {**FAMILIES, "drawing": [draw_up]}
     async with mortal_office(settings_for(url, data), die_after=die_after, families=families) as (opened, commits):
         async with owner_of(opened) as bp:
@@ -74,13 +72,9 @@ async def _send(report: Report, url: str, data: str, die_after: int | None) -> N
         blobs = [id async for id in opened.blobs.ids()]
         swept = await opened.sweeper.round(idle=0)
         folders = _names(Path(data) / "folders")
-        report({"sent": sent, "blobs": len(blobs), "orphans": swept.orphans, "folders": folders, "of": [before, after]})
+        kept = {"sent": sent, "blobs": len(blobs), "orphans": swept.orphans, "folders": folders}
+    report({**kept, "of": [before, after], "points": points()})
 
 
 def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
-
-
-if __name__ == "__main__":
-    prepare()
-    forks.serve({"send": send})

@@ -25,7 +25,7 @@ CAST = [
 ROOMS = [{"id": "kitchen", "members": ["maid"], "wake": {"people": "all"}}]
 
 
-async def set_up(person: Person) -> None:
+async def set_up_skills(person: Person) -> None:
     await person.bp.apply(agents=CAST, spaces=ROOMS)
 
 
@@ -61,7 +61,7 @@ async def drop_it(person: Person) -> None:
 
 
 CHAPTERS: dict[str, list[Deed]] = {
-    "a maid moves in": [set_up],
+    "a maid moves in": [set_up_skills],
     "a skill is written": [have_it_written],
     "a skill is approved": [approve],
     "a skill is started": [start],

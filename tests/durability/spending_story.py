@@ -40,7 +40,7 @@ ROOMS = [
 ]
 
 
-async def set_up(person: Person) -> None:
+async def set_up_budgets(person: Person) -> None:
     await person.bp.apply(agents=CAST, spaces=ROOMS)
     await person.bp.budgets.set("space", "shop", 0.8)
 
@@ -67,7 +67,7 @@ async def take_back(person: Person) -> None:
 
 
 CHAPTERS: dict[str, list[Deed]] = {
-    "there is money": [set_up],
+    "there is money": [set_up_budgets],
     "money runs out": [until_held("till", "spend it", "spender")],
     "there is more money": [let_go_on],
     "a room spends": [post("shop", "@first go", "spend in shop")],

@@ -172,7 +172,7 @@ SPACES: list[dict[str, Any]] = [
 # ── what the person does ────────────────────────────────────────────────────────────────────────────────
 
 
-async def set_up(person: Person) -> None:
+async def set_up_office(person: Person) -> None:
     await person.bp.apply(agents=AGENTS, spaces=SPACES)
 
 
@@ -303,7 +303,7 @@ async def hire(person: Person) -> None:
 
 # The office rests after each of these deeds. A chapter begins where the one before it has ended.
 CHAPTERS: dict[str, list[Deed]] = {
-    "the office is set up": [set_up],
+    "the office is set up": [set_up_office],
     "three answer in turn": [post("general", "@ada @bo @cy roll call!", "roll")],
     "a reply wakes its author": [reply_to_bo],
     "a chain goes on to its limit": [post("general", "@pip start", "start")],

@@ -27,7 +27,7 @@ CAST = [
 ROOMS = [{"id": "tower", "members": ["clock"], "wake": {"people": "all"}, "timezone": "UTC"}]
 
 
-async def set_up(person: Person) -> None:
+async def set_up_tasks(person: Person) -> None:
     await person.bp.apply(agents=CAST, spaces=ROOMS)
 
 
@@ -58,7 +58,7 @@ async def want_now(person: Person) -> None:
 
 
 CHAPTERS: dict[str, list[Deed]] = {
-    "a clock is put up": [set_up],
+    "a clock is put up": [set_up_tasks],
     "somebody plans": [plan],
     "a task is due": [schedule],
     "a task is wanted now": [want_now],

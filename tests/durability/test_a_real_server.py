@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-from tests.servers import Server
+import pytest
 
-BOUND = 60
+from tests.cli.processes import Process, PythonProcess
+from tests.durability.rooms import until_said
+from tests.servers import Server, Servers
+
 ECHO: dict[str, Any] = {
     "provider": "script",
     "turns": [{"steps": [{"calls": [{"tool": "send_message", "args": {"text": "Heard: {{trigger.text}}"}}]}]}],
 }
 
 
+@pytest.fixture
+def server(servers: Servers) -> Server:
+    """With a Python of its own on SQLite, as people start it."""
+    return servers.serve(PythonProcess if servers.database.kind == "sqlite" else Process)
+
+
 async def test_killed_and_started_again_a_server_has_everything_it_acknowledged(server: Server) -> None:
-    async with asyncio.timeout(BOUND):
-        async with server.client() as bp:
-            await bp.agents.create(id="ada", name="Ada", model=ECHO, tools=["messaging"])
-            await bp.spaces.create(id="general", members=["ada"], wake={"people": "all"})
-            await bp.spaces("general").send("hello")
-        server.kill()
-        server.start()
-        async with server.client() as bp:
-            while len(texts := [m.text for m in (await bp.spaces("general").messages()).items]) < 2:
-                await asyncio.sleep(0.02)
-    assert texts == ["hello", "Heard: hello"]
+    async with server.client() as bp:
+        await bp.agents.create(id="ada", name="Ada", model=ECHO, tools=["messaging"])
+        await bp.spaces.create(id="general", members=["ada"], wake={"people": "all"})
+        await bp.spaces("general").send("hello")
+    server.kill()
+    server.start()
+    async with server.client() as bp:
+        assert await until_said(bp, "general", 2) == ["hello", "Heard: hello"]
 
 
 def test_sigterm_closes_everything_and_is_a_success(server: Server) -> None:

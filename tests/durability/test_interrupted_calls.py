@@ -5,30 +5,28 @@ The tools kill their own process right after their effect, which is the one mome
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from bullpen.testing.forks import Forks
 from tests.databases import Database
+from tests.durability.lives import Ending, Found, kill_at, live, live_again, pick_kills
 from tests.durability.worlds import Worlds
+from tests.waits import BOUND
 
-BOUND = 60
-
-Found = dict[str, Any]
+SAMPLE = {"sqlite": 4, "postgres": 2}
 
 
-def live(forks: Forks, world: Database, agent: str, die_after: int | None = None) -> Found | None:
-    """One life of an office in which the agent works. None: it was killed."""
-    told = forks.run("act", seconds=BOUND, url=world.url, data=str(world.data), agent=agent, die_after=die_after)
-    return told[-1] if told and "told" in told[-1] else None
+def act(forks: Forks, world: Database, agent: str, die_after: int | None = None) -> Found | None:
+    """One life of an office in which the agent works. None: it was killed, perhaps after it was asked."""
+    found = live(forks, "act", world, agent=agent, die_after=die_after)
+    return found if found and "told" in found else None
 
 
 def die_and_go_on(forks: Forks, world: Database, agent: str) -> Found:
-    assert live(forks, world, agent) is None, "it was to die in its tool"
-    found = live(forks, world, agent)
-    assert found is not None
+    assert act(forks, world, agent) is None, "it was to die in its tool"
+    found = live_again(forks, "act", world, agent=agent)
     assert found["violations"] == []
     return found
 
@@ -86,23 +84,23 @@ def test_a_crash_does_not_reset_the_message_limit(worlds: Worlds, forks: Forks) 
 
 @pytest.mark.proves("P2", "P6", "V10")
 def test_a_crash_after_any_commit_repeats_only_repeatable_effects(worlds: Worlds, forks: Forks) -> None:
-    calm = live(forks, worlds.new(), "busy")
+    calm = act(forks, worlds.new(), "busy")
     assert calm is not None
     assert calm["effects"] == ["once", "idempotent", "pure", "once", "idempotent"]
 
-    def killed(commit: int) -> list[str]:
+    def attempt(commit: int) -> Ending:
         world = worlds.new()
-        found = live(forks, world, "busy", die_after=commit) or live(forks, world, "busy")
-        assert found is not None
+        found = act(forks, world, "busy", die_after=commit)
+        died = found is None
+        found = found or live_again(forks, "act", world, agent="busy")
         worlds.end(world)
         wrong = [*found["violations"]]
         if found["effects"].count("once") > 2 or said(found, "busy") != said(calm, "busy"):
             wrong.append(f"{found['effects']} {said(found, 'busy')}")
-        return [f"killed after commit {commit}: {line}" for line in wrong]
+        return Ending(died, [f"killed after commit {commit}: {line}" for line in wrong])
 
-    with ThreadPoolExecutor(4) as pool:
-        wrong = [line for lines in pool.map(killed, range(1, calm["commits"] + 1)) for line in lines]
-    assert wrong == []
+    commits = pick_kills(calm["commits"], sample=SAMPLE[worlds.kind], turn=1, began=calm["began"])
+    assert kill_at(worlds.kind, attempt, commits) == []
 
 
 @pytest.mark.proves("P12")
@@ -113,8 +111,7 @@ def test_an_interrupted_model_call_is_repeated_without_side_effects(worlds: Worl
     assert child.next_report(BOUND) == {"asked": "thinker"}
     child.kill()
     assert not (world.data / "effects").exists(), "killed too late"
-    found = live(forks, world, "thinker")
-    assert found is not None
+    found = live_again(forks, "act", world, agent="thinker")
     assert found["violations"] == []
     assert found["effects"] == ["idempotent"]
     assert said(found, "thinker") == ["I thought."]

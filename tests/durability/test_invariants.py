@@ -27,9 +27,11 @@ from bullpen.testing.histories import (
     write_follower,
     write_sends,
 )
-from bullpen.testing.invariants import CHECKS, NOT_YET, Seen, check
+from bullpen.testing.invariants import CHECKS, NOT_YET, Seen, check, main
 from tests.durability.chapters import CHAPTERS
+from tests.durability.lives import LONG
 from tests.durability.worlds import in_memory
+from tests.waits import BOUND
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def told(forks: Forks) -> Iterator[Path]:
     """A database in which the whole story was told."""
     with in_memory() as folder:
         path = folder / "bullpen.db"
-        forks.run("tell", seconds=60, url=f"sqlite:///{path}", data=str(folder), chapters=list(CHAPTERS))
+        forks.run("tell", seconds=LONG, url=f"sqlite:///{path}", data=str(folder), chapters=list(CHAPTERS))
         yield path
 
 
@@ -329,7 +331,7 @@ def left_waiting(forks: Forks) -> Iterator[Path]:
     with in_memory() as folder:
         path = folder / "bullpen.db"
         chapters = ["the office is set up", "others are part of the work", "somebody is waited for"]
-        forks.run("wait", seconds=60, url=f"sqlite:///{path}", data=str(folder), chapters=chapters)
+        forks.run("wait", seconds=BOUND, url=f"sqlite:///{path}", data=str(folder), chapters=chapters)
         yield path
 
 
@@ -443,8 +445,9 @@ def test_every_invariant_is_checked_or_listed_as_not_yet() -> None:
 
 
 def command(*args: str) -> subprocess.CompletedProcess[str]:
+    """In a new Python, as people type it."""
     line = [sys.executable, "-m", "bullpen.testing.invariants", *args]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=BOUND)
 
 
 def test_the_command_says_ok_beside_a_running_server(path: Path) -> None:
@@ -458,19 +461,18 @@ def test_the_command_says_ok_beside_a_running_server(path: Path) -> None:
     assert "V3      ok" in done.stdout
 
 
-def test_the_command_fails_with_the_violations(path: Path, tmp_path: Path) -> None:
+def test_the_command_fails_with_the_violations(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(REMOVE_A_MESSAGE)
     write_sends(tmp_path / "sends", [Send("lost", "ok", "general")])
-    done = command(f"sqlite:///{path}", "--json", "--clients", str(tmp_path / "sends"))
-    assert done.returncode == 1
-    found = json.loads(done.stdout)["violations"]
+    assert main([f"sqlite:///{path}", "--json", "--clients", str(tmp_path / "sends")]) == 1
+    found = json.loads(capsys.readouterr().out)["violations"]
     assert found["V1"] == ["lost (ok) exists 0 times in general"]
     assert "general counts to" in found["V3"][0]
 
 
-def test_a_missing_database_is_reported_without_traceback(tmp_path: Path) -> None:
-    done = command(f"sqlite:///{tmp_path}/nothing.db")
-    assert done.returncode == 2
-    assert "nothing.db" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_missing_database_is_reported_without_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([f"sqlite:///{tmp_path}/nothing.db"]) == 2
+    told = capsys.readouterr().err
+    assert "nothing.db" in told
+    assert "Traceback" not in told

@@ -3,8 +3,7 @@ acknowledged is there, counts are right, and one sweep later nothing is left ove
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -14,43 +13,42 @@ from bullpen.testing import invariants, snapshot
 from bullpen.testing.forks import Forks
 from tests.databases import Database
 from tests.driver import Driver, Offices
+from tests.durability.lives import live, pick_kills
 from tests.durability.worlds import Worlds
 from tests.files.offering import content
 
-BOUND = 60
-# Each point of PostgreSQL costs a copy of a database, and they are the same points.
-STEP = {"sqlite": 1, "postgres": 5}
-
-
-@pytest.fixture(scope="module")
-def children() -> Iterator[Forks]:
-    with Forks("tests.durability.file_children") as running:
-        yield running
+SAMPLE = {"sqlite": 4, "postgres": 3}
 
 
 @pytest.mark.proves("V13", "E10")
-async def test_a_killed_upload_leaves_a_whole_file_or_none(worlds: Worlds, children: Forks) -> None:
+async def test_a_killed_upload_leaves_a_whole_file_or_none(worlds: Worlds, forks: Forks) -> None:
     before = worlds.new()
     await claimed(before)
 
-    def live(die_at: int | None) -> tuple[Database, list[dict[str, int]]]:
-        world = worlds.new(before)
-        return world, children.run("live", seconds=BOUND, url=world.url, data=str(world.data), die_at=die_at)
-
-    _, told = live(None)
-    points = told[0]["points"]
+    calm = await asyncio.to_thread(live, forks, "upload", worlds.new(before))
+    assert calm is not None
+    points = calm["points"]
     assert points > 25
-    with ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(live, range(1, points + 1, STEP[worlds.kind])))
     halves = 0
-    for world, told in ended:
-        assert told == [], "it was to be killed"
-        blobs = world.data / "files"
-        halves += any(blobs.glob("partial/*"))
-        seen = invariants.Seen(await snapshot.read(world.url), blobs=blobs)
-        assert invariants.check(seen)["V13"] == [], "before anything was swept"
-        await sweep_and_look(world)
-    assert halves, "none was killed in the middle of a file"
+    for point in pick_kills(points, sample=SAMPLE[worlds.kind]):
+        halves += await kill_and_look(worlds, forks, before, point)
+    # Whatever was chosen: somebody is killed in the middle of a file.
+    for point in range(1, points):
+        halves = halves or await kill_and_look(worlds, forks, before, point)
+    assert halves
+
+
+async def kill_and_look(worlds: Worlds, forks: Forks, before: Database, point: int) -> bool:
+    """Whether it was killed in the middle of a file."""
+    world = worlds.new(before)
+    assert await asyncio.to_thread(live, forks, "upload", world, die_at=point) is None, "it was to be killed"
+    blobs = world.data / "files"
+    half = any(blobs.glob("partial/*"))
+    seen = invariants.Seen(await snapshot.read(world.url), blobs=blobs)
+    assert invariants.check(seen)["V13"] == [], "before anything was swept"
+    await sweep_and_look(world)
+    worlds.end(world)
+    return half
 
 
 async def claimed(world: Database) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from bullpen.client import Bullpen
 from bullpen.testing import invariants, snapshot
+from tests.durability.rooms import until_said
 from tests.servers import Server
 
-BOUND = 60
 SLOW: dict[str, Any] = {
     "provider": "script",
     "turns": [
@@ -26,41 +23,27 @@ SLOW: dict[str, Any] = {
 }
 
 
-async def texts(bp: Bullpen) -> list[str]:
-    return [message.text for message in (await bp.spaces("general").messages()).items]
-
-
-async def until(seen: Callable[[], Awaitable[Any]]) -> None:
-    while not await seen():
-        await asyncio.sleep(0.02)
-
-
 @pytest.mark.parametrize("everybody", [False, True], ids=["one", "all"])
 async def test_a_server_killed_while_paused_stays_paused_until_resumed(server: Server, everybody: bool) -> None:
-    async def said(count: int) -> bool:
-        return len(await texts(bp)) >= count
-
-    async with asyncio.timeout(BOUND):
-        async with server.client() as bp:
-            await bp.agents.create(id="ada", name="Ada", model=SLOW)
-            await bp.spaces.create(id="general", members=["ada"], wake={"people": "all"})
-            await bp.spaces("general").send("hello")
-            await until(lambda: said(2))
-            await (bp.agents.pause_all() if everybody else bp.agents.pause("ada"))
-            await bp.spaces("general").send("and this")
-        server.kill()
-        server.start()
-        async with server.client() as bp:
-            assert (await bp.agents.get("ada")).state == "paused"
-            await bp.agents.create(id="bo", name="Bo", model=SLOW)
-            assert (await bp.agents.get("bo")).state == ("paused" if everybody else "idle")
-        server.kill()
-        server.start()
-        async with server.client() as bp:
-            seen = invariants.Seen(await snapshot.read(server.database_url))
-            assert invariants.violations(seen) == []
-            (run,) = seen.rows.runs
-            assert (run["step"], run["finished_at"]) == (1, None)
-            await (bp.agents.resume_all() if everybody else bp.agents.resume("ada"))
-            await until(lambda: said(6))
-            assert await texts(bp) == ["hello", "one", "and this", "two", "one", "two"]
+    async with server.client() as bp:
+        await bp.agents.create(id="ada", name="Ada", model=SLOW)
+        await bp.spaces.create(id="general", members=["ada"], wake={"people": "all"})
+        await bp.spaces("general").send("hello")
+        await until_said(bp, "general", 2)
+        await (bp.agents.pause_all() if everybody else bp.agents.pause("ada"))
+        await bp.spaces("general").send("and this")
+    server.kill()
+    server.start()
+    async with server.client() as bp:
+        assert (await bp.agents.get("ada")).state == "paused"
+        await bp.agents.create(id="bo", name="Bo", model=SLOW)
+        assert (await bp.agents.get("bo")).state == ("paused" if everybody else "idle")
+    server.kill()
+    server.start()
+    async with server.client() as bp:
+        seen = invariants.Seen(await snapshot.read(server.database_url))
+        assert invariants.violations(seen) == []
+        (run,) = seen.rows.runs
+        assert (run["step"], run["finished_at"]) == (1, None)
+        await (bp.agents.resume_all() if everybody else bp.agents.resume("ada"))
+        assert await until_said(bp, "general", 6) == ["hello", "one", "and this", "two", "one", "two"]

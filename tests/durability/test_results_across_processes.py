@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,7 @@ from tests.databases import drop, postgres_database
 from tests.path.scripts import call, say, step
 from tests.postgres import PostgresServer
 from tests.servers import Servers
-
-BOUND = 60
+from tests.waits import until
 
 
 @tool(visible=False, timeout=600_000)
@@ -34,13 +33,6 @@ def servers(postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Servers
     finally:
         started.close()
         drop(postgres_server, database)
-
-
-async def until(seen: Callable[[], Awaitable[Any]]) -> Any:
-    async with asyncio.timeout(BOUND):
-        while not (found := await seen()):
-            await asyncio.sleep(0.02)
-    return found
 
 
 async def ask(bp: Bullpen) -> PendingCall:

@@ -4,10 +4,10 @@ the new one, and an erasure that was begun is finished by whoever comes next. (C
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import shutil
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,33 +16,26 @@ from bullpen.testing import invariants, snapshot
 from bullpen.testing.forks import Forks
 from tests.databases import Database
 from tests.driver import Offices
+from tests.durability.lives import Found, live, live_again, pick_kills
 from tests.durability.worlds import Worlds
 from tests.upkeep.copies import back_up, bring_back, rows_of
-from tests.upkeep.offices import NAME, WORD, hits, live
+from tests.upkeep.offices import NAME, WORD, hits
+from tests.upkeep.offices import live as live_in
+from tests.waits import BOUND
 
-BOUND = 60
-MOST = 400  # points: more than any of these has
-# On PostgreSQL there are hundreds of points, all in one transaction, and each costs a copy of a database.
-STEP = {"sqlite": 1, "postgres": 9}
-
-
-@pytest.fixture(scope="module")
-def children() -> Iterator[Forks]:
-    with Forks("tests.durability.upkeep_children") as running:
-        yield running
+SAMPLE = {"sqlite": 4, "postgres": 3}
+FIRST_COMMITS = 5  # one of these begins the erasure
 
 
 async def lived_in(world: Database) -> str:
     """A lived-in office; the id of the person who will be forgotten."""
     async with AsyncExitStack() as stack:
-        lived = await live(await Offices(world, stack).open(watch=False))
+        lived = await live_in(await Offices(world, stack).open(watch=False))
         return lived.erin_id
 
 
-def killed_at(children: Forks, target: str, world: Database, path: Path, point: int) -> bool:
-    """Was it killed there? False: it was over before."""
-    told = children.run(target, seconds=BOUND, url=world.url, data=str(world.data), path=str(path), die_at=point)
-    return not told
+async def run(forks: Forks, target: str, world: Database, **how: Any) -> Found | None:
+    return await asyncio.to_thread(live, forks, target, world, **how)
 
 
 async def once_more(world: Database, path: Path) -> None:
@@ -63,34 +56,34 @@ def name_for(world: Database) -> str:
 
 
 @pytest.mark.proves("V17")
-async def test_a_killed_backup_leaves_a_complete_old_or_new_file(
-    worlds: Worlds, children: Forks, tmp_path: Path
-) -> None:
+async def test_a_killed_backup_leaves_a_complete_old_or_new_file(worlds: Worlds, forks: Forks, tmp_path: Path) -> None:
     world, empty = worlds.new(), worlds.new()
-    path = tmp_path / name_for(world)
+    old, path = tmp_path / "old", tmp_path / "new" / name_for(world)
+    path.parent.mkdir()
     await back_up(world, path)
-    before = path.read_bytes()
+    shutil.copy(path, old)
     await lived_in(world)
     expected = await rows_of(world)
-    replaced = False
-    point = 0
-    while killed_at(children, "backup", world, path, point := point + 1):
-        assert point < MOST
-        if path.read_bytes() != before:
-            replaced = True
+    calm = await run(forks, "backup", world, path=str(path))
+    assert calm is not None
+    assert calm["points"] > 5
+    # The last one is nearest to the moment at which the new file takes the place of the old one.
+    for point in [*pick_kills(calm["points"] - 1, sample=SAMPLE[worlds.kind]), calm["points"]]:
+        shutil.copy(old, path)
+        assert await run(forks, "backup", world, path=str(path), die_at=point) is None, f"killed at {point}"
+        if path.read_bytes() != old.read_bytes():
             await bring_back(empty, path, force=True)
             assert await rows_of(empty) == expected
-    assert point > 5
+    assert await run(forks, "backup", world, path=str(path)) is not None
     await bring_back(empty, path, force=True)
     assert await rows_of(empty) == expected
-    assert replaced or point > 5
-    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name], "what a killed one left is gone"
+    assert [each.name for each in path.parent.iterdir()] == [path.name], "what a killed one left is gone"
 
 
 @pytest.mark.proves("V17", "V14")
 @pytest.mark.parametrize("form", ["own", "lines"])
 async def test_a_killed_restore_leaves_the_old_or_the_new_office(
-    worlds: Worlds, children: Forks, tmp_path: Path, form: str
+    worlds: Worlds, forks: Forks, tmp_path: Path, form: str
 ) -> None:
     if form == "lines" and worlds.kind == "postgres":
         pytest.skip("lines are its own form")
@@ -103,50 +96,49 @@ async def test_a_killed_restore_leaves_the_old_or_the_new_office(
         await office.space("old", private=True)
         await office.post("old", "what was there before")
     rows = {"old": await rows_of(old), "new": await rows_of(new)}
-    seen: set[str] = set()
-    point = 0
-    while True:
+    calm = worlds.new(old)
+    whole = await run(forks, "restore", calm, path=str(path))
+    assert whole is not None
+    assert whole["points"] > 10
+    assert await rows_of(calm) == rows["new"]
+    seen = {"new"}
+    for point in pick_kills(whole["points"], sample=SAMPLE[worlds.kind]):
         world = worlds.new(old)
-        killed = killed_at(children, "restore", world, path, point := point + STEP[worlds.kind])
+        killed = await run(forks, "restore", world, path=str(path), die_at=point) is None
         found = await rows_of(world)
         [which] = [name for name, expected in rows.items() if found == expected]
         seen.add(which)
+        assert killed or which == "new", point
         if killed:
             await once_more(world, path)
             assert await rows_of(world) == rows["new"], point
         worlds.end(world)
-        if not killed:
-            break
-        assert point < MOST
     assert seen == {"old", "new"}
-    assert point > 10
 
 
-async def test_an_erasure_killed_after_any_commit_is_finished_on_restart(worlds: Worlds, children: Forks) -> None:
+async def test_an_erasure_killed_after_any_commit_is_finished_on_restart(worlds: Worlds, forks: Forks) -> None:
     before = worlds.new()
     person_id = await lived_in(before)
-    calm = worlds.new(before)
-    [told] = children.run("erase", seconds=BOUND, url=calm.url, data=str(calm.data), kind="person", id=person_id)
-    commits = told["commits"]
-    assert commits > 15
-
-    def live_twice(commit: int) -> Database:
+    calm = await run(forks, "erase", worlds.new(before), kind="person", id=person_id)
+    assert calm is not None
+    assert calm["commits"] > 15
+    begun = 0
+    commits = pick_kills(calm["commits"], sample=SAMPLE[worlds.kind], turn=1, began=calm["began"])
+    for commit in commits:
         world = worlds.new(before)
-        where = {"url": world.url, "data": str(world.data), "kind": "person"}
-        if not children.run("erase", seconds=BOUND, id=person_id, die_after=commit, **where):
-            # The first commits of a life are its own; before the erasure's, nothing has begun.
-            assert children.run("erase", seconds=BOUND, id="", **where)
-        return world
+        if await run(forks, "erase", world, kind="person", id=person_id, die_after=commit) is None:
+            await asyncio.to_thread(live_again, forks, "erase", world, kind="person", id="")
+        begun += await is_erased(world)
+        worlds.end(world)
+    assert begun >= sum(commit > calm["began"] + FIRST_COMMITS for commit in commits)
 
-    with ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(live_twice, range(1, commits + 1, 2 if worlds.kind == "sqlite" else 4)))
-    erased = 0
-    for world in ended:
-        seen = await snapshot.read(world.url)
-        assert invariants.violations(invariants.Seen(seen, at_rest=True)) == []
-        begun = any(row["erased_at"] for row in seen["people"])
-        erased += begun
-        if begun:
-            assert await hits(world, WORD) == []
-            assert await hits(world, NAME) == []
-    assert erased >= len(ended) - 5
+
+async def is_erased(world: Database) -> bool:
+    """Whether the erasure had begun. If so, it must be done."""
+    seen = await snapshot.read(world.url)
+    assert invariants.violations(invariants.Seen(seen, at_rest=True)) == []
+    if not any(row["erased_at"] for row in seen["people"]):
+        return False
+    assert await hits(world, WORD) == []
+    assert await hits(world, NAME) == []
+    return True

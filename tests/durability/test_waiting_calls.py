@@ -1,10 +1,10 @@
 """Calls whose result comes later, and a process that dies: the named crash points, each with what must hold after it.
 
-The chapters of `waiting_story.py` are told by `test_crash_after_every_commit.py` with a SIGKILL after every commit on
-SQLite, and after every second one on PostgreSQL unless EVERY_COMMIT is set; what the database tells in the end must be
-what it tells when nobody dies. So each point below that lies at a commit is hit there at least once for every kind of
-call on SQLite. Here the chapters "in time", "cards" and "posted" are killed after each commit on both databases. This
-file also adds what no commit shows: the moments inside a request to the outside, and what a follower is told.
+The chapters of `waiting_story.py` are told by `test_crash_after_every_commit.py` with a SIGKILL after a commit; what
+the database tells in the end must be what it tells when nobody dies. `make prove` does so for every commit on both
+databases, so each point below that lies at a commit is hit there for every kind of call. The same goes for the
+chapters "in time", "cards" and "posted" in this file. It also adds what no commit shows: the moments inside a request
+to the outside, and what a follower is told.
 
 | point | where it is hit | what must hold |
 |---|---|---|
@@ -22,8 +22,8 @@ file also adds what no commit shows: the moments inside a request to the outside
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable
+from functools import cache
 
 import pytest
 
@@ -31,46 +31,58 @@ from bullpen.testing import snapshot
 from bullpen.testing.forks import Forks
 from bullpen.testing.telling import differences
 from tests.databases import Database
+from tests.durability.lives import Ending, Found, kill_at, live, live_again, pick_kills
 from tests.durability.worlds import Worlds
+from tests.waits import BOUND
 
-BOUND = 60
-AT_ONCE = {"sqlite": 2, "postgres": 6}
 POST = "something is posted"
 SET_UP = ["the office is set up", "others are part of the work"]
+FOLLOWED = ["a result comes in time", "a person answers cards"]
+TURNS = [POST, *FOLLOWED]
+SAMPLE = {"sqlite": 3, "postgres": 2}
 
-Found = dict[str, Any]
-
-
-def live(forks: Forks, world: Database, *chapters: str, seconds: float = BOUND, **how: Any) -> Found | None:
-    """One life of an office. None: it was killed."""
-    told = forks.run("wait", seconds=seconds, url=world.url, data=str(world.data), chapters=list(chapters), **how)
-    return told[-1] if told else None
+Calm = Callable[[str], Found]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def before(worlds: Worlds, forks: Forks) -> Database:
     """An office in which everybody is there, and nobody has said anything."""
     world = worlds.new()
-    assert live(forks, world, *SET_UP) is not None
+    assert live(forks, "wait", world, chapters=SET_UP) is not None
     return world
 
 
-def each_commit(worlds: Worlds, forks: Forks, before: Database, chapter: str) -> tuple[Found, list[Found]]:
-    """The chapter told calmly, and told with a kill after each of its commits."""
-    calm = live(forks, worlds.new(before), chapter)
-    assert calm is not None
-    assert calm["violations"] == []
+@pytest.fixture(scope="module")
+def calm(worlds: Worlds, forks: Forks, before: Database) -> Calm:
+    """What is told at the end of a chapter when nobody dies."""
 
-    def killed(commit: int) -> Found:
+    @cache
+    def tell(chapter: str) -> Found:
+        found = live(forks, "wait", worlds.new(before), chapters=[chapter])
+        assert found is not None
+        assert found["violations"] == []
+        return found
+
+    return tell
+
+
+def tell_with_kills(worlds: Worlds, forks: Forks, before: Database, calm: Found, chapter: str) -> list[Found]:
+    """The chapter, each time with a kill after another of its commits."""
+    ends = []
+
+    def attempt(commit: int) -> Ending:
         world = worlds.new(before)
-        ended = live(forks, world, chapter, die_after=commit) or live(forks, world, chapter)
-        assert ended is not None, "the second life ended before its time"
-        assert ended["violations"] == [], f"killed after commit {commit}"
+        found = live(forks, "wait", world, chapters=[chapter], die_after=commit)
+        killed = found is None
+        found = found or live_again(forks, "wait", world, chapters=[chapter])
+        ends.append(found)
         worlds.end(world)
-        return ended
+        return Ending(killed, [f"killed after commit {commit}: {line}" for line in found["violations"]])
 
-    with ThreadPoolExecutor(AT_ONCE[worlds.kind]) as pool:
-        return calm, list(pool.map(killed, range(1, calm["commits"] + 1)))
+    turn = TURNS.index(chapter)
+    commits = pick_kills(calm["commits"], sample=SAMPLE[worlds.kind], turn=turn, began=calm["began"])
+    assert kill_at(worlds.kind, attempt, commits) == []
+    return ends
 
 
 def result_of(found: Found, agent: str) -> str:
@@ -82,10 +94,11 @@ def result_of(found: Found, agent: str) -> str:
 
 
 @pytest.mark.proves("P6", "V10")
-def test_a_post_with_unknown_outcome_is_not_sent_again(worlds: Worlds, forks: Forks, before: Database) -> None:
-    calm, ends = each_commit(worlds, forks, before, POST)
-    assert calm["effects"] == ["once"]
-    for end in ends:
+def test_a_post_with_unknown_outcome_is_not_sent_again(
+    worlds: Worlds, forks: Forks, before: Database, calm: Calm
+) -> None:
+    assert calm(POST)["effects"] == ["once"]
+    for end in tell_with_kills(worlds, forks, before, calm(POST), POST):
         unknown = '"outcome":"unknown"' in result_of(end, "poster")
         assert unknown or end["effects"] == ["once"]
         assert len(end["effects"]) <= 1
@@ -107,35 +120,32 @@ def test_a_post_interrupted_by_a_crash_is_not_sent_again(
 @pytest.mark.parametrize("chapter", ["a gateway is asked", "calls are approved"])
 @pytest.mark.parametrize("death, times", [("before the request", 1), ("in the request", 2)])
 def test_a_put_is_resent_with_the_same_key_and_outcome(
-    worlds: Worlds, forks: Forks, before: Database, chapter: str, death: str, times: int
+    worlds: Worlds, forks: Forks, before: Database, calm: Calm, chapter: str, death: str, times: int
 ) -> None:
-    calm = live(forks, worlds.new(before), chapter)
-    assert calm is not None
     found = died(forks, worlds.new(before), chapter, death)
     assert found["effects"] == ["idempotent"] * times
-    assert differences(calm["told"], found["told"]) == []
+    assert differences(calm(chapter)["told"], found["told"]) == []
 
 
 def died(forks: Forks, world: Database, chapter: str, death: str) -> Found:
-    assert live(forks, world, chapter, death=death) is None, f"it was to die {death}"
-    found = live(forks, world, chapter)
-    assert found is not None
+    assert live(forks, "wait", world, chapters=[chapter], death=death) is None, f"it was to die {death}"
+    found = live_again(forks, "wait", world, chapters=[chapter])
     assert found["violations"] == []
     return found
 
 
 # ── point 14: time-outs ─────────────────────────────────────────────────────────────────────────────────────────────
 
-SLOW = 90.0  # with such a lease nobody sweeps twice in these tests
+SLOW = 4 * BOUND  # with such a lease nobody sweeps twice in these tests
 
 
 @pytest.mark.proves("C7", "S4-11")
 def test_a_restarted_process_enforces_an_earlier_deadline(worlds: Worlds, forks: Forks, before: Database) -> None:
     """Not by the next regular sweep: a process that has just begun looks ahead."""
     world = worlds.new(before)
-    assert live(forks, world, "a will is made", lease=SLOW) is not None
+    assert live(forks, "wait", world, chapters=["a will is made"], lease=SLOW) is not None
     (world.data / "acknowledged").unlink()
-    found = live(forks, world, "it is carried out", lease=SLOW, seconds=SLOW / 3)
+    found = live(forks, "wait", world, chapters=["it is carried out"], lease=SLOW)
     assert found is not None
     assert found["violations"] == []
     assert "timed out after 3000ms" in result_of(found, "heir")
@@ -143,9 +153,9 @@ def test_a_restarted_process_enforces_an_earlier_deadline(worlds: Worlds, forks:
 
 def test_a_restart_does_not_wake_a_waiting_run_early(worlds: Worlds, forks: Forks, before: Database) -> None:
     world = worlds.new(before)
-    first = live(forks, world, "a little is waited for", lease=SLOW)
+    first = live(forks, "wait", world, chapters=["a little is waited for"], lease=SLOW)
     assert first is not None
-    again = live(forks, world, "a little is waited for", lease=SLOW)
+    again = live(forks, "wait", world, chapters=["a little is waited for"], lease=SLOW)
     assert again is not None
     assert differences(first["told"], again["told"]) == []
     tokens = "SELECT count(*) FROM leases WHERE token > 1"
@@ -156,10 +166,11 @@ def test_a_restart_does_not_wake_a_waiting_run_early(worlds: Worlds, forks: Fork
 
 
 @pytest.mark.proves("C8", "C10", "V4", "V7")
-@pytest.mark.parametrize("chapter", ["a result comes in time", "a person answers cards"])
+@pytest.mark.parametrize("chapter", FOLLOWED)
 def test_a_returning_follower_gets_events_committed_but_not_published(
-    worlds: Worlds, forks: Forks, before: Database, chapter: str
+    worlds: Worlds, forks: Forks, before: Database, calm: Calm, chapter: str
 ) -> None:
-    calm, ends = each_commit(worlds, forks, before, chapter)  # V4 compares each follower with the table
-    wrong = [line for end in ends for line in differences(calm["told"], end["told"])]
+    # V4 compares each follower with the table.
+    ends = tell_with_kills(worlds, forks, before, calm(chapter), chapter)
+    wrong = [line for end in ends for line in differences(calm(chapter)["told"], end["told"])]
     assert not wrong, "\n".join(wrong[:20])

@@ -13,12 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import bullpen.engine.pgqueuer  # noqa: F401  before the first fork, so that no child pays for it
 from bullpen.app import blobs_of, open_store
 from bullpen.cli.loop import run_on_fast_loop
 from bullpen.settings import Settings, load_settings
 from bullpen.storage.postgres import PostgresStore
-from bullpen.testing import forks
 from bullpen.testing.crash import mortal_office, settings_for
 from bullpen.testing.forks import Report
 from bullpen.testing.serving import owner_of
@@ -81,13 +79,10 @@ def erase(report: Report, *, url: str, data: str, kind: str, id: str, die_after:
 
 async def _erase(report: Report, url: str, data: str, kind: str, id: str, die_after: int | None) -> None:
     async with mortal_office(settings_for(url, data), die_after=die_after) as (opened, commits):
+        began = commits.count
         if id:
             async with owner_of(opened) as bp:
                 await bp.erase(kind, id)  # type: ignore[arg-type]
         while await opened.store.read(select_begun):
             await commits.next()
-        report({"commits": commits.count})
-
-
-if __name__ == "__main__":
-    forks.serve({"backup": write_backup, "restore": read_backup, "erase": erase})
+        report({"began": began, "commits": commits.count})

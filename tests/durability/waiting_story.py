@@ -71,7 +71,7 @@ CAST = [
 ROOMS = [{"id": f"{made['id']}-room", "members": [made["id"]], "wake": {"people": "all"}} for made in CAST]
 
 
-async def set_up(person: Person) -> None:
+async def set_up_callers(person: Person) -> None:
     await person.bp.apply(tools=TOOLS, agents=CAST, spaces=ROOMS)
 
 
@@ -159,7 +159,7 @@ APPROVED = {"approved": True}
 EDITED = {"approved": True, "args": {"city": "Bonn", "what": "4"}}
 
 CHAPTERS: dict[str, list[Deed]] = {
-    "others are part of the work": [set_up],
+    "others are part of the work": [set_up_callers],
     "a result comes in time": [go("in-time", "lookUp"), answer("in-time", "lookUp", {"date": "today", "n": [1, 2]})],
     "results come too late": [
         go("too-late", "askFast", but="waiting"),

@@ -26,10 +26,15 @@ class Worlds:
         self._template = template
         self._server = server
         self._numbers = itertools.count(1)
+        self._alive: set[Database] = set()
 
     def new(self, like: Database | None = None) -> Database:
         """A fresh one, or a copy of one that nobody uses at the moment."""
-        data = self._folder / str(next(self._numbers))
+        made = self._make(self._folder / str(next(self._numbers)), like)
+        self._alive.add(made)
+        return made
+
+    def _make(self, data: Path, like: Database | None) -> Database:
         if self._server is None:
             template = self._template if like is None else like.path
             return sqlite_database(data, template)
@@ -37,9 +42,14 @@ class Worlds:
         return postgres_database(self._server, data, template=template_name)
 
     def end(self, world: Database) -> None:
+        self._alive.remove(world)
         if self._server is not None:
             drop(self._server, world)
         shutil.rmtree(world.data)
+
+    def end_all(self) -> None:
+        for world in list(self._alive):
+            self.end(world)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ STORIES: list[tuple[str, str, dict[str, list[str]]]] = [
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("assistant") / "data"
     with serving(folder, "--demo", "assistant"):
         yield folder
@@ -43,8 +43,8 @@ def test_the_readme_promises_what_is_tested_here() -> None:
 
 
 @pytest.mark.proves("S2-05", "S2-06", "S2-30")
-async def test_andy_does_what_the_readme_says_and_fires_his_tasks(data: Path) -> None:
-    async with inside(data) as bp:
+async def test_andy_does_what_the_readme_says_and_fires_his_tasks(demo_data: Path) -> None:
+    async with inside(demo_data) as bp:
         for space, said, expected in STORIES:
             seen = await tell(bp, space, said)
             assert seen.keys() == expected.keys(), (said, seen)
@@ -53,9 +53,9 @@ async def test_andy_does_what_the_readme_says_and_fires_his_tasks(data: Path) ->
                 assert all(re.fullmatch(f"andy: {line}", seen[where][n]) for n, line in enumerate(lines)), (said, seen)
         assert await fired(bp, "home") == "Good morning!"
         assert await fired(bp, "family") == "Reminder: The presents!"
-    listed = output(data, "groups")
+    listed = output(demo_data, "groups")
     assert all(word in listed for word in ("home", "(main)", "family-chat", "@Andy", "tg:-1001234567890"))
-    assert "Europe/Berlin" in output(data, "tasks")
+    assert "Europe/Berlin" in output(demo_data, "tasks")
 
 
 async def fired(bp: Bullpen, space: str) -> str:

@@ -37,7 +37,7 @@ STORIES: Mapping[str, list[str]] = {
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("companion") / "data"
     with serving(folder, "--demo", "companion"):
         yield folder
@@ -55,8 +55,8 @@ def test_the_readme_promises_what_is_tested_here() -> None:
 
 @pytest.mark.proves("S1-01", "S1-08")
 @pytest.mark.parametrize("said", STORIES)
-async def test_fern_says_nothing_one_thing_or_several(data: Path, said: str) -> None:
-    async with inside(data) as bp:
+async def test_fern_says_nothing_one_thing_or_several(demo_data: Path, said: str) -> None:
+    async with inside(demo_data) as bp:
         assert await tell(bp, "desk", said) == {"desk": STORIES[said]}
         run, _ = await last_run(bp)
     assert run.status == "completed"
@@ -64,8 +64,8 @@ async def test_fern_says_nothing_one_thing_or_several(data: Path, said: str) -> 
 
 
 @pytest.mark.proves("S1-10", "S1-14")
-async def test_silence_is_an_outcome_with_a_reason(data: Path) -> None:
-    async with inside(data) as bp:
+async def test_silence_is_an_outcome_with_a_reason(demo_data: Path) -> None:
+    async with inside(demo_data) as bp:
         await tell(bp, "desk", "note to self: buy bread")
         run, _ = await last_run(bp)
     assert (run.status, run.outcome, run.stop_reason) == ("completed", "silent", "skipped")
@@ -73,8 +73,8 @@ async def test_silence_is_an_outcome_with_a_reason(data: Path) -> None:
     assert "They are thinking aloud" in run.silence_reason
 
 
-async def test_thoughts_between_messages_stay_in_the_journal(data: Path) -> None:
-    async with inside(data) as bp:
+async def test_thoughts_between_messages_stay_in_the_journal(demo_data: Path) -> None:
+    async with inside(demo_data) as bp:
         await tell(bp, "desk", "help me plan my week")
         _, journal = await last_run(bp)
     thoughts = [entry.content for entry in journal if entry.type == "assistant_message" and entry.content]
@@ -86,8 +86,8 @@ async def test_thoughts_between_messages_stay_in_the_journal(data: Path) -> None
 
 
 @pytest.mark.proves("S1-12")
-async def test_the_sixth_message_is_refused_and_the_run_goes_on(data: Path) -> None:
-    async with inside(data) as bp:
+async def test_the_sixth_message_is_refused_and_the_run_goes_on(demo_data: Path) -> None:
+    async with inside(demo_data) as bp:
         await tell(bp, "desk", "tell me everything")
         run, journal = await last_run(bp)
     returns = [entry for entry in journal if entry.type == "tool_return_message"]

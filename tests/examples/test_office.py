@@ -73,7 +73,7 @@ BRIEF = ("general", "we need a poster for the book fair")
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("office") / "data"
     with serving(folder, "--demo", "office"):
         yield folder
@@ -94,15 +94,15 @@ def test_everyone_has_the_six_tools_a_character_and_a_past() -> None:
 
 
 @pytest.mark.parametrize("said", STORIES, ids=lambda said: said[1])
-async def test_the_office_answers_as_its_readme_says(data: Path, said: tuple[str, str]) -> None:
-    async with inside(data) as bp:
+async def test_the_office_answers_as_its_readme_says(demo_data: Path, said: tuple[str, str]) -> None:
+    async with inside(demo_data) as bp:
         if said[1].startswith("Wren, what"):
             await tell(bp, "general", "remember: the client hates beige")
         assert await tell(bp, *said) == STORIES[said]
 
 
-async def test_a_brief_wakes_those_whom_mira_names_and_nobody_else(data: Path) -> None:
-    async with inside(data) as bp:
+async def test_a_brief_wakes_those_whom_mira_names_and_nobody_else(demo_data: Path) -> None:
+    async with inside(demo_data) as bp:
         story = await tell(bp, *BRIEF)
     assert set(story) == {"general"}
     # Wren and Pia may read the brief and Mira's words in one run or in two: silence about the brief is no promise.
@@ -115,8 +115,8 @@ async def test_a_brief_wakes_those_whom_mira_names_and_nobody_else(data: Path) -
     assert story["general"].count("otto is silent") == 1
 
 
-async def test_a_wounded_mood_is_kept(data: Path) -> None:
-    async with inside(data) as bp:
+async def test_a_wounded_mood_is_kept(demo_data: Path) -> None:
+    async with inside(demo_data) as bp:
         await tell(bp, "studio", "@pia shall we use Papyrus?")
         (run, *_) = await bp.runs.list(agent="pia", space="studio")
         calls = [entry for entry in await bp.runs.messages(run.id) if entry.type == "tool_call_message"]
@@ -125,8 +125,8 @@ async def test_a_wounded_mood_is_kept(data: Path) -> None:
     ]
 
 
-async def test_the_demos_dms_belong_to_agents_and_owners_see_them(data: Path) -> None:
-    async with inside(data) as bp:
+async def test_the_demos_dms_belong_to_agents_and_owners_see_them(demo_data: Path) -> None:
+    async with inside(demo_data) as bp:
         kinds = {space.id: (space.kind, space.private, len(space.members)) for space in await bp.spaces.list()}
     assert kinds == {
         "general": ("channel", False, 5),
@@ -137,8 +137,8 @@ async def test_the_demos_dms_belong_to_agents_and_owners_see_them(data: Path) ->
     }
 
 
-async def test_ten_quick_greetings_get_at_most_ten_good_mornings(data: Path) -> None:
-    async with inside(data) as bp:
+async def test_ten_quick_greetings_get_at_most_ten_good_mornings(demo_data: Path) -> None:
+    async with inside(demo_data) as bp:
         before = await mornings(bp)
         for _ in range(10):
             await bp.spaces("studio").send("@mira hello")

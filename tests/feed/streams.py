@@ -16,7 +16,8 @@ from urllib.parse import urlencode
 
 import orjson
 
-from tests.driver import BOUND, Api, Json
+from tests.driver import Api, Json
+from tests.waits import BOUND
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests import effort
 from tests.driver import Json
 from tests.feed.snapshots import Known, apply, fetch, followed, seen
 from tests.feed.streams import following
 from tests.feed.worlds import World
 
 AT_ONCE = 8
-ROUNDS = 4
+ROUNDS = 40
 
 Change = Callable[[World, int], Awaitable[Any]]
 
@@ -55,7 +56,7 @@ CHANGES: list[Change] = [edit, rename_the_space, react_and_take_it_back, join_an
 async def test_followers_end_with_the_stored_one_of_concurrent_changes(world: World, change: Change) -> None:
     before: Known = await fetch(world.office)
     async with following(world.office) as stream:
-        for round in range(ROUNDS):
+        for round in range(effort.count(ROUNDS, sample=2)):
             await asyncio.gather(*(change(world, round * AT_ONCE + number) for number in range(AT_ONCE)))
             await world.office.post("lobby", f"round {round}")
             await stream.until_text(f"round {round}")

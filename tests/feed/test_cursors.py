@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, delete, insert, select
 from bullpen.events import feed
 from bullpen.storage import Statement, Transaction
 from bullpen.storage.tables import events, meta
+from tests import effort
 from tests.databases import Database
 from tests.driver import Offices
 from tests.feed.streams import following, rising
@@ -22,6 +23,8 @@ from tests.feed.worlds import Made, World, enter
 _SELECT_EVENTS = Statement(select(events.c.xid, events.c.id).order_by(events.c.xid, events.c.id))
 _FORGET = Statement(delete(events).where(events.c.xid <= bindparam("xid"), events.c.id <= bindparam("id")))
 _NOTE = Statement(insert(meta))
+
+CUTS = 300
 
 
 async def talk(world: World, first: int, last: int) -> None:
@@ -63,7 +66,7 @@ async def test_a_repeatedly_cut_off_follower_sees_the_same_events(
     async with following(world.office) as faithful:
         cursor = (await faithful.headers)["last-event-id"]
         writing = asyncio.gather(talk_until(world, enough), world.ask_ada("speak"))
-        for cut in range(30):
+        for cut in range(effort.count(CUTS, sample=15)):
             header, address = (cursor, None) if cut % 2 else (None, cursor)
             async with following(world.office, last_id=header, after=address) as brief:
                 if cut % 3 == 0:

@@ -13,8 +13,10 @@ from bullpen.events import feed as feeds
 from tests.databases import Database
 from tests.driver import Driver, Offices
 from tests.feed.worlds import Made, enter
+from tests.waits import BOUND
 
 
+@pytest.mark.one_database
 async def test_opening_and_closing_pages_announces_presence_but_tokens_do_not(office: Driver) -> None:
     feed = office.office.feed
     owner = await office.office.local_owner()
@@ -37,6 +39,7 @@ async def test_opening_and_closing_pages_announces_presence_but_tokens_do_not(of
     assert seen == {"psn_ann", "psn_bea"}
 
 
+@pytest.mark.one_database
 async def test_whoever_closes_one_of_two_pages_is_still_there(office: Driver) -> None:
     feed = office.office.feed
     owner = await office.office.local_owner()
@@ -64,7 +67,7 @@ async def test_an_idle_page_receives_presence_events_as_heartbeats(
         owner = replace(await world.office.office.local_owner(), id="psn_ann")
         page, pulse = await feed.follow(replace(owner, credential="ses_1"))
         program, comments = await feed.follow(replace(owner, credential="tok_1"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(BOUND):
             heard = b"".join([await anext(pulse) for _ in range(6)])
             quiet = b"".join([await anext(comments) for _ in range(3)])
         told = [orjson.loads(line[6:]) for line in heard.split(b"\n") if line.startswith(b"data: ")]

@@ -6,8 +6,6 @@ import http.client
 import random
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,14 +15,17 @@ import pytest
 from bullpen.events import feed
 from bullpen.events.actions import record
 from bullpen.storage import Transaction
-from tests.driver import BOUND
+from tests.connections import api, resident
 from tests.feed.streams import Frame, following, parse
 from tests.feed.worlds import World
 from tests.servers import Server
+from tests.waits import BOUND
 
 STALLED = 8
 LONG = "x" * 30_000
 MANY = 2 * feed.BUFFER_EVENTS
+
+pytestmark = pytest.mark.one_database
 
 
 async def many_events(tx: Transaction) -> None:
@@ -140,20 +141,6 @@ class Reading(http.client.HTTPResponse):
         except (http.client.IncompleteRead, ConnectionError):
             pass  # dropped in the middle of a chunk
         return found
-
-
-def resident(server: Server) -> int:
-    """Bytes of memory that the server has now."""
-    status = Path(f"/proc/{server.pid}/status").read_text()
-    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
-
-
-@contextmanager
-def api(server: Server) -> Iterator[httpx.Client]:
-    headers = {"Authorization": f"Bearer {server.token}"}
-    with httpx.Client(base_url=f"{server.url}/api", headers=headers, timeout=BOUND) as client:
-        client.post("/spaces", json={"id": "general"}).raise_for_status()
-        yield client
 
 
 def post(client: httpx.Client, text: str) -> None:

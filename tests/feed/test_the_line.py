@@ -16,6 +16,7 @@ from tests.databases import Database
 from tests.driver import Json, Offices
 from tests.feed.streams import Stream, following
 from tests.feed.worlds import Made, World, enter
+from tests.waits import BOUND
 
 _SELECT_TYPES = Statement(select(events.c.type).distinct())
 # Nobody is present yet: people sign in later. What somebody has read: tests/path/test_unread.py. How far a program is
@@ -26,6 +27,7 @@ SENT_LIVE = LIVE_EVENTS - {"presence", "space_read", "tool.progress"}
 # ── headers and heartbeats ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("M7")
 async def test_proxies_must_not_buffer_and_comments_keep_idle_streams_open(
     copied: tuple[Database, Made], monkeypatch: pytest.MonkeyPatch
@@ -46,6 +48,7 @@ async def test_proxies_must_not_buffer_and_comments_keep_idle_streams_open(
             assert all(frame.id is None for frame in stream.frames)
 
 
+@pytest.mark.one_database
 async def test_each_frame_is_one_json_line_preceded_by_its_cursor(world: World) -> None:
     async with following(world.office) as stream:
         await world.office.post("team", "a\r\nline\n\nbreak\u2028 id: 7\n\ndata: {}\n")
@@ -105,6 +108,7 @@ async def test_a_space_filter_gives_that_space_only(world: World) -> None:
         assert run["id"] in {event.get("runId") for event in team.stored}
 
 
+@pytest.mark.one_database
 async def test_a_dm_is_found_by_either_order_of_its_members(world: World) -> None:
     await world.office.dm("psn_pia", "ada")
     async with following(world.office, world["pia"], space_id="dm-psn_pia-ada") as stream:
@@ -126,6 +130,7 @@ async def test_a_run_filter_gives_that_run_only(world: World) -> None:
             assert "message_created" in one.types() or run is second
 
 
+@pytest.mark.one_database
 async def test_a_space_one_may_not_read_cannot_be_followed(world: World) -> None:
     for caller, space_id, status in (
         ("otto", "team", 404),
@@ -145,6 +150,7 @@ def shown(stream: Stream, type: str) -> list[Json]:
     return [event for event in stream.events if event["type"] == type]
 
 
+@pytest.mark.one_database
 async def test_live_events_show_work_in_progress_and_are_never_stored(world: World) -> None:
     await world.office.agent("tess", [{"steps": [{"calls": [say("word " * 300)]}]}])
     await world.office.space("stage", ["tess", "psn_pia"])
@@ -173,6 +179,7 @@ async def test_live_events_show_work_in_progress_and_are_never_stored(world: Wor
     assert stored <= STORED_EVENTS
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S4-32")
 async def test_members_see_a_visible_calls_arguments_as_they_stream(world: World) -> None:
     await world.office.create("/tools", CHART)
@@ -226,6 +233,7 @@ async def test_live_events_reach_followers_of_another_process(copied: tuple[Data
             assert {event["type"] for event in outsider.events} == {"message_created"}
 
 
+@pytest.mark.one_database
 async def test_live_events_keep_to_the_filters(world: World) -> None:
     async with (
         following(world.office, space_id="team") as team,
@@ -244,6 +252,7 @@ async def test_live_events_keep_to_the_filters(world: World) -> None:
 # ── one encoding for all ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_an_event_is_encoded_once_for_all_followers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     chunks: list[bytes] = []
     put = feed.Follower.put
@@ -268,12 +277,13 @@ async def test_an_event_is_encoded_once_for_all_followers(world: World, monkeypa
         assert len({id(chunk) for chunk in same}) == 1
 
 
+@pytest.mark.one_database
 async def test_a_stream_ends_when_its_server_stops(copied: tuple[Database, Made]) -> None:
     database, made = copied
     async with AsyncExitStack() as stack:
         world = await enter(Offices(database, stack), made, drive=False)
         stream = Stream(world["pia"], None, {})
         await stream.open()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(BOUND):
         await stream.until_ended()
     await stream.close()

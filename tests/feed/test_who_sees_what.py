@@ -12,9 +12,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from tests import effort
 from tests.driver import Api
+from tests.feed.actions import ACTIONS
 from tests.feed.streams import Stream, following
-from tests.feed.test_following_equals_fetching import ACTIONS
 from tests.feed.worlds import World
 
 # What each event may hold, in all; a field that is new has to be looked at here, too.
@@ -104,6 +105,7 @@ FIELDS = {
     "access": {"holderId", "credential", "butFor"},
 }
 SECRET = "quite secret"
+RACES = 200
 
 
 async def live_a_day(world: World) -> None:
@@ -177,6 +179,7 @@ def tally(stream: Stream) -> dict[str, set[str]]:
     return dict(found)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("M8", "I12")
 async def test_events_tell_each_role_only_what_it_may_know(world: World) -> None:
     callers = await roles(world)
@@ -230,6 +233,7 @@ def check_fields(stream: Stream) -> None:
             assert (told["readSeq"], told["unread"], told["mentions"]) == (0, 0, 0), "how far one has read is one's own"
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("M8")
 async def test_an_owner_hears_nothing_from_other_peoples_private_spaces(world: World) -> None:
     async with following(world.office) as owner, following(world.office, world["ada"]) as agent:
@@ -309,7 +313,7 @@ async def test_a_member_removed_while_away_hears_only_of_the_removal(world: Worl
 @pytest.mark.proves("M8")
 async def test_removal_while_a_stream_opens_lets_no_later_message_through(world: World) -> None:
     """However the two race: nothing said after the removal is heard."""
-    for round in range(10):
+    for round in range(effort.count(RACES, sample=5)):
         stream = Stream(world["pia"], None, {})
         await asyncio.gather(stream.open(), world.office.ask("DELETE", "/spaces/team/members/psn_pia"))
         await world.office.post("team", f"after {round}")

@@ -31,6 +31,7 @@ async def test_a_message_shows_files_wherever_it_is_shown(office: Driver) -> Non
     assert await faults(office) == []
 
 
+@pytest.mark.one_database
 async def test_a_file_alone_is_a_message_without_text(office: Driver) -> None:
     await office.space("general")
     file = await give(office)
@@ -56,6 +57,7 @@ async def test_only_own_files_or_the_spaces_files_can_be_attached(office: Driver
     assert await faults(office) == []
 
 
+@pytest.mark.one_database
 async def test_a_message_shows_at_most_ten_files_each_once(office: Driver) -> None:
     await office.space("general")
     made = [(await give(office, name=f"{n}.txt"))["id"] for n in range(11)]
@@ -93,6 +95,7 @@ async def test_a_file_is_deleted_with_the_last_message_showing_it(office: Driver
     assert await faults(office, swept=True) == []
 
 
+@pytest.mark.one_database
 async def test_editing_the_words_leaves_the_files(office: Driver) -> None:
     await office.space("general")
     file = await give(office, space="general")
@@ -147,6 +150,7 @@ async def _itself(tx: object) -> object:
 # ── what agents see ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_an_agent_sees_attached_files_with_their_ids(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[step(call("read_messages", limit=5)), *SILENT])
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -164,6 +168,7 @@ async def test_an_agent_sees_attached_files_with_their_ids(office: Driver) -> No
     assert read["messages"][0]["attachments"] == [shown]
 
 
+@pytest.mark.one_database
 async def test_an_agent_is_woken_by_a_file_without_words(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT)
     await office.space("general", ["ada"], wake={"people": "all"})

@@ -13,6 +13,7 @@ POLYGLOT = b"GIF89a/*\x01\x00\x01\x00\x00\x00\x00*/=1;alert(1)"
 KINDS = ["page", "drawing", "polyglot"]
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B6")
 @pytest.mark.parametrize("name, data", [("a.html", PAGE), ("a.svg", DRAWING), ("a.gif", POLYGLOT)], ids=KINDS)
 async def test_downloaded_files_never_execute_in_the_browser(office: Driver, name: str, data: bytes) -> None:
@@ -29,6 +30,7 @@ async def test_downloaded_files_never_execute_in_the_browser(office: Driver, nam
     assert "thumbnail" not in made
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("B6")
 async def test_only_thumbnails_are_served_inline(office: Driver) -> None:
     made = await give(office, picture(), "p.png")
@@ -87,6 +89,7 @@ async def test_the_owner_reads_what_is_in_public_spaces(office: Driver) -> None:
     await office.get(f"/files/{private['id']}", status=404)
 
 
+@pytest.mark.one_database
 async def test_parts_of_a_file_can_be_asked_for(office: Driver) -> None:
     data = bytes(range(256)) * 2048
     id = (await give(office, data, "data.bin"))["id"]
@@ -106,6 +109,7 @@ async def test_parts_of_a_file_can_be_asked_for(office: Driver) -> None:
         assert (answer.status_code, answer.content == data) == (200, True), odd
 
 
+@pytest.mark.one_database
 async def test_an_unchanged_file_is_not_downloaded_again(office: Driver) -> None:
     made = await give(office)
     tag = (await office.http.get(f"/files/{made['id']}/content")).headers["etag"]
@@ -116,6 +120,7 @@ async def test_an_unchanged_file_is_not_downloaded_again(office: Driver) -> None
     assert (await office.http.get(f"/files/{made['id']}/content", headers=old)).status_code == 200
 
 
+@pytest.mark.one_database
 async def test_a_file_with_lost_bytes_answers_410_with_advice(office: Driver) -> None:
     made = await give(office, picture(), "p.png")
     for path in office.office.settings.blobs.glob("*/fil_*"):

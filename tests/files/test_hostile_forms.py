@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests.driver import Driver, Offices
 from tests.files.offering import BOUNDARY, form, on_disk, part, send_form
 
+pytestmark = pytest.mark.one_database
+
 LINE = f"--{BOUNDARY}".encode()
 WRONG = {
     "nothing": b"",
@@ -89,7 +91,7 @@ SCRAPS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 async def test_no_form_makes_us_fail(offices: Offices, data: st.DataObject) -> None:
     office = await _shared(offices)
@@ -100,7 +102,7 @@ async def test_no_form_makes_us_fail(offices: Offices, data: st.DataObject) -> N
         assert answer.json()["error"]["message"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300), filename=st.text(min_size=1, max_size=20), cut=st.integers(1, 80))
 async def test_any_bytes_under_any_name_arrive_in_any_pieces(
     offices: Offices, content: bytes, filename: str, cut: int

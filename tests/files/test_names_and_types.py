@@ -12,6 +12,8 @@ from bullpen.files import rules
 from tests.driver import Driver
 from tests.files.offering import form, give, on_disk, part, send_form
 
+pytestmark = pytest.mark.one_database
+
 NAMES = {
     "report.pdf": "report.pdf",
     "../../x": "x",

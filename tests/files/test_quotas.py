@@ -14,6 +14,7 @@ from bullpen.files import actions, rows
 from bullpen.files.types import Kept
 from bullpen.settings import FileSettings
 from bullpen.storage import Transaction
+from tests import effort
 from tests.driver import Driver, Offices
 from tests.files.offering import faults, give, on_disk
 
@@ -89,6 +90,7 @@ async def test_uploads_at_once_cannot_overshoot(offices: Offices) -> None:
     assert await faults(office, swept=True) == []
 
 
+@pytest.mark.one_database
 async def test_an_upload_declared_too_large_is_refused_unread(offices: Offices) -> None:
     office = await offices.open(drive=False, files=SMALL)
 
@@ -101,6 +103,7 @@ async def test_an_upload_declared_too_large_is_refused_unread(offices: Offices) 
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "quota_exceeded")
 
 
+@pytest.mark.one_database
 async def test_file_limits_of_zero_mean_unlimited(offices: Offices) -> None:
     none = FileSettings(file_bytes=0, space_bytes=0, person_bytes=0, space_files=0, person_files=0)
     office = await offices.open(drive=False, files=none)
@@ -109,7 +112,7 @@ async def test_file_limits_of_zero_mean_unlimited(offices: Offices) -> None:
 
 @pytest.mark.proves("E12")
 async def test_a_quota_of_ten_thousand_small_files_is_exact(offices: Offices) -> None:
-    count = 10_000
+    count = effort.count(10_000, sample=500)
     limits = FileSettings(space_bytes=count, space_files=0)
     office = await offices.open(drive=False, files=limits)
     await office.space("general")

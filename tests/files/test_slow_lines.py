@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import httpx
 import pytest
 
 from bullpen.api.connection import SLOWEST
 from bullpen.client import NotFound, QuotaExceeded, TooLarge
-from tests.api.test_slow_clients import connect, drip, endlessly, head
-from tests.driver import BOUND
+from tests.connections import connect, drip, endlessly, head
 from tests.files.offering import BOUNDARY, form, part
 from tests.servers import Server, Servers
+from tests.waits import BOUND, wait_until
+
+pytestmark = pytest.mark.one_database
 
 SOON = {"BULLPEN_LIMITS__HEAD_SECONDS": "1", "BULLPEN_LIMITS__BODY_SECONDS": "2"}
+SECONDS_TO_SEND = 2.7
 
 
 def partials(server: Server) -> list[str]:
     return [path.name for path in (server.data / "files").rglob("*") if path.is_file()]
-
-
-def until(holds: Callable[[], bool]) -> None:
-    ends = time.monotonic() + BOUND
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 def upload_head(server: Server, length: int) -> bytes:
@@ -39,25 +34,26 @@ def test_a_slow_upload_succeeds_and_a_trickling_one_is_cut(servers: Servers) -> 
     server = servers.serve(**SOON)
     body = form(part(b"x" * 3 * SLOWEST))
     with connect(server, upload_head(server, len(body))) as made:
-        # At some 60 KiB a second: longer than any body may take that brings nothing.
+        # Longer than a body may take that brings nothing. Each piece has its time, so a delay does not add to the next.
         began = time.monotonic()
         for at in range(0, len(body), 10_000):
             made.sendall(body[at : at + 10_000])
-            time.sleep(0.16)
+            due = began + SECONDS_TO_SEND * at / len(body)
+            time.sleep(max(0.0, due - time.monotonic()))
         assert time.monotonic() - began > 2.5
         assert b" 201 " in made.recv(65_536)
     kept = partials(server)
     dripping = connect(server, upload_head(server, 10_000_000) + body[:100])
     assert drip(dripping, endlessly(b"x"), BOUND) == b""
-    until(lambda: partials(server) == kept)
+    wait_until(lambda: partials(server) == kept)
 
 
 def test_an_aborted_upload_leaves_nothing_and_a_refusal_is_readable(servers: Servers) -> None:
     server = servers.serve(BULLPEN_FILES__FILE_BYTES="1000000")
     begun = connect(server, upload_head(server, 900_000) + form(part(b"x" * 890_000))[:600_000])
-    until(lambda: len(partials(server)) == 1)
+    wait_until(lambda: len(partials(server)) == 1)
     begun.close()
-    until(lambda: partials(server) == [])
+    wait_until(lambda: partials(server) == [])
     too_large = form(part(b"x" * 5_000_000))
     with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}) as client:
         kind = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}

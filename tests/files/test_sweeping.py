@@ -37,6 +37,7 @@ async def test_unattached_files_are_swept_after_a_day_attached_ones_stay(offices
     assert await faults(office, swept=True) == []
 
 
+@pytest.mark.one_database
 async def test_zero_hours_keep_everything(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(drive=False, clock=clock, files=FileSettings(unattached_hours=0))
@@ -67,6 +68,7 @@ async def test_bytes_without_a_row_are_swept_after_an_idle_hour(offices: Offices
     assert on_disk(office) == sorted([kept["id"], young, f"{going_on}.0a1b2c3d"])
 
 
+@pytest.mark.one_database
 async def test_no_file_is_swept_when_the_database_knows_none(
     offices: Offices, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -89,6 +91,7 @@ async def test_files_dropped_before_a_crash_are_removed_next_round(offices: Offi
     assert await faults(office, swept=True) == []
 
 
+@pytest.mark.one_database
 async def test_the_servers_hourly_round_sweeps_files(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(drive=False, clock=clock)

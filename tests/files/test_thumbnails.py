@@ -17,6 +17,8 @@ from bullpen.files import thumbnails
 from tests.driver import Driver, Offices
 from tests.files.offering import faults, give, on_disk, picture
 
+pytestmark = pytest.mark.one_database
+
 
 async def small(office: Driver, id: str) -> Image.Image:
     answer = await office.http.get(f"/files/{id}/thumbnail")

@@ -144,6 +144,7 @@ async def test_backup_and_restore_say_when_files_are_not_included(
     assert (restored.holds["files"], restored.files, restored.missing) == (False, 4, 4)
 
 
+@pytest.mark.one_database
 async def test_a_backup_counts_files_missing_from_the_disk(
     offices: Offices, database: Database, tmp_path: Path
 ) -> None:
@@ -153,6 +154,7 @@ async def test_a_backup_counts_files_missing_from_the_disk(
     assert (made.files, made.missing) == (4, 1)
 
 
+@pytest.mark.one_database
 async def test_an_archive_that_was_changed_is_refused(
     offices: Offices, database: Database, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

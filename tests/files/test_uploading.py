@@ -26,6 +26,7 @@ async def test_an_upload_is_kept_and_described(office: Driver) -> None:
     assert await faults(office, swept=True) == []
 
 
+@pytest.mark.one_database
 async def test_stored_files_are_accessible_only_to_the_server_user(office: Driver) -> None:
     await give(office)
     folder = office.office.settings.blobs
@@ -77,6 +78,7 @@ async def test_agents_upload_too_and_tools_do_not(office: Driver) -> None:
     assert (await give(ada))["ownerId"] == "ada"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("size", [0, 1, 65_536, 300_000, 1_000_000])
 async def test_a_file_of_any_size_downloads_unchanged(offices: Offices, size: int) -> None:
     office = await offices.open(drive=False)
@@ -86,6 +88,7 @@ async def test_a_file_of_any_size_downloads_unchanged(offices: Offices, size: in
     assert await content(office, made["id"]) == data
 
 
+@pytest.mark.one_database
 async def test_a_file_may_reach_but_not_exceed_the_size_limit(offices: Offices) -> None:
     office = await offices.open(drive=False, files=FileSettings(file_bytes=1000))
     await give(office, b"x" * 1000)
@@ -96,6 +99,7 @@ async def test_a_file_may_reach_but_not_exceed_the_size_limit(offices: Offices) 
     assert len(on_disk(office)) == 1
 
 
+@pytest.mark.one_database
 async def test_what_is_too_large_is_noticed_without_a_length_too(offices: Offices) -> None:
     office = await offices.open(drive=False, files=FileSettings(file_bytes=1000))
     body = form(part(b"x" * 5000))
@@ -110,6 +114,7 @@ async def test_what_is_too_large_is_noticed_without_a_length_too(offices: Office
     assert on_disk(office) == []
 
 
+@pytest.mark.one_database
 async def test_a_client_that_leaves_midway_leaves_nothing(office: Driver) -> None:
     begun = asyncio.Event()
 
@@ -134,6 +139,7 @@ async def test_a_client_that_leaves_midway_leaves_nothing(office: Driver) -> Non
     assert await office.items("/files") == []
 
 
+@pytest.mark.one_database
 async def test_the_number_of_concurrent_uploads_is_limited(offices: Offices) -> None:
     office = await offices.open(drive=False, files=FileSettings(uploads_at_once=1))
     go_on = asyncio.Event()
@@ -155,6 +161,7 @@ async def test_the_number_of_concurrent_uploads_is_limited(offices: Offices) -> 
     await give(office)
 
 
+@pytest.mark.one_database
 async def test_only_a_form_is_taken(office: Driver) -> None:
     for kind in ("application/json", "text/plain", "application/octet-stream", "multipart/mixed; boundary=x"):
         answer = await office.http.post("/files", content=b"{}", headers={"Content-Type": kind})
@@ -165,6 +172,7 @@ async def test_only_a_form_is_taken(office: Driver) -> None:
     assert (await office.http.post("/files", content=form(part()), headers=packed)).status_code == 415
 
 
+@pytest.mark.one_database
 async def test_a_picture_is_recognised_by_its_bytes_not_its_name(office: Driver) -> None:
     for kind, type in (("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp")):
         assert (await give(office, picture(kind), "picture.exe"))["type"] == type

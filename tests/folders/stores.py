@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 import secrets
+import socket
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import boto3
-from botocore.config import Config
-from moto.server import ThreadedMotoServer
 
 from bullpen.files import s3
 from bullpen.files.s3 import S3Blobs
@@ -46,6 +43,8 @@ class Storage:
 @contextmanager
 def running() -> Iterator[str]:
     """A server for the whole session; its endpoint."""
+    from moto.server import ThreadedMotoServer  # slow to import, and only these tests need it
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -58,6 +57,9 @@ def running() -> Iterator[str]:
 
 def storage_at(endpoint: str) -> Storage:
     """A fresh bucket."""
+    import boto3
+    from botocore.config import Config
+
     client = boto3.client(
         "s3",
         endpoint_url=endpoint,
@@ -69,6 +71,14 @@ def storage_at(endpoint: str) -> Storage:
     bucket = f"office-{secrets.token_hex(6)}"
     client.create_bucket(Bucket=bucket)
     return Storage(endpoint, bucket, client)
+
+
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """A port on which nobody listens, and which nobody else can take meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 @asynccontextmanager

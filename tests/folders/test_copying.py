@@ -19,6 +19,7 @@ from bullpen.files.folders import Folders
 from bullpen.files.types import Blobs
 from bullpen.settings import FolderSettings
 from bullpen.testing.forks import Forks
+from tests import effort
 from tests.folders.stores import all_of, given
 
 PARENT, CHILD = "thr_parent", "thr_child"
@@ -210,7 +211,7 @@ async def test_copies_killed_at_random_never_show_half_a_file(filled: Folders, c
     root, paths, keys = tmp_path / "folders", list(FILES), ["call_1", "call_2", "call_3"]
     expected = {key: await copy_between(filled, PARENT, "thr_0", paths, key=key) for key in keys}
     chance = random.Random(19)
-    for _ in range(50):
+    for _ in range(effort.count(50, sample=15)):
         child = children.start("copy_for_ever", root=str(root), to=CHILD, paths=paths, keys=keys)
         child.next_report(30)
         await asyncio.to_thread(time.sleep, chance.uniform(0, 0.06))  # when it dies is the point of it

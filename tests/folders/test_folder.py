@@ -19,8 +19,8 @@ from bullpen.files import descent
 from bullpen.files.folder import Folder
 from bullpen.files.folders import Folders
 from bullpen.settings import FolderSettings
+from tests.folders.hostile_paths import OUTSIDE
 from tests.folders.stores import all_of, given
-from tests.folders.test_paths import OUTSIDE
 
 THREAD = "thr_one"
 WAYS: dict[str, descent.Descend] = {"openat2": descent.by_openat2, "steps": descent.by_steps}

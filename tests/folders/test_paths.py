@@ -8,56 +8,7 @@ from hypothesis import strategies as st
 
 from bullpen.errors import PathOutside
 from bullpen.files.paths import DEEPEST, names_of, safe_name, shown
-
-# Shared with the tests of the tools: every form that a model, or whoever speaks through it, may try.
-OUTSIDE = [
-    "..",
-    "../x",
-    "../../etc/passwd",
-    "a/../../x",
-    "a/..",
-    "/workspace/../etc/passwd",
-    "/workspace/..",
-    "/etc/passwd",
-    "/",
-    "//workspace/x",
-    "/workspaces/x",
-    "/Workspace/x",
-    "/proc/self/environ",
-    "%2e%2e/x",
-    "%2E%2E%2fetc",
-    "a/%252e%252e/b",
-    "..%2fx",
-    "%00",
-    "a\x00b",
-    "\x00",
-    "a\nb",
-    "a\x1bb",
-    "a\x7f",
-    "a\u0085b",
-    "a\u2028b",
-    "\u202egpj.exe",
-    "\ud800",
-    "C:\\Windows\\win.ini",
-    "C:/x",
-    "c:x",
-    "a\\b",
-    "..\\x",
-    "\\\\server\\share",
-    "x" * 256,
-    "é" * 128,
-    "x" * 300 + "/y",
-    "a.",
-    "a..",
-    "...",
-    "a /b",
-    "a. /b",
-    " a",
-    "a ",
-    "/".join(["d"] * (DEEPEST + 1)),
-    "/".join(["d" * 250] * 17),
-    "x" * 100_000,
-]
+from tests.folders.hostile_paths import OUTSIDE
 
 
 @pytest.mark.proves("E1")

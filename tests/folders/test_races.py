@@ -15,9 +15,11 @@ from bullpen.errors import ToolError
 from bullpen.files import descent
 from bullpen.files.folder import Folder
 from bullpen.files.folders import Folders
+from tests import effort
 
-SWAPS = 10_000
-OPENS = 5_000
+SWAPS = effort.count(10_000, sample=2_000)
+OPENS = effort.count(5_000, sample=1_000)
+MOST_OPENS = 500_000
 SECONDS = 60
 WAYS: dict[str, descent.Descend] = {"openat2": descent.by_openat2, "steps": descent.by_steps}
 
@@ -59,7 +61,7 @@ def test_swapping_a_folder_for_a_link_never_escapes_it(way: str, tmp_path: Path)
         (here / "link").symlink_to(outside)
         with swapping(here / "d", here / "link") as swaps:
             attempts = 0
-            while attempts < OPENS or not naive:
+            while attempts < OPENS or not naive or not refused:
                 attempts += 1
                 try:
                     found = folder.read("d/sub/file", 100)
@@ -69,10 +71,9 @@ def test_swapping_a_folder_for_a_link_never_escapes_it(way: str, tmp_path: Path)
                 change(folder, attempts)
                 with suppress(OSError):
                     naive += naive_read(here, "d/sub/file") == b"SECRET"
-                assert attempts < 100 * OPENS, "the swaps are too slow to test anything"
+                assert attempts < MOST_OPENS, "the swaps are too slow to test anything"
     assert swaps[0] >= SWAPS
     assert set(read) == {b"mine"}
-    assert refused, "no swap ever came at the wrong moment"
     assert [path.name for path in outside.rglob("*")] == ["sub", "file"]
     assert (outside / "sub" / "file").read_bytes() == b"SECRET"
 

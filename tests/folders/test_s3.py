@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import tempfile
 import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,9 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from botocore.auth import S3SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 from hypothesis import given as fuzzed
 from hypothesis import strategies as st
 
@@ -26,8 +24,8 @@ from bullpen.net.allowance import Allowance
 from bullpen.net.client import Egress
 from bullpen.observe.redact import REDACTOR
 from bullpen.settings import S3Settings, load_settings
-from tests.cli.processes import bullpen, free_port
-from tests.folders.stores import ACCESS, SECRET, Storage, all_of, given, s3_blobs
+from tests.cli.processes import bullpen
+from tests.folders.stores import ACCESS, SECRET, Storage, all_of, closed_port, given, s3_blobs
 from tests.net.servers import Asked, Behaviour, World, answer, says, world
 
 MANY = 1 << 40
@@ -39,6 +37,10 @@ AT = datetime(2030, 5, 17, 12, 34, 56, tzinfo=UTC)
 
 def by_the_book(method: str, url: str, body_hash: str, more: dict[str, str], region: str) -> str:
     """The Authorization header as the reference implementation makes it."""
+    from botocore.auth import S3SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
     request = AWSRequest(method, url, headers={**more, "x-amz-content-sha256": body_hash})
     auth = S3SigV4Auth(Credentials(ACCESS, SECRET), "s3", region)
     request.context["timestamp"] = AT.strftime("%Y%m%dT%H%M%SZ")
@@ -166,7 +168,8 @@ async def away(behave: Behaviour, **more: str) -> AsyncIterator[tuple[S3Blobs, W
     async with world() as made:
         name = "b.store.example.com" if settings.addressing == "host" else "store.example.com"
         await made.server(behave, name=name)
-        yield S3Blobs(settings, lambda: made.egress, Path("/tmp")), made
+        with tempfile.TemporaryDirectory() as spool:
+            yield S3Blobs(settings, lambda: made.egress, Path(spool)), made
 
 
 @pytest.fixture(autouse=True)
@@ -205,11 +208,12 @@ async def test_a_busy_store_is_retried_and_then_reported_unavailable() -> None:
 
 
 async def test_an_unreachable_store_is_reported_unavailable(tmp_path: Path) -> None:
-    settings = S3Settings(endpoint=f"http://127.0.0.1:{free_port()}", bucket="b", access_key=ACCESS, secret_key=SECRET)
-    async with s3_blobs(settings, tmp_path) as blobs:
-        for asked in (all_of(blobs.read("fil_ab")), blobs.keep("fil_ab", given([b"x"]), most=1)):
-            with pytest.raises(Unavailable, match=r"127\.0\.0\.1.* Try again later\."):
-                await asked
+    with closed_port() as port:
+        settings = S3Settings(endpoint=f"http://127.0.0.1:{port}", bucket="b", access_key=ACCESS, secret_key=SECRET)
+        async with s3_blobs(settings, tmp_path) as blobs:
+            for asked in (all_of(blobs.read("fil_ab")), blobs.keep("fil_ab", given([b"x"]), most=1)):
+                with pytest.raises(Unavailable, match=r"127\.0\.0\.1.* Try again later\."):
+                    await asked
 
 
 async def test_a_lost_connection_is_made_again_from_where_it_broke() -> None:
@@ -333,15 +337,15 @@ async def test_a_lost_answer_does_not_undo_a_completed_upload() -> None:
     assert (kept.size, len(completed)) == (9 << 20, 2)
 
 
-async def test_only_file_storage_may_reach_a_store_on_this_machine(storage: Storage) -> None:
+async def test_only_file_storage_may_reach_a_store_on_this_machine(storage: Storage, tmp_path: Path) -> None:
     settings = storage.settings()
     async with Egress(Allowance({s3.USE: [s3.url_of(settings)]})) as egress:
-        await S3Blobs(settings, lambda: egress, Path("/tmp")).check()
+        await S3Blobs(settings, lambda: egress, tmp_path).check()
         with pytest.raises(EgressDenied):
             await egress.request("web", "GET", settings.endpoint)
     async with Egress() as egress:
         with pytest.raises(Unavailable, match=r"not on the public internet|no usual port"):
-            await S3Blobs(settings, lambda: egress, Path("/tmp")).check()
+            await S3Blobs(settings, lambda: egress, tmp_path).check()
 
 
 async def test_the_secret_key_is_masked_wherever_it_is_written(caplog: pytest.LogCaptureFixture) -> None:
@@ -406,4 +410,5 @@ def test_doctor_says_whether_the_bucket_answers(storage: Storage, tmp_path: Path
     wrong = told(BULLPEN_S3__BUCKET="nowhere")
     assert wrong.startswith("problem")
     assert "NoSuchBucket" in wrong
-    assert told(BULLPEN_S3__ENDPOINT=f"http://127.0.0.1:{free_port()}").startswith("problem")
+    with closed_port() as port:
+        assert told(BULLPEN_S3__ENDPOINT=f"http://127.0.0.1:{port}").startswith("problem")

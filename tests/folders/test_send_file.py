@@ -15,8 +15,8 @@ from bullpen.errors import ToolFailed
 from bullpen.settings import FileSettings
 from bullpen.tools import ToolContext, tool
 from tests.driver import Driver, Offices
+from tests.folders.hostile_paths import OUTSIDE
 from tests.folders.stores import Storage, given
-from tests.folders.test_paths import OUTSIDE
 from tests.path.scripts import call, say, step
 
 
@@ -69,6 +69,7 @@ async def test_a_workspace_file_is_sent_with_or_without_a_caption(office: Driver
     assert told[-2:] == [first, second]
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S2-16")
 async def test_sending_a_missing_file_reports_it_and_sends_nothing(office: Driver) -> None:
     thread = await room(office, call("send_file", path="/workspace/none.txt"), call("send_file", path="folder"))
@@ -82,6 +83,7 @@ async def test_sending_a_missing_file_reports_it_and_sends_nothing(office: Drive
     assert run["messageIds"] == []
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("E1")
 async def test_a_path_outside_the_workspace_is_recorded_as_an_error(office: Driver) -> None:
     paths = [path for path in OUTSIDE if path.encode(errors="ignore").decode() == path and len(path) < 30_000]
@@ -99,6 +101,7 @@ async def test_a_path_outside_the_workspace_is_recorded_as_an_error(office: Driv
     assert await office.texts("general") == ["go"]
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("E2", "E5")
 async def test_links_and_pipes_in_the_folder_are_not_sent(office: Driver, tmp_path: Path) -> None:
     names = ["passwd", "etc/passwd", "hard", "pipe"]
@@ -117,6 +120,7 @@ async def test_links_and_pipes_in_the_folder_are_not_sent(office: Driver, tmp_pa
     assert run["messageIds"] == []
 
 
+@pytest.mark.one_database
 async def test_a_sent_file_is_a_copy_unaffected_by_later_changes(office: Driver) -> None:
     thread = await room(office, call("send_file", path="note"))
     await put(office, thread, "note", b"first")
@@ -126,6 +130,7 @@ async def test_a_sent_file_is_a_copy_unaffected_by_later_changes(office: Driver)
     assert (await office.http.get(f"/files/{file['id']}/content")).content == b"first"
 
 
+@pytest.mark.one_database
 async def test_a_sent_picture_gets_a_thumbnail(office: Driver) -> None:
     thread = await room(office, call("send_file", path="photo.png"))
     picture = io.BytesIO()
@@ -136,6 +141,7 @@ async def test_a_sent_picture_gets_a_thumbnail(office: Driver) -> None:
     assert (file["type"], file["thumbnail"]["width"]) == ("image/png", 320)
 
 
+@pytest.mark.one_database
 async def test_sending_a_file_counts_toward_the_message_limit(office: Driver) -> None:
     thread = await room(office, *[call("send_file", path="x")] * 3, limits={"maxMessages": 2})
     await put(office, thread, "x", b"x")
@@ -144,6 +150,7 @@ async def test_sending_a_file_counts_toward_the_message_limit(office: Driver) ->
     assert "2 of 2 messages" in results[2]["error"]
 
 
+@pytest.mark.one_database
 async def test_an_agent_in_no_space_sends_to_nobody(office: Driver) -> None:
     thread = await room(office, call("leave_space"), call("send_file", path="x"))
     await put(office, thread, "x", b"x")
@@ -164,6 +171,7 @@ async def test_sending_files_over_the_size_or_space_limit_is_refused(offices: Of
     assert len(run["messageIds"]) == 1
 
 
+@pytest.mark.one_database
 async def test_the_agent_is_taught_how_to_send_files(office: Driver) -> None:
     await room(office, call("send_file", path="x"))
     listed = office.office.registry.listed(["files"])
@@ -171,6 +179,7 @@ async def test_the_agent_is_taught_how_to_send_files(office: Driver) -> None:
     assert "/workspace" in office.office.world.teaching["files"]
 
 
+@pytest.mark.one_database
 async def test_with_s3_files_are_stored_and_read_there(offices: Offices, storage: Storage) -> None:
     office = await offices.open(s3=storage.settings(prefix="office"))
     thread = await room(office, call("send_file", path="report"))
@@ -185,6 +194,7 @@ async def test_with_s3_files_are_stored_and_read_there(offices: Offices, storage
     assert set(storage.keys()) == {f"office/{file['id']}", f"office/{made['id']}"}
 
 
+@pytest.mark.one_database
 async def test_unavailable_storage_is_reported_to_the_agent_and_uploader(offices: Offices, storage: Storage) -> None:
     office = await offices.open(s3=storage.settings(bucket="nowhere"))
     thread = await room(office, call("send_file", path="report"))
@@ -216,7 +226,7 @@ async def test_preparation_precedes_the_transaction_and_its_failure_ends_the_cal
             await asyncio.Event().wait()
         return word.upper()
 
-    @tool(effect="tx", prepare=fetch, timeout_ms=200)
+    @tool(effect="tx", prepare=fetch, timeout_ms=1000)
     async def shout(context: ToolContext, word: str) -> str:
         """Shout a word."""
         assert context.transaction is not None
@@ -231,7 +241,7 @@ async def test_preparation_precedes_the_transaction_and_its_failure_ends_the_cal
     assert (await office.results(run["id"]))[:3] == [
         "HELLO!",
         {"error": "That is no good."},
-        {"error": "Tool timed out after 200ms"},
+        {"error": "Tool timed out after 1000ms"},
     ]
     assert seen == ["hello", "bad", "slow"]
     assert (await office.texts("general"))[-1] == "done"

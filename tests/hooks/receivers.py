@@ -14,8 +14,9 @@ from typing import Any
 import orjson
 
 from bullpen.net.allowance import Allowance
-from tests.driver import BOUND, Api, Driver, Json
+from tests.driver import Api, Driver, Json
 from tests.net.servers import Asked, Server, World, answer, world
+from tests.waits import BOUND
 
 URL = "http://told.example.com/inbox"
 

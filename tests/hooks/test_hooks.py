@@ -6,7 +6,6 @@ import io
 import logging
 from typing import Any
 
-import httpx
 import orjson
 import pytest
 from sqlalchemy import select
@@ -17,32 +16,12 @@ from bullpen.storage.tables import metadata
 from bullpen.testing import FakeClock
 from bullpen.upkeep import retention
 from tests.driver import Api, Driver, Json, Offices
+from tests.hooks.calling import made, path_of, ring, ringing
 from tests.path.puppets import puppet, told
 from tests.path.scripts import call, step
 
 STEPS = [step(call("do_nothing"))]
 WRONG = "/hooks/bp_hook_" + "x" * 43
-
-
-async def made(office: Driver, agent: str = "ada", name: str = "ci", **more: Any) -> Json:
-    found: Json = await office.create("/hooks", {"agentId": agent, "name": name}, status=201, **more)
-    return found
-
-
-def path_of(hook: Json) -> str:
-    return str(httpx.URL(hook["url"]).path)
-
-
-def ringing(office: Driver) -> httpx.AsyncClient:
-    """Whoever rings shows nothing but the address."""
-    api = Api(office.office, None)
-    api.http.base_url = httpx.URL("http://office")
-    return api.http
-
-
-async def ring(office: Driver, path: str, text: str = "the build is red", **headers: str) -> httpx.Response:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await ringing(office).post(path, json={"text": text}, headers=named)
 
 
 async def test_calling_a_hook_wakes_its_agent_with_text_as_data(office: Driver) -> None:
@@ -66,6 +45,7 @@ async def test_calling_a_hook_wakes_its_agent_with_text_as_data(office: Driver) 
     assert await office.items("/hooks", agentId="eve") == []
 
 
+@pytest.mark.one_database
 async def test_a_hook_call_needs_text_and_ignores_extra_fields(office: Driver) -> None:
     await office.agent("ada", steps=STEPS)
     http = ringing(office)
@@ -121,6 +101,7 @@ async def test_keys_are_forgotten_after_some_days(offices: Offices) -> None:
 
 
 @pytest.mark.proves("K1")
+@pytest.mark.one_database
 async def test_an_unknown_hooks_request_body_is_never_read(office: Driver) -> None:
     await office.agent("ada", steps=STEPS)
     good = path_of(await made(office))
@@ -141,6 +122,7 @@ async def test_an_unknown_hooks_request_body_is_never_read(office: Driver) -> No
 
 
 @pytest.mark.proves("A8")
+@pytest.mark.one_database
 async def test_after_ten_wrong_guesses_unproven_hooks_are_refused_before_lookup(offices: Offices) -> None:
     office = await offices.open(limits=LimitSettings())
     await office.agent("ada", steps=STEPS)
@@ -156,6 +138,7 @@ async def test_after_ten_wrong_guesses_unproven_hooks_are_refused_before_lookup(
     assert unknown.status_code == 429, "it is one count for all secrets"
 
 
+@pytest.mark.one_database
 async def test_each_hook_has_the_same_rate_limit_as_a_token(offices: Offices) -> None:
     office = await offices.open(limits=LimitSettings(requests_per_minute=5))
     office.office.limits.requests.per_minute = 0
@@ -225,6 +208,7 @@ async def test_a_hook_has_no_more_rights_than_its_creating_token(office: Driver)
 # ── silence ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_a_hooks_secret_appears_only_in_its_url(office: Driver) -> None:
     heard = io.StringIO()
     handler = logging.StreamHandler(heard)  # without the redactor: it is not even said

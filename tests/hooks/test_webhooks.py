@@ -66,6 +66,7 @@ async def card(office: Driver, space: str = "lab", config: Json = CARD) -> None:
 # ── being told ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_a_mention_is_told_and_signed(office: Driver) -> None:
     pia = await pia_in(office, "lab", name="The Lab")
     async with one(office) as receiver:
@@ -106,6 +107,7 @@ async def test_a_mention_is_told_and_signed(office: Driver) -> None:
         ("@Olga and nobody else", False),
     ],
 )
+@pytest.mark.one_database
 async def test_only_a_mention_of_the_person_is_told(offices: Offices, text: str, told: bool) -> None:
     office = await offices.open(drive=False)
     pia = await pia_in(office, "lab")
@@ -114,6 +116,7 @@ async def test_only_a_mention_of_the_person_is_told(offices: Offices, text: str,
     assert await count(office) == int(told)
 
 
+@pytest.mark.one_database
 async def test_replies_count_as_mentions_but_ones_own_messages_do_not(offices: Offices) -> None:
     office = await offices.open(drive=False)
     pia = await pia_in(office, "lab")
@@ -131,6 +134,7 @@ async def test_replies_count_as_mentions_but_ones_own_messages_do_not(offices: O
     assert await count(office) == 2
 
 
+@pytest.mark.one_database
 async def test_mentions_of_others_are_told_to_whoever_asks_for_them(office: Driver) -> None:
     await office.agent("ada", steps=[])
     pia = await pia_in(office, "lab")
@@ -147,6 +151,7 @@ async def test_mentions_of_others_are_told_to_whoever_asks_for_them(office: Driv
     await pia.create("/webhooks", {"url": URL, "members": ["nobody"]}, status=422)
 
 
+@pytest.mark.one_database
 async def test_a_waiting_card_notifies_those_who_may_answer_it(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     _, otto = await office.person("Otto")
@@ -173,6 +178,7 @@ async def test_a_waiting_card_notifies_those_who_may_answer_it(office: Driver) -
         assert await deliveries(otto, others) == []
 
 
+@pytest.mark.one_database
 async def test_approvals_notify_approvers_and_external_calls_notify_owners(offices: Offices) -> None:
     office = await offices.open()
     pia = await pia_in(office, "lab")
@@ -274,6 +280,7 @@ async def test_a_card_that_was_answered_meanwhile_is_not_told(offices: Offices) 
 
 
 @pytest.mark.proves("F1")
+@pytest.mark.one_database
 async def test_a_secret_in_a_message_is_not_told(office: Driver) -> None:
     secret = "canary-4711-in-its-mine"
     await office.ask("PUT", "/variables/CANARY", json={"value": secret, "type": "secret"})
@@ -364,6 +371,7 @@ async def failures(api: Api, number: int) -> bool:
     return bool((await api.items("/webhooks"))[0]["failures"] == number)
 
 
+@pytest.mark.one_database
 async def test_a_410_response_disables_the_webhook_without_a_retry(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     async with one(office, statuses=["410 Gone"]) as receiver:
@@ -378,6 +386,7 @@ async def test_a_410_response_disables_the_webhook_without_a_retry(office: Drive
         assert len(receiver.asked) == 1
 
 
+@pytest.mark.one_database
 async def test_a_redirect_is_not_followed(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     async with one(office, statuses=["302 Found\r\nLocation: http://told.example.com/elsewhere"]) as receiver:
@@ -388,6 +397,7 @@ async def test_a_redirect_is_not_followed(office: Driver) -> None:
 
 
 @pytest.mark.proves("D1")
+@pytest.mark.one_database
 async def test_private_addresses_are_called_only_if_listed_for_webhooks(office: Driver) -> None:
     pia = await pia_in(office)
     url = "http://10.0.0.5:8123/told"
@@ -403,6 +413,7 @@ async def test_private_addresses_are_called_only_if_listed_for_webhooks(office: 
     assert [asked.target for asked in receiver.asked] == ["/told"]
 
 
+@pytest.mark.one_database
 async def test_a_slow_receiver_keeps_nobody_else_waiting(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     slow, quick = Receiver(hold=asyncio.Event()), Receiver()
@@ -419,6 +430,7 @@ async def test_a_slow_receiver_keeps_nobody_else_waiting(office: Driver) -> None
         assert [asked.body for asked in slow.asked] != []
 
 
+@pytest.mark.one_database
 async def test_receivers_beyond_the_concurrency_limit_are_all_notified(
     office: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -546,6 +558,7 @@ async def test_nothing_is_queued_without_a_webhook_for_the_event(offices: Office
 # ── looking after them ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_a_webhook_test_reports_the_response_and_stores_nothing(office: Driver) -> None:
     pia = await pia_in(office)
     async with one(office, statuses=["200 OK", "503 Busy"]) as receiver:
@@ -583,6 +596,7 @@ async def test_owners_see_webhook_origins_and_may_delete_but_not_change(office: 
 
 
 @pytest.mark.parametrize("url", ["", "ftp://example.com/", "example.com", "http://", "https://user:pw@example.com/"])
+@pytest.mark.one_database
 async def test_an_invalid_webhook_url_is_refused(office: Driver, url: str) -> None:
     refused = await office.create("/webhooks", {"url": url}, status=422)
     assert "url" in refused["error"]["fields"]
@@ -612,6 +626,7 @@ async def test_old_deliveries_expire_together_with_the_journals(offices: Offices
         assert await count(office) == left
 
 
+@pytest.mark.one_database
 async def test_rotating_the_office_key_keeps_webhook_signatures_the_same(office: Driver) -> None:
     pia = await pia_in(office, "lab")
     async with one(office) as receiver:

@@ -14,6 +14,8 @@ from tests.driver import Api, Driver, Offices
 from tests.injection.obeying import evil
 from tests.path.scripts import Json
 
+pytestmark = pytest.mark.one_database
+
 FETCH: Json = {
     "name": "fetch",
     "description": "Fetch data",

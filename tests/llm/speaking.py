@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import anthropic
-import openai
 import orjson
-from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from bullpen.llm import conversation
 from bullpen.llm.elsewhere import DIALECTS, RemoteModel
@@ -106,6 +103,8 @@ def ours(reply: Reply) -> Read:
 
 
 async def by_anthropic(server: ModelServer, body: dict[str, Any]) -> Read:
+    import anthropic  # takes two seconds, and not every run of tests gets here
+
     body = {name: value for name, value in body.items() if name != "stream"}
     async with (
         anthropic.AsyncAnthropic(base_url=server.url, api_key=KEY, max_retries=0) as client,
@@ -127,6 +126,8 @@ async def by_anthropic(server: ModelServer, body: dict[str, Any]) -> Read:
 
 
 async def by_responses(server: ModelServer, body: dict[str, Any]) -> Read:
+    import openai
+
     async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0) as client:
         events = [event async for event in await client.responses.create(**body)]
     response: Any = events[-1].response
@@ -146,6 +147,9 @@ async def by_responses(server: ModelServer, body: dict[str, Any]) -> Read:
 
 
 async def by_chat(server: ModelServer, body: dict[str, Any]) -> Read:
+    import openai
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+
     state: Any = ChatCompletionStreamState()
     thought = ""
     async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0) as client:

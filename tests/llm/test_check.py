@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import httpx
@@ -11,10 +12,11 @@ from bullpen.client import Bullpen
 from bullpen.observe.redact import REDACTOR
 from bullpen.testing.model_server import KEY, ModelServer, breaks_off, fails, plays
 from bullpen.testing.wires import Text
-from tests.cli.processes import free_port
 from tests.driver import Driver, Offices
+from tests.llm.offices import an_office
 from tests.llm.speaking import PROVIDERS, WIRES
-from tests.llm.test_office import an_office
+
+pytestmark = pytest.mark.one_database
 
 FAR = {"reached": True, "accepted": True, "answered": True}
 
@@ -60,9 +62,11 @@ async def test_a_check_says_which_part_failed(
 
 
 async def test_a_server_that_is_not_there_was_not_reached(offices: Offices) -> None:
-    port = free_port()
-    office = await offices.open(variables={"ANTHROPIC_API_KEY": KEY}, anthropic_base_url=f"http://127.0.0.1:{port}")
-    found = await check(office, "anthropic:a-model")
+    with socket.socket() as silent:  # holds the port, so that nobody else can listen there
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        office = await offices.open(variables={"ANTHROPIC_API_KEY": KEY}, anthropic_base_url=f"http://127.0.0.1:{port}")
+        found = await check(office, "anthropic:a-model")
     assert (found["reached"], found["accepted"], found["answered"]) == (False, False, False)
     assert f"127.0.0.1:{port}" in found["message"]
 

@@ -13,6 +13,8 @@ from bullpen.testing.model_server import KEY, ModelServer, plays
 from bullpen.testing.wires import Text
 from tests.driver import Offices
 
+pytestmark = pytest.mark.one_database
+
 LOCAL = {"provider": "openai-chat", "name": "small", "baseUrl": "http://10.0.0.5:11434/v1", "apiKeyVariable": "LOCAL"}
 
 

@@ -16,9 +16,11 @@ from bullpen.testing.model_server import Asked, Behaviour, ModelServer, fails, p
 from bullpen.testing.wires import Text, Wanted, Wire
 from tests.driver import Driver, Offices
 from tests.files.offering import give, picture
+from tests.llm.offices import SILENT, ada, an_office, say
 from tests.llm.speaking import PROVIDERS, WIRES
-from tests.llm.test_office import SILENT, ada, an_office, say
 from tests.path.talk import talk
+
+pytestmark = pytest.mark.one_database
 
 READ = Wanted("c1", "read_messages", '{"limit": 2}')
 TOO_LONG = fails(400, {"error": {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens"}})

@@ -21,33 +21,10 @@ from bullpen.testing.model_server import (
 )
 from bullpen.testing.wires import Text, Thought, Wanted, Wire
 from tests.driver import Driver, Offices
+from tests.llm.offices import SILENT, ada, an_office, say
 from tests.llm.speaking import PROVIDERS, WIRES, base_of
 
 NAMES = {"messages": "ANTHROPIC_API_KEY", "responses": "OPENAI_API_KEY", "chat": "OPENAI_API_KEY"}
-
-
-def say(text: str, id: str = "c1") -> Wanted:
-    return Wanted(id, "send_message", orjson.dumps({"text": text}).decode())
-
-
-SILENT = Text("")
-
-
-async def an_office(offices: Offices, server: ModelServer, **more: Any) -> Driver:
-    """As an operator sets it up: keys and base URLs in the environment."""
-    return await offices.open(
-        **{
-            "variables": {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY},
-            "anthropic_base_url": server.url,
-            "openai_base_url": f"{server.url}/v1",
-            **more,
-        }
-    )
-
-
-async def ada(office: Driver, model: Any, **more: Any) -> None:
-    await office.agent("ada", model=model, **more)
-    await office.space("general", ["ada"], wake={"people": "all"})
 
 
 @pytest.mark.proves("S2-01", "S2-04", "B-wire")
@@ -82,6 +59,7 @@ async def test_an_agent_thinks_with_a_real_model(wire: Wire, offices: Offices, s
 
 
 @pytest.mark.proves("B-wire")
+@pytest.mark.one_database
 async def test_updating_memory_does_not_invalidate_earlier_sealed_thinking(
     offices: Offices, server: ModelServer
 ) -> None:
@@ -106,6 +84,7 @@ async def test_updating_memory_does_not_invalidate_earlier_sealed_thinking(
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.one_database
 async def test_a_message_is_shown_while_it_is_written(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     words = "a long message, word by word, " * 40
@@ -146,6 +125,7 @@ async def test_a_failing_provider_is_retried_and_nothing_is_done_twice(
     assert kinds.count("tool_call_message") == 1
 
 
+@pytest.mark.one_database
 async def test_a_long_retry_after_fails_the_run_at_once(offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     server.gives(fails(429, {"error": {"message": "come back tomorrow"}}, Retry_After="7200"))
@@ -158,6 +138,7 @@ async def test_a_long_retry_after_fails_the_run_at_once(offices: Offices, server
 
 
 @pytest.mark.proves("B-unfinished")
+@pytest.mark.one_database
 async def test_a_truncated_answer_is_discarded_and_the_agent_is_told(offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     server.gives(plays(say("far too lo"), stop="length"), plays(say("short")), plays(SILENT))
@@ -171,6 +152,7 @@ async def test_a_truncated_answer_is_discarded_and_the_agent_is_told(offices: Of
 
 
 @pytest.mark.proves("B-model-away")
+@pytest.mark.one_database
 async def test_another_model_answers_when_the_first_is_away(offices: Offices, server: ModelServer) -> None:
     async with model_server(fails(503)) as away:
         listed = EgressSettings(listed=f"model={away.url}")
@@ -186,6 +168,7 @@ async def test_another_model_answers_when_the_first_is_away(offices: Offices, se
 
 
 @pytest.mark.proves("B-model-away")
+@pytest.mark.one_database
 async def test_a_run_waits_for_whichever_model_is_available_first(offices: Offices, server: ModelServer) -> None:
     """The first wants to be left alone for hours; the other only hiccups."""
     async with model_server(fails(429, Retry_After="7200"), key=None) as away:
@@ -199,6 +182,7 @@ async def test_a_run_waits_for_whichever_model_is_available_first(offices: Offic
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.one_database
 async def test_a_run_waiting_for_a_model_is_cancelled_at_once(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:
@@ -224,6 +208,7 @@ async def elsewhere() -> AsyncIterator[ModelServer]:
 
 @pytest.mark.proves("B-model-key")
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.one_database
 async def test_a_missing_key_is_named_and_space_variables_supply_it(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:
@@ -244,6 +229,7 @@ async def test_a_missing_key_is_named_and_space_variables_supply_it(
 
 
 @pytest.mark.proves("B-model-key")
+@pytest.mark.one_database
 async def test_a_providers_own_key_is_never_sent_to_custom_urls(
     offices: Offices, server: ModelServer, elsewhere: ModelServer
 ) -> None:
@@ -257,6 +243,7 @@ async def test_a_providers_own_key_is_never_sent_to_custom_urls(
 
 @pytest.mark.proves("B-model-key", "P9")
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.one_database
 async def test_a_key_is_nowhere_to_be_seen(
     wire: Wire, offices: Offices, server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -302,6 +289,7 @@ async def test_a_key_is_nowhere_to_be_seen(
         ),
     ],
 )
+@pytest.mark.one_database
 async def test_an_unusable_model_is_refused_when_the_agent_is_defined(
     office: Driver, model: dict[str, Any], field: str
 ) -> None:
@@ -310,6 +298,7 @@ async def test_an_unusable_model_is_refused_when_the_agent_is_defined(
     assert "sk-123" not in str(answer)
 
 
+@pytest.mark.one_database
 async def test_a_variable_reference_works_like_the_variables_name(offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server, variables={"MY_KEY": KEY})
     server.gives(plays(say("hi")), plays(SILENT))

@@ -17,6 +17,7 @@ from bullpen.llm.streaming import Events
 from bullpen.llm.types import CallDelta, TextDelta, ToolSpec
 from bullpen.testing.model_server import ModelServer, cut, model_server, plays, says
 from bullpen.testing.wires import Answer, Part, Text, Thought, Wanted, Wire, frames
+from tests import effort
 from tests.llm import speaking
 from tests.llm.speaking import SDKS, WIRES, World, ours, request, shown, spec
 
@@ -91,7 +92,7 @@ def answers(draw: st.DrawFn) -> list[Part]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=effort.count(200, sample=12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=answers(), seed=st.integers(0, 2**32), piece=st.sampled_from([1, 3, 8, 1000]))
 def test_any_answer_however_split_is_read_as_the_sdk_does(
     wire: Wire, parts: list[Part], seed: int, piece: int, tmp_path_factory: pytest.TempPathFactory
@@ -112,7 +113,7 @@ def test_events_are_the_same_wherever_the_bytes_are_cut(wire: Wire, end: bytes) 
     whole = b": a comment\n\n" + b"".join(frames(wire, Answer(parts)))
     expected = Events().feed(whole)
     assert len(expected) > 30
-    for seed in range(200):
+    for seed in range(effort.count(200, sample=30)):
         events = Events()
         found = [event for piece in cut(whole.replace(b"\n", end), seed) for event in events.feed(piece)]
         assert found == expected, seed

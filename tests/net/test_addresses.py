@@ -12,6 +12,7 @@ from bullpen.errors import EgressDenied, EgressFailed, EgressTimeout
 from bullpen.net import rules
 from bullpen.net.allowance import Allowance
 from bullpen.net.types import Address, Limits
+from tests import effort
 from tests.net.servers import ELSEWHERE, PUBLIC, answer, says, world
 
 # The registries of special addresses, as somebody else would write them down: first address, length.
@@ -68,7 +69,7 @@ addresses = st.one_of(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=effort.count(1000, sample=150))
 @given(address=addresses)
 @example(address=ip_address("64:ff9b::a9fe:a9fe"))
 @example(address=ip_address("::ffff:8.8.8.8"))
@@ -91,7 +92,7 @@ def test_ordinary_addresses_are_public(text: str) -> None:
 
 
 @pytest.mark.proves("D3", "D4")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.count(300, sample=50))
 @given(found=st.lists(addresses, min_size=1, max_size=5), listed=st.booleans())
 async def test_no_socket_opens_to_nonpublic_addresses_whatever_dns_says(found: list[Address], listed: bool) -> None:
     allowance = Allowance({"gateway:other": ["http://name.example.com"]} if listed else {})
@@ -206,7 +207,7 @@ async def test_an_unreachable_address_is_skipped_and_the_working_one_remembered(
 
 
 async def test_a_silent_address_uses_only_its_share_of_the_timeout() -> None:
-    async with world(limits=Limits(connect=0.2)) as made:
+    async with world(limits=Limits(connect=1.0)) as made:
         await made.server(says(answer()), addresses=[ELSEWHERE, PUBLIC])
         made.sockets.be_silent(ELSEWHERE, 80)
         assert (await made.egress.request("web", "GET", "http://api.example.com/")).status == 200

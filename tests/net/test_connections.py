@@ -125,8 +125,9 @@ async def test_an_unrequested_response_is_not_taken_for_the_next_one(when: str) 
     async with world() as made:
         server = await made.server(answer_twice)
         for path in ("/1", "/2", "/3"):
+            server.hung_up.clear()
             assert (await made.egress.request("web", "GET", URL.rstrip("/") + path)).body == path.encode()
-            await asyncio.sleep(0.05)
+            await asyncio.wait_for(server.hung_up.wait(), SECONDS)
         assert server.connections == 3
 
 
@@ -140,8 +141,9 @@ async def test_a_connection_with_unexpected_bytes_is_not_reused() -> None:
     async with world() as made:
         server = await made.server(go_on)
         for _ in range(2):
+            server.hung_up.clear()
             assert (await made.egress.request("web", "POST", URL)).body == b"ok"
-            await asyncio.sleep(0.05)
+            await asyncio.wait_for(server.hung_up.wait(), SECONDS)
         assert server.connections == 2
 
 

@@ -17,6 +17,7 @@ from tests.net.servers import SECONDS, Asked, answer, says, world
 URL = "http://api.example.com/"
 SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
 LIVE = Limits(total=None, idle=SECONDS)
+IDLE = 0.8
 
 
 class Told:
@@ -73,7 +74,7 @@ async def test_leaving_early_cuts_the_connection_at_once(secure: bool) -> None:
             told.words.put_nowait(b"first")
             assert await anext(response.iter()) == b"first"
             assert not server.hung_up.is_set()
-        await asyncio.wait_for(server.hung_up.wait(), 1.0)
+        await asyncio.wait_for(server.hung_up.wait(), SECONDS)
 
 
 @pytest.mark.parametrize("when", ["reading", "waiting for the head"])
@@ -88,7 +89,7 @@ async def test_cancelling_cuts_the_connection_at_once(when: str) -> None:
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        await asyncio.wait_for(server.hung_up.wait(), 1.0)
+        await asyncio.wait_for(server.hung_up.wait(), SECONDS)
 
 
 async def test_closing_the_client_ends_the_streams() -> None:
@@ -101,17 +102,17 @@ async def test_closing_the_client_ends_the_streams() -> None:
             await made.egress.aclose()
             with pytest.raises(EgressFailed):
                 await asyncio.wait_for(reading, SECONDS)
-        await asyncio.wait_for(server.hung_up.wait(), 1.0)
+        await asyncio.wait_for(server.hung_up.wait(), SECONDS)
 
 
 async def test_a_silent_stream_times_out_but_an_active_one_continues() -> None:
     async with world() as made:
         told = Told()
         await made.server(told)
-        async with made.egress.stream("model", "GET", URL, limits=Limits(total=None, idle=0.2)) as response:
+        async with made.egress.stream("model", "GET", URL, limits=Limits(total=None, idle=IDLE)) as response:
             pieces = response.iter()
-            for _ in range(4):  # longer than `idle` in all
-                await asyncio.sleep(0.07)
+            for _ in range(12):  # longer than IDLE in all
+                await asyncio.sleep(IDLE / 10)
                 told.words.put_nowait(b"word")
                 assert await anext(pieces) == b"word"
             with pytest.raises(EgressTimeout):

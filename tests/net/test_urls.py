@@ -15,6 +15,7 @@ from bullpen.errors import CannotStart, EgressDenied
 from bullpen.net import urls
 from bullpen.net.allowance import Allowance
 from bullpen.net.types import Origin
+from tests import effort
 
 pieces = st.one_of(
     st.sampled_from(
@@ -35,7 +36,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=effort.count(1000, sample=150))
 @given(text=texts)
 @example(text="http://a.example.com:443/../%2e%2E/ü?q=[1]&%zz#f")
 @pytest.mark.proves("D9")
@@ -128,7 +129,7 @@ TEMPLATE = "https://api.example.com/users/{id}/notes?q={q}"
 
 
 @pytest.mark.proves("D10")
-@settings(max_examples=400)
+@settings(max_examples=effort.count(400, sample=60))
 @given(value=st.text(min_size=1))
 @example(value="@evil.example.com")
 @example(value="../admin")

@@ -1,6 +1,6 @@
 """A Chromium to test with: the system's, or one that an npm package brings, unpacked with the Node that we have.
 
-So `make test` needs no system package. Where neither can be had the tests are skipped with the reason, but never in CI.
+So `make test` needs no system package. Where neither can be had the tests are skipped with the reason.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from bullpen.testing.model_server import ModelServer, plays
 from bullpen.testing.wires import Text, Wanted
 from tests.files.offering import picture
-from tests.page.house import House, Visit
+from tests.page.house import QUIET, House, Visit, plays_in_two
+from tests.waits import BOUND, until
 
 MODEL = "anthropic:claude-test"
 
@@ -45,10 +46,7 @@ async def test_a_message_reaches_everybody_at_once_and_an_agent_answers(
         await expect(each.get_by_role("log").locator("strong", has_text="up 16 %")).to_be_visible()
         await expect(each.get_by_text("agent · research").first).to_be_visible()
     await expect(page.get_by_label(f"Message {room}")).to_have_value("")
-    assert [message["text"] for message in await house.messages(room)] == [
-        "how are signups?",
-        "Signups are **up 16 %**.",
-    ]
+    assert await house.texts(room, 2) == ["how are signups?", "Signups are **up 16 %**."]
 
 
 async def test_text_appears_as_it_is_written_and_becomes_the_message(
@@ -56,7 +54,8 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
 ) -> None:
     words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
     call = Wanted("toolu_1", "send_message", '{"text": "' + words + '"}')
-    provider.gives(plays(call, pace=0.15), plays(Text("")))
+    go_on = asyncio.Event()
+    provider.gives(plays_in_two(call, go_on=go_on), plays(Text("")))
     agent = await house.agent("Slow")
     await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
     room = await house.room(agent)
@@ -65,8 +64,8 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
     await expect(page.get_by_role("status").filter(has_text=re.compile("is (thinking|writing)"))).to_be_visible()
     written = row(page, "It begins")
     await expect(written).to_be_visible()
-    early = await written.inner_text()
-    assert "very last word" not in early
+    assert "very last word" not in await written.inner_text()
+    go_on.set()
     await expect(row(page, "very last word")).to_have_count(1)
     await expect(row(page, "It begins")).to_have_count(1)
     await expect(page.get_by_text("Why this?")).to_be_visible()
@@ -90,9 +89,7 @@ async def test_counts_and_mention_badges_come_and_go(house: House, visit: Visit,
         space = await house.ask("GET", f"/spaces/{room}")
         return bool(space["unread"] == 0)
 
-    async with asyncio.timeout(20):
-        while not await read():
-            await asyncio.sleep(0.1)
+    await until(read)
 
 
 async def test_bursts_are_followed_unless_the_reader_has_scrolled_up(house: House, visit: Visit) -> None:
@@ -210,7 +207,7 @@ async def test_files_are_dropped_shown_and_heard(house: House, visit: Visit) -> 
 
 
 async def test_history_is_endless_and_thousands_of_messages_stay_light(house: House, visit: Visit) -> None:
-    room = await house.room(wake={"people": "none", "agents": "none"})
+    room = await house.room(wake=QUIET)
     for begin in range(0, 160, 40):
         await asyncio.gather(*(house.post(room, f"line {number:04}") for number in range(begin, begin + 40)))
     page = await visit.room(room)
@@ -219,10 +216,12 @@ async def test_history_is_endless_and_thousands_of_messages_stay_light(house: Ho
     assert await page.get_by_role("article").count() < 60
     log = page.get_by_role("log")
     first = (await house.ask("GET", f"/spaces/{room}/messages", params={"after": 0, "limit": 1}))["items"][0]["text"]
-    async with asyncio.timeout(30):
-        while not await page.get_by_text("This is where it begins.").is_visible():
-            await log.evaluate("element => { element.scrollTop = 0 }")
-            await asyncio.sleep(0.05)
+
+    async def at_the_beginning() -> bool:
+        await log.evaluate("element => { element.scrollTop = 0 }")
+        return await page.get_by_text("This is where it begins.").is_visible()
+
+    await until(at_the_beginning)
     await expect(row(page, first)).to_be_visible()
     await page.get_by_role("button", name=re.compile("Newest|new")).click()
     await expect(row(page, last)).to_be_visible()
@@ -261,7 +260,7 @@ async def test_a_since_date_search_starts_at_the_users_local_midnight(house: Hou
 
 
 async def test_arrow_up_edits_ones_last_message_even_far_above(house: House, visit: Visit, other: Visit) -> None:
-    room = await house.room(house.ids["Bo"], wake={"people": "none", "agents": "none"})
+    room = await house.room(house.ids["Bo"], wake=QUIET)
     await house.post(room, "what I said long ago")
     async with httpx.AsyncClient(base_url=f"{house.url}/api", headers={"Origin": house.url}) as http:
         cookie = await house.cookie_of("Bo")
@@ -294,37 +293,30 @@ async def test_an_at_sign_offers_members_and_says_who_wakes(house: House, visit:
     await expect(row(page, "Here.")).to_be_visible()
 
 
-async def test_a_message_written_offline_is_sent_once_after_reconnecting(house: House, visit: Visit) -> None:
-    room = await house.room(wake={"people": "none", "agents": "none"})
-    page = await visit.room(room)
+async def test_a_message_written_offline_is_sent_once_after_reconnecting(house: House, own_visit: Visit) -> None:
+    room = await house.room(wake=QUIET)
+    page = await own_visit.room(room)
     await write(page, room, "before")
     await expect(row(page, "before")).to_be_visible()
-    await visit.context.set_offline(True)
+    await own_visit.context.set_offline(True)
     await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
     await write(page, room, "while away")
     await write(page, room, "and another")
     await expect(row(page, "while away")).to_be_visible()
     await expect(page.get_by_text("2 messages will go out then")).to_be_visible()
     await house.post(room, "said meanwhile")
-    await visit.context.set_offline(False)
+    await own_visit.context.set_offline(False)
     await expect(row(page, "said meanwhile")).to_be_visible()
     await expect(page.get_by_text("You can keep writing")).to_have_count(0)
-
-    async def texts() -> list[str]:
-        return [message["text"] for message in await house.messages(room)]
-
-    async with asyncio.timeout(20):
-        while len(await texts()) < 4:
-            await asyncio.sleep(0.1)
-    assert sorted(await texts()) == ["and another", "before", "said meanwhile", "while away"]
-    found = await texts()
+    found = await house.texts(room, 4)
+    assert sorted(found) == ["and another", "before", "said meanwhile", "while away"]
     assert found.index("while away") < found.index("and another")
     await expect(row(page, "while away")).to_have_count(1)
 
 
-async def test_a_lost_post_response_creates_no_duplicate_message(house: House, visit: Visit) -> None:
-    room = await house.room(wake={"people": "none", "agents": "none"})
-    page = await visit.room(room)
+async def test_a_lost_post_response_creates_no_duplicate_message(house: House, own_visit: Visit) -> None:
+    room = await house.room(wake=QUIET)
+    page = await own_visit.room(room)
     lost = 0
 
     async def lose(route: Any) -> None:
@@ -339,21 +331,24 @@ async def test_a_lost_post_response_creates_no_duplicate_message(house: House, v
     await page.route(re.compile(r"/api/spaces/.*/messages$"), lose)
     await write(page, room, "only once")
     await expect(row(page, "only once")).to_have_count(1)
-    async with asyncio.timeout(20):
-        while await page.evaluate("localStorage.length && Object.keys(localStorage).some(k => k.includes('outbox'))"):
-            await asyncio.sleep(0.1)
+
+    async def nothing_left_to_send() -> bool:
+        return not await page.evaluate("Object.keys(localStorage).some(k => k.includes('outbox'))")
+
+    await until(nothing_left_to_send)
+    assert lost == 1
     assert [message["text"] for message in await house.messages(room)] == ["only once"]
     await expect(row(page, "only once")).to_have_count(1)
 
 
-async def test_people_who_are_here_have_a_mark(house: House, visit: Visit, other: Visit) -> None:
-    room = await house.room(house.ids["Bo"])
+async def test_people_who_are_here_have_a_mark(house: House, visit: Visit, guest: Visit) -> None:
+    room = await house.room(house.ids["Kim"])
     page = await visit.room(room)
     await page.get_by_role("button", name="Room details").click()
-    line = page.get_by_role("complementary", name="Room details").get_by_role("listitem").filter(has_text="Bo")
-    await other.room(room)
+    line = page.get_by_role("complementary", name="Room details").get_by_role("listitem").filter(has_text="Kim")
+    await guest.room(room)
     await expect(line.get_by_text("here")).to_be_visible()
-    await other.page.close()
+    await guest.page.close()
     await expect(line.get_by_text("here")).to_have_count(0)
 
 
@@ -371,7 +366,7 @@ async def test_links_of_messages_lead_to_them(house: House, visit: Visit, link: 
 async def test_files_attach_to_whichever_room_or_thread_they_land_on(house: House, visit: Visit) -> None:
     room = await house.room()
     root = await house.post(room, "the root of it")
-    page = await visit.go(f"/rooms/{room}?panel=thread:{root['id']}")
+    page = await visit.move(f"/rooms/{room}?panel=thread:{root['id']}")
     panel = page.get_by_role("complementary", name="Replies")
     await expect(panel.get_by_text("No replies yet.")).to_be_visible()
     drop = """(element, name) => { const transfer = new DataTransfer(); transfer.items.add(new File(['x'], name));
@@ -384,10 +379,10 @@ async def test_files_attach_to_whichever_room_or_thread_they_land_on(house: Hous
     await expect(page.get_by_role("button", name=re.compile("^Remove "))).to_have_count(2)
 
 
-async def test_a_refused_reply_reopens_in_its_thread_with_its_files(house: House, visit: Visit) -> None:
-    room = await house.room(wake={"people": "none", "agents": "none"})
+async def test_a_refused_reply_reopens_in_its_thread_with_its_files(house: House, own_visit: Visit) -> None:
+    room = await house.room(wake=QUIET)
     root = await house.post(room, "the root of it")
-    page = await visit.room(room)
+    page = await own_visit.room(room)
 
     async def refuse(route: Any) -> None:
         if route.request.method != "POST":
@@ -415,27 +410,27 @@ async def test_a_refused_reply_reopens_in_its_thread_with_its_files(house: House
     await reply.fill("it is a like")
     await reply.press("Enter")
     await expect(panel.get_by_role("link", name=re.compile("notes.txt"))).to_be_visible()
-    (_, told) = await house.messages(room)
+    (_, told) = await house.messages_once_there(room, 2)
     assert (told["text"], told["replyTo"], len(told["attachments"])) == ("it is a like", root["id"], 1)
 
 
 async def test_replies_from_long_ago_are_all_there(house: House, visit: Visit) -> None:
-    room = await house.room(wake={"people": "none", "agents": "none"})
+    room = await house.room(wake=QUIET)
     root = await house.post(room, "the root of it")
     await house.post(room, "an early reply", replyTo=root["id"])
     for begin in range(0, 240, 40):
         await asyncio.gather(*(house.post(room, f"line {number}") for number in range(begin, begin + 40)))
     await house.post(room, "a late reply", replyTo=root["id"])
-    page = await visit.go(f"/rooms/{room}?panel=thread:{root['id']}")
+    page = await visit.move(f"/rooms/{room}?panel=thread:{root['id']}")
     panel = page.get_by_role("complementary", name="Replies")
     await expect(panel.get_by_role("article")).to_have_count(3)
     await expect(panel.get_by_text("an early reply")).to_be_visible()
     await expect(panel.get_by_text("a late reply")).to_be_visible()
 
 
-async def test_a_message_awaiting_its_upload_sends_despite_switching_rooms(house: House, visit: Visit) -> None:
+async def test_a_message_awaiting_its_upload_sends_despite_switching_rooms(house: House, own_visit: Visit) -> None:
     room, elsewhere = await house.room(), await house.room()
-    page = await visit.room(room)
+    page = await own_visit.room(room)
     let_through = asyncio.Event()
 
     async def hold(route: Any) -> None:
@@ -450,9 +445,7 @@ async def test_a_message_awaiting_its_upload_sends_despite_switching_rooms(house
     await page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(elsewhere)).click()
     await expect(page.get_by_label(f"Message {elsewhere}")).to_be_visible()
     let_through.set()
-    async with asyncio.timeout(20):
-        while not (found := await house.messages(room)):
-            await asyncio.sleep(0.05)
+    found = await house.messages_once_there(room, 1)
     assert [(each["text"], each["attachments"][0]["name"]) for each in found] == [("see the file", "notes.txt")]
     await page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room)).click()
     await expect(page.get_by_label(f"Message {room}")).to_have_value("")
@@ -474,7 +467,7 @@ async def test_a_late_wake_preview_is_not_shown_for_newer_text(house: House, vis
     await page.route("**/preview", hold)
     box = page.get_by_label(f"Message {room}")
     await box.fill(f"@{agent} hello")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(BOUND):
         await asked.wait()
     await box.fill("hello, nobody")
     await expect(page.get_by_text("Wakes no agent")).to_be_visible()
@@ -486,23 +479,28 @@ async def test_a_late_wake_preview_is_not_shown_for_newer_text(house: House, vis
 
 
 async def test_a_disconnect_while_an_agent_writes_leaves_one_whole_message(
-    house: House, visit: Visit, provider: ModelServer
+    house: House, own_visit: Visit, provider: ModelServer
 ) -> None:
     words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
     call = Wanted("toolu_7", "send_message", '{"text": "' + words + '"}')
-    provider.gives(plays(call, pace=0.1), plays(Text("")))
+    go_on = asyncio.Event()
+    provider.gives(plays_in_two(call, go_on=go_on), plays(Text("")))
     agent = await house.agent("Slow")
     await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
     room = await house.room(agent)
-    page = await visit.room(room)
+    page = await own_visit.room(room)
     await write(page, room, "tell me")
     await expect(row(page, "It begins")).to_be_visible()
-    await visit.context.set_offline(True)
+    await own_visit.context.set_offline(True)
     await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
-    async with asyncio.timeout(30):
-        while (await house.ask("GET", "/runs", params={"spaceId": room}))["items"][0]["status"] != "completed":
-            await asyncio.sleep(0.05)
-    await visit.context.set_offline(False)
+    go_on.set()
+
+    async def completed() -> bool:
+        runs = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"]
+        return bool(runs[0]["status"] == "completed")
+
+    await until(completed)
+    await own_visit.context.set_offline(False)
     await expect(row(page, "very last word")).to_have_count(1)
     await expect(row(page, "It begins")).to_have_count(1)
     await expect(page.get_by_role("status").filter(has_text=re.compile("is (thinking|writing)"))).to_have_count(0)

@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 import orjson
 
 from bullpen.access import actions as access
-from tests.driver import BOUND, Api, Driver, Json
+from tests.driver import Api, Driver, Json
+from tests.waits import BOUND
 
 
 class Seen:

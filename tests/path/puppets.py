@@ -9,8 +9,9 @@ from typing import Any
 
 from bullpen.llm.script import Script, ScriptModel
 from bullpen.llm.types import AssistantTurn, OnDelta, Reply, ToolSpec, ToolTurn, Transcript, UserTurn
-from tests.driver import BOUND, Driver
+from tests.driver import Driver
 from tests.path.scripts import Json
+from tests.waits import BOUND
 
 
 class Puppet:

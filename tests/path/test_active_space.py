@@ -53,6 +53,7 @@ async def test_leaving_a_space_lasts_until_the_next_entry_or_run(office: Driver)
 
 
 @pytest.mark.proves("S4-21")
+@pytest.mark.one_database
 async def test_built_in_tools_are_default_and_never_show_as_cards(office: Driver) -> None:
     """design.md §6.19: no list means `messaging`, which holds the five; the mind's seven come with a later issue."""
     builtins = ("enter_space", "leave_space", "send_message", "read_messages", "skip")
@@ -81,6 +82,7 @@ async def test_built_in_tools_are_default_and_never_show_as_cards(office: Driver
     assert (run["outcome"], run["stopReason"]) == ("spoke", "skipped")
 
 
+@pytest.mark.one_database
 async def test_only_a_members_space_can_be_entered_or_read(office: Driver) -> None:
     await office.space("secret", private=True)
     await office.post("secret", "the password is swordfish")
@@ -108,6 +110,7 @@ async def test_one_mind_enters_the_space_it_was_spoken_to_in(office: Driver) -> 
     assert len(ada.shown) == 4
 
 
+@pytest.mark.one_database
 async def test_one_mind_spoken_to_in_several_spaces_is_in_none(office: Driver) -> None:
     steps = [step(call("send_message", text="to whom?"), call("send_message", text="to red", spaceId="red"))]
     ada = await puppet(office, "ada", [turn("wait", *SILENT), turn("", *steps)], scope="agent", held=True)
@@ -125,6 +128,7 @@ async def test_one_mind_spoken_to_in_several_spaces_is_in_none(office: Driver) -
     assert await office.texts("blue") == ["from blue"]
 
 
+@pytest.mark.one_database
 async def test_one_mind_without_auto_enter_enters_a_space_by_tool(office: Driver) -> None:
     steps = [
         step(call("send_message", text="early"), call("enter_space", spaceId="red"), call("send_message", text="hi"))

@@ -56,6 +56,7 @@ async def test_agents_over_their_shared_rate_are_refused_with_wait_times(offices
 
 
 @pytest.mark.proves("L5")
+@pytest.mark.one_database
 async def test_a_send_waits_when_rate_room_is_near(offices: Offices) -> None:
     office = await opened(offices, 600)  # one every 100 ms
     await office.agent("ada", steps=_SPEAK)
@@ -75,6 +76,7 @@ async def test_a_send_waits_when_rate_room_is_near(offices: Offices) -> None:
 
 
 @pytest.mark.proves("L5")
+@pytest.mark.one_database
 async def test_an_agents_token_gets_429_and_nobody_else_does(offices: Offices) -> None:
     office = await opened(offices, 2)
     await office.agent("ada", steps=[])

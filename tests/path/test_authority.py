@@ -59,6 +59,7 @@ async def limited(office: Driver, *scopes: str) -> Api:
 
 
 @pytest.mark.proves("P10", "V12")
+@pytest.mark.one_database
 async def test_members_asking_in_the_main_group_get_no_owner_rights(office: Driver) -> None:
     await office.agent("ada", steps=SILENT)
     await office.space("base", ["ada"], kind="group", main=True)
@@ -77,6 +78,7 @@ async def test_members_asking_in_the_main_group_get_no_owner_rights(office: Driv
 
 
 @pytest.mark.proves("P10", "V12")
+@pytest.mark.one_database
 async def test_a_chain_of_agents_only_loses_rights(office: Driver) -> None:
     await office.agent("ada", [turn("start", say("@bo next", spaceId="side"))])
     await office.agent("bo", [turn("next", say("@cy last", spaceId="base"))])
@@ -92,6 +94,7 @@ async def test_a_chain_of_agents_only_loses_rights(office: Driver) -> None:
     await check(office)
 
 
+@pytest.mark.one_database
 async def test_a_run_for_two_spaces_holds_only_rights_both_grant(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT, held=True, scope="agent")
     await office.space("base", ["ada"], kind="group", main=True)
@@ -125,6 +128,7 @@ async def test_a_triggers_fresh_thread_never_exceeds_its_causes_rights(office: D
 # ── a call is judged by its run ─────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_a_call_needing_a_right_the_run_lacks_is_denied(offices: Offices) -> None:
     @tool(effect="tx", grant="register_group")
     async def make_group(context: ToolContext) -> dict[str, Any]:
@@ -142,6 +146,7 @@ async def test_a_call_needing_a_right_the_run_lacks_is_denied(offices: Offices) 
     assert refused["error"].startswith("Denied: make_group takes the right 'register_group'.")
 
 
+@pytest.mark.one_database
 async def test_a_token_without_post_cannot_make_an_agent_speak(office: Driver) -> None:
     await office.agent("ada", steps=[say("hi"), step(call("read_messages"))], scope="agent")
     await office.space("general", ["ada"])
@@ -230,6 +235,7 @@ async def test_a_demoted_persons_waiting_work_runs_with_their_remaining_rights(o
     await check(office)
 
 
+@pytest.mark.one_database
 async def test_a_promotion_adds_no_rights_to_messages_already_posted(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT, held=True)
     await office.space("base", ["ada"], kind="group", main=True)

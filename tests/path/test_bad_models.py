@@ -9,6 +9,8 @@ from tests.driver import Driver
 from tests.path.puppets import own, puppet
 from tests.path.scripts import say
 
+pytestmark = pytest.mark.one_database
+
 BAD: list[tuple[str, str, str]] = [
     # tool, what the model wrote as arguments, what it is told
     ("send_message", '{"text": "half', "The arguments are not valid JSON"),

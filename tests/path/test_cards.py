@@ -174,6 +174,7 @@ async def test_a_crashed_call_in_a_cancelled_run_has_unknown_outcome(
 
 
 @pytest.mark.proves("S4-29")
+@pytest.mark.one_database
 async def test_a_failed_calls_card_shows_the_error_without_its_internals(offices: Offices) -> None:
     office = await gallery(offices)
     calls = [call("fail_openly", how="politely"), call("fail_openly", how="crash"), call("fail_openly", how="x" * 11)]
@@ -191,6 +192,7 @@ async def test_a_failed_calls_card_shows_the_error_without_its_internals(offices
 
 
 @pytest.mark.proves("S4-30")
+@pytest.mark.one_database
 async def test_nobody_can_reply_to_a_card(offices: Offices) -> None:
     office = await gallery(offices)
     turns = [
@@ -214,6 +216,7 @@ async def test_nobody_can_reply_to_a_card(offices: Offices) -> None:
 
 
 @pytest.mark.proves("S4-31")
+@pytest.mark.one_database
 async def test_a_card_wakes_no_agent_under_any_policy(offices: Offices) -> None:
     office = await gallery(offices)
     await office.agent(
@@ -235,6 +238,7 @@ async def test_a_card_wakes_no_agent_under_any_policy(offices: Offices) -> None:
 
 
 @pytest.mark.proves("S4-14")
+@pytest.mark.one_database
 async def test_a_visible_tool_without_a_space_returns_the_agreed_error(offices: Offices) -> None:
     office = await gallery(offices)
     steps: list[Json] = [step(call("leave_space"), call("show_chart", title="Q3")), *SILENT]

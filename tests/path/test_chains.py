@@ -68,6 +68,7 @@ async def test_a_channels_mention_chain_inherits_depth_and_stops_once(office: Dr
     assert (await links(office))[:2] == [("ada", 0), ("bo", 1)]
 
 
+@pytest.mark.one_database
 async def test_a_message_that_wakes_nobody_stops_no_chain(office: Driver) -> None:
     await office.agent("ada", [turn("", say("what says @bo?"))])
     await office.agent("bo", [turn("", say("thinking aloud"))])
@@ -80,6 +81,7 @@ async def test_a_message_that_wakes_nobody_stops_no_chain(office: Driver) -> Non
     assert await office.texts("general") == ["@ada go", "what says @bo?", "thinking aloud"]
 
 
+@pytest.mark.one_database
 async def test_the_chain_limit_is_a_setting_that_agents_can_override(offices: Offices) -> None:
     office = await offices.open(limits=LimitSettings(chain_depth=1))
     turns = [turn("", say("@ada @bo @cy"))]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from bullpen.errors import ToolFailed
 from bullpen.tools import ToolContext, tool
 from tests.driver import Offices
 from tests.path.scripts import call, step
+
+pytestmark = pytest.mark.one_database
 
 
 @tool(effect="pure", timeout_ms=60)

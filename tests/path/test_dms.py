@@ -25,6 +25,7 @@ async def test_either_order_of_the_two_ids_names_the_dm(office: Driver) -> None:
     await office.get("/spaces/dm-mary-ann-ada", status=404)
 
 
+@pytest.mark.one_database
 async def test_a_dm_has_exactly_two_members_and_not_its_creator(office: Driver) -> None:
     for id in ("ada", "bo", "cy"):
         await office.agent(id)
@@ -50,6 +51,7 @@ async def test_a_dm_has_exactly_two_members_and_not_its_creator(office: Driver) 
     await office.ask("PATCH", "/spaces/dm-ada-bo", json={"private": False}, status=422)
 
 
+@pytest.mark.one_database
 async def test_ids_that_would_make_dm_names_ambiguous_are_refused(office: Driver) -> None:
     for id in ("a--b", "dm-ada", "dm-ada-bo", "-ada", "_ada", "Ada", "a b", "", "x" * 65):
         await office.create("/agents", {"id": id, "name": "X", "model": "script:echo"}, status=422)

@@ -75,6 +75,7 @@ async def test_the_main_group_registers_a_chat_no_bridge_has_seen(office: Driver
 
 @pytest.mark.proves("S2-06", "S2-43", "G4")
 @pytest.mark.parametrize("space", ["family", "team"])
+@pytest.mark.one_database
 async def test_other_spaces_cannot_register_a_group(office: Driver, space: str) -> None:
     room = await house(office, turn("register", step(call("register_group", **FAMILY))))
     refused = await room.one(space, "@Andy register")
@@ -84,6 +85,7 @@ async def test_other_spaces_cannot_register_a_group(office: Driver, space: str) 
 
 @pytest.mark.proves("S2-43", "G4")
 @pytest.mark.parametrize("door", ["hook", "trigger"])
+@pytest.mark.one_database
 async def test_hooks_and_triggers_cannot_register_a_group(office: Driver, door: str) -> None:
     """Not even for an owner, who made the hook: whoever has its address could."""
     room = await house(office, {"steps": [step(call("register_group", **FAMILY), call("list_groups"))]})
@@ -123,6 +125,7 @@ async def test_hooks_and_triggers_cannot_register_a_group(office: Driver, door: 
         ("provider", "nobody"),
     ],
 )
+@pytest.mark.one_database
 async def test_invalid_groups_are_refused_by_the_tool_and_the_api(office: Driver, field: str, value: str) -> None:
     room = await house(office, turn("register", step(call("register_group", **{**FAMILY, field: value}))))
     before = len(await office.items("/spaces"))
@@ -170,6 +173,7 @@ async def test_chats_seen_by_bridges_are_listed_as_available_until_registered(of
     assert await office.items("/chats", registered=False) == []
 
 
+@pytest.mark.one_database
 async def test_a_member_cannot_create_main_groups_or_claim_chats(office: Driver) -> None:
     _, pia = await office.person("Pia")
     for body in ({"main": True}, {"bridge": FAMILY["jid"]}):
@@ -204,6 +208,7 @@ async def test_erasing_a_group_removes_its_memory_and_frees_its_chat(office: Dri
 
 @pytest.mark.proves("S2-06", "G1")
 @pytest.mark.parametrize("scope", ["space", "agent"])
+@pytest.mark.one_database
 async def test_an_agent_in_a_group_can_reach_only_that_group(office: Driver, scope: str) -> None:
     """Reading and entering elsewhere too: each is refused and kept, and nothing is sent."""
     room = await house(
@@ -224,6 +229,7 @@ async def test_an_agent_in_a_group_can_reach_only_that_group(office: Driver, sco
 
 
 @pytest.mark.proves("G1")
+@pytest.mark.one_database
 async def test_a_group_cannot_react_to_messages_elsewhere(office: Driver) -> None:
     await house(office, turn("x", say("x")))
     said = await office.post("work", "nobody is meant")
@@ -236,6 +242,7 @@ async def test_a_group_cannot_react_to_messages_elsewhere(office: Driver) -> Non
 
 
 @pytest.mark.proves("S2-05")
+@pytest.mark.one_database
 async def test_the_main_group_can_send_wherever_its_agent_is(office: Driver) -> None:
     room = await house(office, turn("tell", say("dinner", spaceId="family")))
     assert (await room.one("home", "tell"))["status"] == "sent"
@@ -273,6 +280,7 @@ async def test_a_group_changes_its_agents_blocks_for_itself_alone(office: Driver
         assert mood in ada.shown[-1].system
 
 
+@pytest.mark.one_database
 async def test_one_mind_gets_a_separate_thread_in_a_group(office: Driver) -> None:
     room = await house(office, turn("hello", say("I heard you")), scope="agent")
     await room.ask("home", "hello, the code is 4711")
@@ -299,6 +307,7 @@ async def test_a_groups_task_runs_in_the_groups_own_thread(office: Driver) -> No
 
 
 @pytest.mark.parametrize("mode", ["group", "isolated"])
+@pytest.mark.one_database
 async def test_a_groups_files_are_available_to_every_task_in_it(office: Driver, mode: str) -> None:
     send = turn("send", step(call("send_file", path="/workspace/list.txt")))
     await office.agent("ada", [send], tools=["messaging", "files"])
@@ -322,6 +331,7 @@ async def test_a_groups_files_are_available_to_every_task_in_it(office: Driver, 
 # ── the trigger word ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_groups_need_their_trigger_word_but_main_groups_do_not(office: Driver) -> None:
     room = await house(office, turn(".", say("yes?")))
     await office.create("/spaces/family/messages", {"text": "ada, are you there? andy? @Andyy"})

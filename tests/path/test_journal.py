@@ -67,6 +67,7 @@ async def test_a_result_is_kept_before_the_model_is_asked_again(office: Driver) 
 
 
 @pytest.mark.proves("S0-47")
+@pytest.mark.one_database
 async def test_a_runs_trace_is_a_tree_of_steps_and_tools(office: Driver) -> None:
     await office.agent("ada", steps=STEPS, tools=["messaging", "memory"])
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -94,6 +95,7 @@ async def test_a_runs_trace_is_a_tree_of_steps_and_tools(office: Driver) -> None
         assert root["startedAt"] <= span["startedAt"] <= span["finishedAt"] <= root["finishedAt"]
 
 
+@pytest.mark.one_database
 async def test_the_journal_is_for_owners_and_for_the_agent_itself(office: Driver) -> None:
     await office.agent("ada", steps=STEPS, tools=["messaging", "memory"])
     await office.agent("bo")

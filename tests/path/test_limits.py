@@ -34,6 +34,7 @@ async def test_a_runs_sixth_message_is_refused_with_the_counts(office: Driver) -
     assert len(again["messageIds"]) == 5
 
 
+@pytest.mark.one_database
 async def test_the_message_limit_is_per_agent_and_may_be_zero(office: Driver) -> None:
     await office.agent("ada", steps=[say("a"), say("b"), step(call("do_nothing"))], limits={"maxMessages": 1})
     await office.agent("bo", steps=[say("a"), step(call("do_nothing"))], limits={"maxMessages": 0})
@@ -68,6 +69,7 @@ async def test_a_model_that_never_ends_is_stopped_after_its_steps(office: Driver
 
 
 @pytest.mark.proves("L6", "C17")
+@pytest.mark.one_database
 async def test_of_200_calls_in_one_step_only_32_are_executed(
     office: Driver,
 ) -> None:
@@ -93,6 +95,7 @@ async def test_of_200_calls_in_one_step_only_32_are_executed(
     assert [list(result) for result in results[31:33]] == [["passageId"], ["error"]]
 
 
+@pytest.mark.one_database
 async def test_how_many_calls_a_step_has_is_a_setting(offices: Offices) -> None:
     office = await offices.open(limits=LimitSettings(calls_per_step=2))
     steps = [step(*(call("send_message", text=text) for text in "abc")), step(call("send_message", text="d"))]
@@ -104,6 +107,7 @@ async def test_how_many_calls_a_step_has_is_a_setting(offices: Offices) -> None:
 
 
 @pytest.mark.proves("L6")
+@pytest.mark.one_database
 async def test_a_model_that_thinks_too_long_is_stopped(office: Driver) -> None:
     slow = [{**step(call("read_messages")), "delayMs": 60}] * 20
     await office.agent("ada", steps=slow, limits={"maxSeconds": 0.1})
@@ -116,6 +120,7 @@ async def test_a_model_that_thinks_too_long_is_stopped(office: Driver) -> None:
         assert (run["status"], run["stopReason"], run.get("outcome")) == ("completed", "max_seconds", None)
 
 
+@pytest.mark.one_database
 async def test_waiting_for_an_unavailable_provider_does_not_count_as_thinking(
     office: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +133,7 @@ async def test_waiting_for_an_unavailable_provider_does_not_count_as_thinking(
     assert (run["status"], run["outcome"], run["stopReason"]) == ("completed", "spoke", "done")
 
 
+@pytest.mark.one_database
 async def test_a_run_fails_with_its_unavailable_or_refusing_providers_message(
     offices: Offices, monkeypatch: pytest.MonkeyPatch
 ) -> None:

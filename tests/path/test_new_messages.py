@@ -12,9 +12,9 @@ from bullpen.llm.types import ToolTurn, Transcript, UserTurn
 from bullpen.tools import ToolContext, tool
 from tests.databases import Database
 from tests.driver import Driver, Offices
+from tests.path.explanations import why
 from tests.path.puppets import Puppet, puppet
 from tests.path.scripts import call, say, step
-from tests.path.test_why import why
 
 
 def told(transcript: Transcript) -> str:
@@ -132,6 +132,7 @@ async def test_stop_cancels_the_spaces_runs_even_during_a_model_call(office: Dri
     bo.release()
 
 
+@pytest.mark.one_database
 async def test_stop_applies_to_mentioned_agents_and_reports_nothing_to_stop(office: Driver) -> None:
     ada = await at_work(office, "queue", [say("done")])
     await office.agent("bo", steps=[])
@@ -143,6 +144,7 @@ async def test_stop_applies_to_mentioned_agents_and_reports_nothing_to_stop(offi
     ada.release()
 
 
+@pytest.mark.one_database
 async def test_agents_cannot_use_stop_and_similar_text_is_no_command(office: Driver) -> None:
     ada = await at_work(office, "queue", [say("done")])
     program = await office.as_agent("ada")
@@ -154,23 +156,28 @@ async def test_agents_cannot_use_stop_and_similar_text_is_no_command(office: Dri
     await office.run_finished("ada")
 
 
-@tool(effect="pure")
-async def ponder(context: ToolContext) -> dict[str, Any]:
-    """Ponder, for as long as it takes."""
-    await asyncio.sleep(0.2)
-    return {}
-
-
+@pytest.mark.one_database
 async def test_typing_always_ends(offices: Offices) -> None:
+    seen = asyncio.Event()
+
+    @tool(effect="pure")
+    async def ponder(context: ToolContext) -> dict[str, Any]:
+        """Ponder, for as long as it takes."""
+        await seen.wait()
+        return {}
+
     office = await offices.open(families={"slow": (ponder,)})
     await office.agent("ada", steps=[step(call("ponder")), say("done")], tools=["messaging", "slow"])
     await office.space("lab", ["ada"], wake={"people": "all"})
     await office.post("lab", "hello")
+    await office.event("agent_typing")
+    seen.set()
     run = await office.run_finished("ada")
     assert run["status"] == "completed"
     await office.event("agent_done", lambda event: event["runId"] == run["id"])
 
 
+@pytest.mark.one_database
 async def test_typing_ends_when_a_run_breaks(office: Driver) -> None:
     """The drive ends by an exception that nobody foresaw, and not at its own end."""
     await puppet(office, "ada", answers=[ZeroDivisionError("nobody foresaw this")])

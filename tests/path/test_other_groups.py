@@ -15,6 +15,8 @@ from tests.driver import Api, Driver, Json
 from tests.path.puppets import puppet
 from tests.path.scripts import SILENT, call, say, step, turn
 
+pytestmark = pytest.mark.one_database
+
 TOOLS = ["messaging", "tasks", "skills"]
 LATER = {"prompt": "look", "scheduleType": "interval", "scheduleValue": "1h"}
 SECRET = "the cake is a surprise"

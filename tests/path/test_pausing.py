@@ -19,9 +19,10 @@ from bullpen.storage.tables import leases, threads
 from bullpen.testing import invariants, snapshot
 from bullpen.testing.clock import FakeClock
 from bullpen.tools import Tool, ToolContext, tool
-from tests.driver import BOUND, Driver, Json, Offices
+from tests.driver import Driver, Json, Offices
 from tests.path.puppets import puppet, window
 from tests.path.scripts import call, say, step
+from tests.waits import BOUND
 
 # Nothing is found by the sweep within the bound of a test: whatever begins was nudged.
 UNSWEPT = EngineSettings(lease_seconds=100.0)
@@ -154,6 +155,7 @@ async def test_a_pause_finishes_the_current_call_and_holds_the_next(offices: Off
     await check(office, at_rest=True)
 
 
+@pytest.mark.one_database
 async def test_a_pause_resets_no_budget(offices: Offices) -> None:
     wait_here, begun, go_on, _ = slow_tool()
     office = await offices.open(families={"waiting": [wait_here]})
@@ -252,6 +254,7 @@ async def crew(office: Driver) -> list[Any]:
 
 
 @pytest.mark.parametrize("absent", ["ada", "bo", "cy"])
+@pytest.mark.one_database
 async def test_group_members_do_not_wait_for_a_paused_agent(office: Driver, absent: str) -> None:
     await crew(office)
     await pause(office, absent)
@@ -448,6 +451,7 @@ async def test_a_pause_interrupts_model_calls_in_another_process(offices: Office
 # ── who may ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_only_those_who_manage_agents_may_pause(office: Driver) -> None:
     await office.agent("ada")
     _, member = await office.person("Peter")

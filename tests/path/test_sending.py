@@ -31,6 +31,7 @@ async def test_sent_messages_are_stored_streamed_and_named_in_the_result(office:
 
 
 @pytest.mark.proves("S0-11", "S0-16")
+@pytest.mark.one_database
 async def test_an_agent_can_send_only_to_spaces_it_belongs_to(office: Driver) -> None:
     """design.md §6.1 and §6.3: membership is needed, and outside DMs the space's policy decides who wakes."""
     spaces = ["public", "private", "dm-ada-bo", "dm-bo-ada", "others", "nowhere", "dm-bo-cy"]
@@ -123,6 +124,7 @@ async def test_a_reaction_is_stored_once_and_told_to_followers(office: Driver) -
     assert (event["spaceId"], event["runId"]) == ("general", run["id"])
 
 
+@pytest.mark.one_database
 async def test_an_agent_cannot_react_to_messages_outside_its_spaces(office: Driver) -> None:
     await office.space("secret")
     hidden = await office.post("secret", "not for agents")
@@ -135,6 +137,7 @@ async def test_an_agent_cannot_react_to_messages_outside_its_spaces(office: Driv
 
 
 @pytest.mark.proves("S1-01", "S1-08", "S1-11", "S1-13", "S1-14", "S1-15")
+@pytest.mark.one_database
 async def test_a_run_may_send_any_number_of_messages(office: Driver) -> None:
     """Seed 001's acceptance: whatever the count, the run completes, in the agent's name, and the count can be seen."""
     stories = {

@@ -73,6 +73,7 @@ async def test_a_follower_sees_only_start_and_end_of_silent_runs(office: Driver)
 
 
 @pytest.mark.proves("S0-28", "S0-27")
+@pytest.mark.one_database
 async def test_the_system_prompt_explains_silence_and_unsent_plain_text(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=SILENT)
     await office.space("general", ["ada"], wake={"people": "all"})
@@ -85,6 +86,7 @@ async def test_the_system_prompt_explains_silence_and_unsent_plain_text(office: 
 
 
 @pytest.mark.proves("S4-21", "S1-10")
+@pytest.mark.one_database
 async def test_skip_ends_the_run_and_do_nothing_continues_it(office: Driver) -> None:
     """design.md §6.6: `skip(reason?)` also ends the run."""
     turns = [

@@ -83,6 +83,7 @@ async def test_a_run_waiting_for_its_provider_survives_a_restart(offices: Office
     assert [m["text"] for m in await again.messages("lab")][-1] == "late, but here"
 
 
+@pytest.mark.one_database
 async def test_a_providers_retry_after_time_is_respected(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(clock=clock, engine=OFTEN)
@@ -95,6 +96,7 @@ async def test_a_providers_retry_after_time_is_respected(offices: Offices) -> No
     assert len(ada.shown) >= 2
 
 
+@pytest.mark.one_database
 async def test_patience_ends_and_the_run_fails_with_the_providers_words(offices: Offices) -> None:
     clock = FakeClock()
     engine = EngineSettings(lease_seconds=1.0, model_patience_seconds=rules.FIRST_AWAY)
@@ -107,6 +109,7 @@ async def test_patience_ends_and_the_run_fails_with_the_providers_words(offices:
     assert (run["status"], run["stopReason"], run["error"]) == ("failed", "model_unavailable", "The provider is away.")
 
 
+@pytest.mark.one_database
 async def test_a_changed_model_is_asked_at_once(offices: Offices) -> None:
     office = await offices.open(clock=FakeClock(), engine=OFTEN)
     ada = await puppet(office, "ada", answers=away(TRIES))

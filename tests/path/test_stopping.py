@@ -84,6 +84,7 @@ async def test_cancelling_during_an_endless_call_marks_later_calls_as_skipped(
     assert "never" not in await office.texts("general")
 
 
+@pytest.mark.one_database
 async def test_a_run_cannot_be_cancelled_once_finished_or_by_strangers(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("hi")], held=True)
     await office.agent("bo")
@@ -104,6 +105,7 @@ async def test_a_run_cannot_be_cancelled_once_finished_or_by_strangers(office: D
     assert (await office.get(f"/runs/{run['id']}")) == run
 
 
+@pytest.mark.one_database
 async def test_a_run_can_be_cancelled_by_its_agent_or_members(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=[say("never")], held=True)
     await office.space("general", ["ada"], wake={"people": "all"})

@@ -19,6 +19,8 @@ from tests.driver import Driver
 from tests.path.puppets import puppet
 from tests.path.scripts import Json, call, raw, say, step
 
+pytestmark = pytest.mark.one_database
+
 SIX = ["send_message", "react_to_message", "do_nothing", "update_memory", "search_memory", "store_memory"]
 
 

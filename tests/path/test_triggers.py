@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.driver import Driver
 from tests.path.puppets import puppet, told
 from tests.path.scripts import call, step
@@ -45,6 +47,7 @@ async def test_a_trigger_to_one_mind_uses_its_existing_thread(office: Driver) ->
     assert len({run["threadId"] for run in await office.runs()}) == 1
 
 
+@pytest.mark.one_database
 async def test_whoever_may_not_manage_agents_may_not_trigger_them(office: Driver) -> None:
     await office.agent("ada")
     _, peter = await office.person("Peter")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from bullpen.runs.rules import CORRECTION
 from tests.driver import Driver, Json
 from tests.path.puppets import puppet, told
 from tests.path.scripts import call, say, step
+
+pytestmark = pytest.mark.one_database
 
 MUSING = step(text="It is four o'clock.")
 

@@ -61,6 +61,7 @@ async def awaited(office: Driver) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("speaker", ["people", "agents"])
+@pytest.mark.one_database
 async def test_a_space_wakes_its_agents_as_its_policy_says(offices: Offices, speaker: str) -> None:
     office = await offices.open(drive=False)
     bo = await cast(office)
@@ -88,6 +89,7 @@ DEFAULTS: list[tuple[Json, Json]] = [
 ]
 
 
+@pytest.mark.one_database
 async def test_each_kind_of_space_has_its_own_default(office: Driver) -> None:
     bo = await cast(office)
     for number, (fields, wake) in enumerate(DEFAULTS):
@@ -105,6 +107,7 @@ async def test_each_kind_of_space_has_its_own_default(office: Driver) -> None:
     assert await woken(office) == {"s2": ["ada", "bo"], "dm-ada-bo": ["ada"]}
 
 
+@pytest.mark.one_database
 async def test_without_a_trigger_word_a_group_listens_to_mentions(office: Driver) -> None:
     await cast(office)
     await office.space("group", ["ada", "bo"], kind="group")
@@ -126,6 +129,7 @@ async def test_replying_to_an_agents_message_counts_as_mentioning_it(office: Dri
     assert await woken(office) == {"general": ["ada", "ada"]}
 
 
+@pytest.mark.one_database
 async def test_an_agent_never_wakes_itself(office: Driver) -> None:
     turns = [turn("start", step(call("send_message", text="note to @ada and Andy")))]
     await office.agent("ada", turns)

@@ -20,6 +20,8 @@ from tests.driver import Api, Driver, Json
 from tests.path.puppets import puppet
 from tests.path.scripts import SILENT, call, say, step, turn
 
+pytestmark = pytest.mark.one_database
+
 GROUP = {"jid": "tg:-1", "name": "Mine", "folder": "mine", "trigger": "@Ada"}
 LATER = {"prompt": "look", "scheduleType": "cron", "scheduleValue": "0 9 * * *"}
 FETCH: Json = {

@@ -42,6 +42,7 @@ async def test_the_window_grows_to_double_before_it_is_cut(office: Driver) -> No
         assert texts[later].startswith(texts[earlier] + "\n")
 
 
+@pytest.mark.one_database
 async def test_a_run_sees_its_own_calls_and_results_verbatim(office: Driver) -> None:
     steps = [
         step(call("search_memory", query="tea"), raw("fly", "{oops"), text="Let me think."),
@@ -163,6 +164,7 @@ async def test_memory_block_changes_show_only_from_the_next_run(office: Driver) 
     assert fourth == first.replace("calm", "glad")
 
 
+@pytest.mark.one_database
 async def test_the_system_prompt_explains_only_the_agents_own_tool_families(office: Driver) -> None:
     lists = {"both": ["messaging", "memory"], "memory": ["memory"], "one": ["send_message", "do_nothing"], "none": []}
     puppets = {id: await puppet(office, id, tools=tools) for id, tools in lists.items()}
@@ -194,6 +196,7 @@ async def test_the_window_names_speakers_and_omits_deleted_messages(office: Driv
     assert "note:" not in "".join(window(ada.shown[2]))
 
 
+@pytest.mark.one_database
 async def test_a_note_of_the_system_is_shown_as_a_note(office: Driver) -> None:
     ping = [turn("start", say("ping @bo")), turn("pong", say("ping @bo"))]
     ada = await puppet(office, "ada", ping)

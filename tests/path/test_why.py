@@ -10,17 +10,9 @@ from bullpen.errors import ModelRefused
 from bullpen.settings import EngineSettings
 from bullpen.tools import ToolContext, tool
 from tests.driver import Api, Driver, Json, Offices
+from tests.path.explanations import why
 from tests.path.puppets import puppet
 from tests.path.scripts import SILENT, call, say, step, turn
-
-
-async def why(caller: Api, message: Json, agent: str | None = None) -> dict[str, Json]:
-    """By agent."""
-    params = {} if agent is None else {"agentId": agent}
-    found = await caller.get(f"/messages/{message['id']}/why", params=params)
-    assert (found["messageId"], found["spaceId"]) == (message["id"], message["spaceId"])
-    assert all(item["reason"].endswith(".") for item in found["agents"])
-    return {item["agentId"]: item for item in found["agents"]}
 
 
 async def codes(caller: Api, message: Json, agent: str | None = None) -> dict[str, str]:
@@ -47,6 +39,7 @@ async def test_why_gives_the_run_or_the_reason_for_each_agent(office: Driver) ->
     assert list(await why(office, message, "bo")) == ["bo"]
 
 
+@pytest.mark.one_database
 async def test_why_explains_a_silent_run_and_a_failed_run(office: Driver) -> None:
     await office.agent("ada", steps=[step(call("skip", reason="Not my business."))])
     await puppet(office, "bo", answers=[ModelRefused("That key is not valid.")])
@@ -76,6 +69,7 @@ async def test_why_uses_the_wake_policy_in_force_at_posting(office: Driver) -> N
     assert policies == {"none": "none", "mention": "mention", "trigger": "trigger:@helper", "all": "all"}
 
 
+@pytest.mark.one_database
 async def test_an_author_system_messages_and_tool_cards_wake_nobody(offices: Offices) -> None:
     @tool(effect="tx", visible=True)
     async def show_chart(context: ToolContext) -> dict[str, Any]:
@@ -189,6 +183,7 @@ PREVIEWS = [
 
 
 @pytest.mark.parametrize("policy, text, wakes", PREVIEWS)
+@pytest.mark.one_database
 async def test_a_preview_lists_who_would_wake_and_changes_nothing(
     office: Driver, policy: str, text: str, wakes: list[str]
 ) -> None:
@@ -203,6 +198,7 @@ async def test_a_preview_lists_who_would_wake_and_changes_nothing(
         assert sorted(run["agentId"] for run in await office.runs()) == wakes
 
 
+@pytest.mark.one_database
 async def test_a_preview_counts_replies_but_never_its_author(office: Driver) -> None:
     await office.agent("ada", [turn("go", say("said")), turn(".*", *SILENT)])
     await office.space("hall", ["ada"])

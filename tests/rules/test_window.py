@@ -12,7 +12,7 @@ from bullpen.llm.types import AssistantTurn, CallWish, ToolTurn, UserTurn
 from bullpen.runs import transcript
 from bullpen.runs.transcript import WINDOW, window_start
 from bullpen.runs.types import Entry
-from tests.rules.test_runs import RUN
+from tests.rules.a_run import RUN
 
 
 @pytest.mark.parametrize(

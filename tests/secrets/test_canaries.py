@@ -23,6 +23,7 @@ from bullpen.runs.live import growing
 from bullpen.storage import Transaction
 from bullpen.tools import ToolContext, tool
 from bullpen.wire.nouns import VariableDefinition
+from tests import effort
 from tests.databases import Database
 from tests.driver import Driver, Offices
 from tests.net.servers import Asked, answer, world
@@ -98,7 +99,8 @@ FORMS = tuple(written(TOKEN))
 
 def leaking(name: str) -> list[dict[str, Any]]:
     """One step for each form, with every secret."""
-    return [step(*(call(name, secret=secret, form=form) for secret in SECRETS)) for form in FORMS]
+    forms = effort.pick(FORMS, sample=5)
+    return [step(*(call(name, secret=secret, form=form) for secret in SECRETS)) for form in forms]
 
 
 @pytest.fixture
@@ -124,6 +126,7 @@ async def swept(sweep: Sweep, folder: Path) -> dict[str, bytes]:
 # ── the sweep ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("F1", "F11")
 @pytest.mark.parametrize("leak", [each.name for each in LEAKS])
 async def test_secrets_leaked_by_tools_appear_nowhere_in_any_form(
@@ -147,7 +150,7 @@ async def test_secrets_repeated_by_a_model_appear_nowhere_in_any_form(
 ) -> None:
     """In its text, in messages, in arguments, in names; streamed in pieces that cut the secret anywhere."""
     steps = []
-    for form in FORMS:
+    for form in effort.pick(FORMS, sample=5):
         texts = [spelled(secret, form) for secret in SECRETS]
         steps.append(step(*(call("send_message", text=f"I know {text}!") for text in texts), text=" and ".join(texts)))
         steps.append(step(*(call("store_memory", content=text) for text in texts), raw("fly", f'{{"to": {texts[0]}')))
@@ -171,6 +174,7 @@ def escaped(text: str) -> str:
     return '{"text":"' + "".join(f"\\u{ord(sign):04X}" for sign in text) + ' is it."}'
 
 
+@pytest.mark.one_database
 async def test_unusually_escaped_arguments_are_cleaned_whole_and_in_pieces(
     office: Driver, database: Database, log: io.StringIO, tmp_path: Path
 ) -> None:
@@ -203,6 +207,7 @@ def test_streamed_arguments_never_show_the_start_of_a_secret(secrets: dict[str, 
     assert growing('{"text": "oops \\q ') == '{"text": "oops \\q '
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("F1")
 async def test_failures_reveal_no_secret(office: Driver, database: Database, log: io.StringIO, tmp_path: Path) -> None:
     """A model that refuses or breaks, a route that breaks, refusals that repeat what they were sent."""
@@ -243,6 +248,7 @@ async def test_failures_reveal_no_secret(office: Driver, database: Database, log
     assert b"***AWKWARD***" in sinks["log"]
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("D15", "F1")
 async def test_a_server_that_echoes_a_credential_tells_nobody(
     offices: Offices, database: Database, log: io.StringIO, known: Any, tmp_path: Path
@@ -293,6 +299,7 @@ async def test_what_an_audit_row_says_is_cleaned(office: Driver) -> None:
 # ── what people write ───────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_a_pasted_secret_is_stored_unchanged_and_hidden_from_models(office: Driver) -> None:
     pasted = f"my key is {TOKEN}, and:\n{PEM}\nand {AWKWARD}"
     turns = [
@@ -315,6 +322,7 @@ async def test_a_pasted_secret_is_stored_unchanged_and_hidden_from_models(office
     assert not hits({"journal": json.dumps(journals).encode()})
 
 
+@pytest.mark.one_database
 async def test_posts_and_edits_with_an_agents_token_are_cleaned(office: Driver) -> None:
     await office.agent("ada", steps=[])
     await office.space("general", ["ada"], wake={"people": "none"})
@@ -329,6 +337,7 @@ async def test_posts_and_edits_with_an_agents_token_are_cleaned(office: Driver) 
     assert person["text"] == f"mine: {TOKEN}"
 
 
+@pytest.mark.one_database
 async def test_a_secret_learned_mid_run_is_masked_in_earlier_text(offices: Offices, known: Any) -> None:
     office = await offices.open()
     late = "l4te-canary-9qWx7ZpR"

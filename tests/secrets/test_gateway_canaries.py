@@ -22,6 +22,8 @@ from tests.path.scripts import Json, call, say, step
 from tests.secrets.sweeping import Sweep, hits, sweeping
 from tests.secrets.writing import TOKEN, written
 
+pytestmark = pytest.mark.one_database
+
 SCHEMA = {"type": "object", "properties": {"how": {"type": "string"}}}
 BASE = "http://api.example.com"
 # Where in the request the secret is.

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from bullpen import ids
 from bullpen.observe import forms, redact, shapes
 from bullpen.observe.redact import MASK, Redactor
+from tests import effort
 from tests.secrets.writing import ACCOUNT, AWKWARD, PARTS, PEM, SECRETS, TOKEN, traces, written
 
 ROOT = Path(__file__).parents[2]
@@ -33,11 +34,17 @@ def redactor() -> Redactor:
     return knowing(SECRETS)
 
 
+@pytest.fixture(scope="module")
+def shared_redactor() -> Redactor:
+    """For tests that add nothing to it: compiling all forms takes a while."""
+    return knowing(SECRETS)
+
+
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("form", written(TOKEN))
-def test_a_value_is_masked_in_every_form(redactor: Redactor, secret: str, form: str) -> None:
+def test_a_value_is_masked_in_every_form(shared_redactor: Redactor, secret: str, form: str) -> None:
     text = written(SECRETS[secret])[form]
-    clean = redactor.clean(f"before {text} after")
+    clean = shared_redactor.clean(f"before {text} after")
     assert clean.startswith("before ")
     assert clean.endswith(" after")
     assert f"***{secret}***" in clean
@@ -345,7 +352,7 @@ def streamed(redactor: Redactor, chunks: list[str]) -> tuple[str, int]:
     return given + stream.end(), held
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.count(400, sample=50))
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.data())
 @example("bp_" + "a" * 16 + "YWFiYWI", None)
 def test_a_stream_however_split_is_cleaned_like_the_whole(text: str, data: Any) -> None:
@@ -364,7 +371,6 @@ def test_a_stream_however_split_is_cleaned_like_the_whole(text: str, data: Any) 
 ALL = knowing(SECRETS)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(), st.integers(0, 40), st.integers(1, 7))
 def test_a_secret_that_is_split_over_pieces_is_masked(around: str, at: int, size: int) -> None:
     redactor = ALL

@@ -15,6 +15,7 @@ CHANGE = call("store_skill", name="standup", description="Who did what", instruc
 AT = "/spaces/studio/skills/standup"
 
 
+@pytest.mark.one_database
 async def test_what_an_agent_stores_waits_and_starts_nothing_meanwhile(office: Driver) -> None:
     await studio(office, turn("keep it", STORE))
     kept = await told(office, "keep it")
@@ -80,6 +81,7 @@ async def test_an_approval_covers_only_the_version_that_was_reviewed(office: Dri
     await office.create(f"{AT}/approve", {"hash": first["hash"]}, status=409)
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("G9")
 async def test_neither_chat_messages_nor_agents_can_approve_a_skill(office: Driver) -> None:
     await studio(office)
@@ -117,6 +119,7 @@ async def test_a_persons_stored_skill_is_active_and_replaces_the_proposal(office
     assert (later["status"], later["proposal"]["instructions"]) == ("active", "Perhaps.")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("decision, status", [("allow", "active"), ("ask", "proposed"), ("deny", None)])
 async def test_a_policy_says_whether_an_agent_has_to_ask(office: Driver, decision: str, status: str | None) -> None:
     await studio(office, turn("keep it", STORE))
@@ -128,6 +131,7 @@ async def test_a_policy_says_whether_an_agent_has_to_ask(office: Driver, decisio
     assert len(await office.items("/skills")) == (0 if status is None else 1)
 
 
+@pytest.mark.one_database
 async def test_a_tainted_runs_skill_waits_whatever_the_policy_says(office: Driver) -> None:
     tool: Json = {"name": "mail", "description": "Read", "inputSchema": {}, "executionType": "external"}
     await office.create("/tools", {**tool, "visible": False})
@@ -146,6 +150,7 @@ async def test_a_tainted_runs_skill_waits_whatever_the_policy_says(office: Drive
     assert len(await office.runs()) == 1
 
 
+@pytest.mark.one_database
 async def test_a_skills_run_has_no_more_rights_than_its_author(office: Driver) -> None:
     await studio(office)
     pia_id, pia = await office.person("Pia")

@@ -26,6 +26,7 @@ def test_every_command_is_known_and_described() -> None:
     assert COMMANDS == set(rules.OFFICE) == set(actions.OFFICE)
 
 
+@pytest.mark.one_database
 async def test_help_shows_the_words_and_the_skills_of_this_space(office: Driver) -> None:
     await studio(office)
     await stored(office)
@@ -49,6 +50,7 @@ async def test_the_commands_of_a_space_are_listed_for_a_palette(office: Driver) 
     assert {command["kind"] for command in listed[:-1]} == {"office"}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("text", ["/help", "/new", "/status", "/tasks", "/why"])
 async def test_an_office_command_wakes_nobody_even_where_everybody_wakes(office: Driver, text: str) -> None:
     await office.agent("ada", steps=[say("never")])
@@ -61,6 +63,7 @@ async def test_an_office_command_wakes_nobody_even_where_everybody_wakes(office:
     assert [agent["code"] for agent in why["agents"]] == ["command"]
 
 
+@pytest.mark.one_database
 async def test_agents_give_no_commands(office: Driver) -> None:
     await studio(office)
     ada = await office.as_agent("ada")
@@ -102,6 +105,7 @@ async def test_new_lasts_for_later_runs_and_only_this_space(office: Driver) -> N
     assert "heron of other" in str(others.turns)
 
 
+@pytest.mark.one_database
 async def test_new_does_not_reset_an_agent_that_spans_spaces(office: Driver) -> None:
     await office.agent("ada", steps=[], scope="agent")
     await office.agent("bo", steps=[])
@@ -151,6 +155,7 @@ async def test_why_explains_the_last_message_or_the_replied_one(office: Driver) 
     assert "hello there" in (await asked(office, "/why", replyTo=first["id"]))["text"]
 
 
+@pytest.mark.one_database
 async def test_why_in_an_empty_space_says_so(office: Driver) -> None:
     await office.space("empty")
     assert (await asked(office, "/why", space="empty"))["text"] == "Nothing was said here before."

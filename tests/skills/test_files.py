@@ -13,6 +13,8 @@ from bullpen.errors import Invalid, NotFound
 from tests.driver import Driver
 from tests.skills.offices import STANDUP, call, stored, studio, told, turn
 
+pytestmark = pytest.mark.one_database
+
 TEXT = "---\nname: stand-up\ndescription: Who did what\n---\n\nAsk everybody.\n"
 
 

@@ -22,6 +22,7 @@ def storing(**more: Any) -> Json:
     return call("store_skill", **{"name": "standup", **STANDUP, **more})
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S2-48", "E13")
 @pytest.mark.parametrize("name", NAMES)
 async def test_an_invalid_skill_name_is_refused_by_every_route(office: Driver, name: str) -> None:
@@ -37,6 +38,7 @@ async def test_an_invalid_skill_name_is_refused_by_every_route(office: Driver, n
     assert await office.items("/skills") == []
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S2-48")
 async def test_the_longest_and_shortest_skill_names_are_accepted(office: Driver) -> None:
     await studio(office)
@@ -44,6 +46,7 @@ async def test_the_longest_and_shortest_skill_names_are_accepted(office: Driver)
         assert (await stored(office, name))["name"] == name
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S2-48")
 @pytest.mark.parametrize("name", sorted(RESERVED))
 async def test_a_reserved_skill_name_is_refused(office: Driver, name: str) -> None:
@@ -69,6 +72,7 @@ BAD: dict[str, Json] = {
 }
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S2-48")
 @pytest.mark.parametrize("more", BAD.values(), ids=BAD)
 async def test_overlong_empty_or_unprintable_skill_fields_are_refused(office: Driver, more: Json) -> None:
@@ -79,6 +83,7 @@ async def test_overlong_empty_or_unprintable_skill_fields_are_refused(office: Dr
     assert await office.items("/skills") == []
 
 
+@pytest.mark.one_database
 async def test_a_description_is_one_line(office: Driver) -> None:
     await studio(office)
     assert (await stored(office, description=" Who\n\n/help:\tdid  what "))["description"] == "Who /help: did what"
@@ -137,6 +142,7 @@ async def test_a_deleted_skill_is_gone_and_so_is_its_command(office: Driver) -> 
     assert "There is no skill" in (await told(office, "drop it", nth=2))["error"]
 
 
+@pytest.mark.one_database
 async def test_a_tainted_run_asks_before_deleting_a_skill(office: Driver) -> None:
     await studio(office, turn("drop it", call("delete_skill", name="standup")))
     await stored(office)
@@ -194,6 +200,7 @@ async def test_a_space_has_a_limited_number_of_skills(offices: Offices) -> None:
     await stored(office, "one", description="It may be changed")
 
 
+@pytest.mark.one_database
 async def test_a_skills_agent_must_be_a_member_of_its_space(office: Driver) -> None:
     await studio(office)
     await office.agent("bo", steps=[])
@@ -202,6 +209,7 @@ async def test_a_skills_agent_must_be_a_member_of_its_space(office: Driver) -> N
     assert (await stored(office, agentId="ada"))["agentId"] == "ada"
 
 
+@pytest.mark.one_database
 async def test_name_and_space_in_the_body_must_match_the_url(office: Driver) -> None:
     await studio(office)
     await stored(office, name="standup", spaceId="studio")
@@ -209,6 +217,7 @@ async def test_name_and_space_in_the_body_must_match_the_url(office: Driver) -> 
         await office.ask("PUT", "/spaces/studio/skills/standup", json={**STANDUP, **more}, status=422)
 
 
+@pytest.mark.one_database
 async def test_an_agents_words_are_kept_without_secrets(office: Driver) -> None:
     await office.ask("PUT", "/variables/KEY", json={"value": "swordfish-4711-abcdef", "type": "secret"})
     await studio(office, turn("keep it", storing(instructions="Use swordfish-4711-abcdef.")), policy=ALLOW)

@@ -80,6 +80,7 @@ async def test_a_list_that_is_cut_off_says_so(groups: Groups, monkeypatch: pytes
 
 @pytest.mark.proves("S2-06", "G3")
 @pytest.mark.parametrize("tool", ["pause_task", "resume_task", "cancel_task"])
+@pytest.mark.one_database
 async def test_another_groups_task_cannot_be_found(groups: Groups, tool: str) -> None:
     refused = await groups.ask("family", f"{tool} work")
     assert "There is no task" in refused["error"]

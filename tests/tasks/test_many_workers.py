@@ -11,15 +11,15 @@ from bullpen.storage import Transaction
 from bullpen.tasks import firing, rows
 from bullpen.testing import schedules, snapshot
 from bullpen.testing.clock import FakeClock
+from tests import effort
 from tests.driver import Offices
 from tests.tasks.offices import hourly
-
-TASKS, HOURS = 40, 10
 
 
 @pytest.mark.proves("P8", "V9")
 async def test_two_processes_fire_each_time_once(offices: Offices) -> None:
     """On SQLite there is one process, whose rounds come at the same time; on PostgreSQL there are two."""
+    tasks, hours = effort.count(40, sample=10), effort.count(10, sample=5)
     clock = FakeClock("2026-06-01T08:00:00Z")
     most = TaskSettings(per_space=0)
     office = await offices.open(clock=clock, drive=False, watch=False, tasks=most)
@@ -27,14 +27,14 @@ async def test_two_processes_fire_each_time_once(offices: Offices) -> None:
     other = await offices.open(clock=clock, drive=False, watch=False, tasks=most) if shared else office
     await office.agent("ada", steps=[{}])
     await office.space("studio", ["ada"])
-    for _ in range(TASKS):
+    for _ in range(tasks):
         await office.create("/tasks", hourly(missed="all"))
-    for _ in range(HOURS):
+    for _ in range(hours):
         clock.advance(3600)
         await asyncio.gather(*(each.office.fire_tasks() for each in (office, other, office, other)))
     seen = await snapshot.read(offices.database.url)
-    assert len(seen["task_firings"]) == TASKS * HOURS
-    assert len([item for item in seen["inbox_items"] if item["kind"] == "task"]) == TASKS * HOURS
+    assert len(seen["task_firings"]) == tasks * hours
+    assert len([item for item in seen["inbox_items"] if item["kind"] == "task"]) == tasks * hours
     assert list(schedules.firing_faults(seen, at_rest=False)) == []
 
 

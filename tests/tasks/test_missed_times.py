@@ -126,6 +126,7 @@ async def test_a_cancelled_task_is_gone_and_never_starts(offices: Offices) -> No
         {"scheduleType": "cron", "scheduleValue": "0 9 * * *"},
     ],
 )
+@pytest.mark.one_database
 async def test_a_task_scheduled_half_a_second_ahead_fires_on_time(offices: Offices, schedule: dict[str, str]) -> None:
     office = await timed(offices, "2026-06-01T08:59:59.500Z")
     await studio(office.driver)

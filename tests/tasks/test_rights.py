@@ -22,6 +22,7 @@ ANOTHER = {"prompt": "again", "scheduleType": "interval", "scheduleValue": "2h"}
 
 @pytest.mark.proves("G11")
 @pytest.mark.parametrize("lost", ["membership", "account", "agent left", "agent deleted"])
+@pytest.mark.one_database
 async def test_a_task_without_rights_is_refused_paused_and_reported(offices: Offices, lost: str) -> None:
     office = await timed(offices)
     await studio(office.driver)
@@ -104,6 +105,7 @@ async def test_a_firing_concurrent_with_its_agents_deletion_is_dropped(offices: 
     assert await office.driver.runs() == []
 
 
+@pytest.mark.one_database
 async def test_a_tasks_run_cannot_schedule_without_permission(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver, steps=calls("schedule_task", **ANOTHER))
@@ -120,6 +122,7 @@ async def test_a_tasks_run_cannot_schedule_without_permission(offices: Offices) 
     assert (found["maySchedule"], found["onBehalfOf"]) == (False, office.driver.owner_id), "it is not handed on"
 
 
+@pytest.mark.one_database
 async def test_an_agent_woken_by_a_tasks_run_cannot_schedule_either(offices: Offices) -> None:
     office = await timed(offices)
     await studio(office.driver, steps=[{"calls": [{"tool": "send_message", "args": {"text": "@bo go on"}}]}, {}])
@@ -133,6 +136,7 @@ async def test_an_agent_woken_by_a_tasks_run_cannot_schedule_either(offices: Off
     assert len(await office.driver.items("/tasks")) == 1
 
 
+@pytest.mark.one_database
 async def test_only_people_can_allow_a_task_to_schedule(office: Driver) -> None:
     await studio(office)
     ada = await office.as_agent("ada")
@@ -141,6 +145,7 @@ async def test_only_people_can_allow_a_task_to_schedule(office: Driver) -> None:
     assert (made["agentId"], made["createdBy"], made["maySchedule"]) == ("ada", "ada", False)
 
 
+@pytest.mark.one_database
 async def test_an_agent_cannot_schedule_tasks_for_another_agent(office: Driver) -> None:
     await studio(office)
     await office.agent("bo", steps=SPEAK)
@@ -149,6 +154,7 @@ async def test_an_agent_cannot_schedule_tasks_for_another_agent(office: Driver) 
     await ada.create("/tasks", hourly(agentId="bo"), status=403)
 
 
+@pytest.mark.one_database
 async def test_changing_a_tasks_prompt_makes_it_run_for_the_editor(office: Driver) -> None:
     await studio(office)
     id, pia = await office.person("Pia")
@@ -176,6 +182,7 @@ async def test_changing_a_tasks_prompt_makes_it_run_for_the_editor(office: Drive
         {"precheck": None},
     ],
 )
+@pytest.mark.one_database
 async def test_changing_only_a_tasks_schedule_does_not_lend_it_rights(office: Driver, change: Json) -> None:
     group = {"jid": "tg:-1", "name": "Mine", "folder": "mine", "trigger": "@Ada"}
     await office.agent("ada", steps=calls("register_group", **group), tools=[*TOOLS, "groups"])
@@ -191,6 +198,7 @@ async def test_changing_only_a_tasks_schedule_does_not_lend_it_rights(office: Dr
 
 
 @pytest.mark.proves("P10")
+@pytest.mark.one_database
 async def test_a_tasks_prompt_and_precheck_belong_to_the_same_person(office: Driver) -> None:
     """Else what Pia wrote in one of them would be done with the rights of whoever wrote the other."""
     await studio(office)
@@ -284,6 +292,7 @@ async def test_only_a_once_task_within_the_hour_inherits_chain_depth(offices: Of
 
 
 @pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.one_database
 async def test_a_task_scheduled_after_reading_outside_text_has_tainted_runs(offices: Offices, moved: bool) -> None:
     """Whoever could write a prompt by way of a document must not be taken for somebody of the office later: not even
     when somebody has moved the task."""

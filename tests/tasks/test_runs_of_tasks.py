@@ -105,6 +105,7 @@ async def new_mail(context: ToolContext, folder: str) -> Any:
 
 
 @pytest.mark.parametrize("folder, woken", [("empty", False), ("busy", True), ("told", False), ("broken", True)])
+@pytest.mark.one_database
 async def test_a_precheck_decides_whether_the_model_is_woken(offices: Offices, folder: str, woken: bool) -> None:
     office = await timed(offices, families={"mail": [new_mail]})
     ada = await puppet(office.driver, "ada", steps=[say("mail!"), {}], tools=["messaging", "mail"])
@@ -127,6 +128,7 @@ async def test_a_precheck_decides_whether_the_model_is_woken(offices: Offices, f
     assert await office.statuses(task) == ["fired"]
 
 
+@pytest.mark.one_database
 async def test_a_precheck_names_a_tool_that_the_agent_has(offices: Offices) -> None:
     """At the door and by the agent's own call; of one that the agent has lost since, the hour can still be changed."""
     office = await timed(offices, families={"mail": [new_mail]})

@@ -60,6 +60,7 @@ async def test_an_agent_schedules_for_itself_by_a_tool(office: Driver) -> None:
 
 
 @pytest.mark.proves("S2-35", "L12")
+@pytest.mark.one_database
 async def test_invalid_schedules_are_refused_by_the_tool_and_the_api(
     offices: Offices,
 ) -> None:
@@ -77,6 +78,7 @@ async def test_invalid_schedules_are_refused_by_the_tool_and_the_api(
 
 
 @pytest.mark.proves("S2-32")
+@pytest.mark.one_database
 async def test_tool_and_api_schedule_in_the_spaces_time_zone(offices: Offices) -> None:
     """On the day before the clocks of New York go forward."""
     wanted = {
@@ -99,6 +101,7 @@ async def test_tool_and_api_schedule_in_the_spaces_time_zone(offices: Offices) -
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "../../etc/passwd", "/etc/localtime", "", "europe", "nul\x00"])
+@pytest.mark.one_database
 async def test_an_unknown_time_zone_is_refused_for_a_space(office: Driver, zone: str) -> None:
     await office.create("/spaces", {"id": "mars", "timezone": zone}, status=422)
     await office.space("studio")

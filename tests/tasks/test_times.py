@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import takewhile
+from itertools import product, takewhile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bullpen.errors import Invalid
 from bullpen.tasks import rules, times
 from bullpen.tasks.types import Due, Schedule
 from bullpen.wire.nouns import ScheduleType
+from tests import effort
 from tests.tasks import oracle
 from tests.tasks.offices import REFUSED
 
@@ -67,10 +68,9 @@ def year_of(schedule: Schedule, year: int) -> list[str]:
 @pytest.mark.proves("P8")
 @pytest.mark.parametrize("zone", ZONES)
 def test_a_year_of_cron_times_follows_the_zones_local_clock(zone: str) -> None:
-    for expression in EXPRESSIONS:
-        for year in (2026, 2027):
-            expected = [f"{at:%Y-%m-%dT%H:%M}" for at in oracle.cron(expression, zone, year)]
-            assert year_of(Schedule("cron", expression, zone), year) == expected, expression
+    for expression, year in effort.pick(list(product(EXPRESSIONS, (2026, 2027))), sample=6):
+        expected = [f"{at:%Y-%m-%dT%H:%M}" for at in oracle.cron(expression, zone, year)]
+        assert year_of(Schedule("cron", expression, zone), year) == expected, expression
 
 
 DST = [
@@ -143,7 +143,6 @@ def test_an_unknown_zone_is_refused(zone: str) -> None:
         times.check("cron", "0 9 * * *", zone, now=0, min_interval=60_000)
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     st.sampled_from(["0 * * * *", "*/7 * * * *", "30 2 * * *", "0 0 1 * *"]),
     st.sampled_from(ZONES),

@@ -247,6 +247,7 @@ def damages(name: str, whole: bytes) -> Iterator[bytes]:
         yield whole[:200] + b"\x00" + whole[201:]
 
 
+@pytest.mark.one_database
 async def test_a_backup_from_a_newer_bullpen_is_refused_with_explanation(database: Database, tmp_path: Path) -> None:
     path = tmp_path / "office.jsonl"
     await back_up(database, path)
@@ -272,6 +273,7 @@ async def test_a_backup_naming_an_unknown_table_or_column_is_refused(database: D
             await bring_back(database, path)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "content", [b"hello\n", b'{"a": 1}\n', b"[]\n", gzip.compress(b"x", mtime=0), b"SQLite format 3\x00"]
 )
@@ -296,6 +298,7 @@ async def test_a_damaged_database_can_be_replaced_and_is_kept_unchanged(sqlite_t
     assert restored.kept.read_bytes() == b"scribbled over" * 1000
 
 
+@pytest.mark.one_database
 async def test_progress_rises_to_the_end(database: Database, tmp_path: Path) -> None:
     await lived_in(database, long=300)
     told: list[tuple[int, int]] = []

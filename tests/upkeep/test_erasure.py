@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import Any
 
+import pytest
+
 from bullpen.testing import invariants, snapshot
 from bullpen.upkeep import erasure, rows
 from tests.databases import Database
@@ -51,6 +53,7 @@ async def test_an_erased_persons_messages_are_blanked_and_others_messages_stay(o
     assert await office.texts(with_owner) == ["", "Noted."]
 
 
+@pytest.mark.one_database
 async def test_an_erased_person_loses_all_access_at_once(office: Driver) -> None:
     lived = await live(office)
     await office.create(f"/people/{lived.erin_id}/erase", {})
@@ -74,6 +77,7 @@ async def test_followers_hear_that_the_words_are_gone(office: Driver) -> None:
     assert any(e["type"] == "reaction_removed" for e in office.events)
 
 
+@pytest.mark.one_database
 async def test_the_only_owner_cannot_be_erased(office: Driver) -> None:
     await office.create(f"/people/{office.owner_id}/erase", {}, status=409)
     await office.get("/me")

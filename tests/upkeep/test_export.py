@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import orjson
+import pytest
 
 from tests.driver import Api, Driver
 from tests.path.talk import talk
@@ -43,6 +44,7 @@ async def test_a_space_is_exported_as_the_api_shows_it(office: Driver) -> None:
     assert of_type(lines, "runMessage"), "an owner also gets what agents thought"
 
 
+@pytest.mark.one_database
 async def test_members_export_a_space_without_journals_and_outsiders_cannot(office: Driver) -> None:
     lived = await live(office)
     await office.space("secret", private=True)
@@ -54,6 +56,7 @@ async def test_members_export_a_space_without_journals_and_outsiders_cannot(offi
     await mona.get("/spaces/general/export", status=403)
 
 
+@pytest.mark.one_database
 async def test_a_personal_export_includes_dms_only_for_the_person_themselves(office: Driver) -> None:
     lived = await live(office)
     lines = await exported(lived.erin, f"/people/{lived.erin_id}/export")
@@ -71,6 +74,7 @@ async def test_a_personal_export_includes_dms_only_for_the_person_themselves(off
     await office.get("/people/psn_nobody/export", status=404)
 
 
+@pytest.mark.one_database
 async def test_an_agent_is_exported_with_its_memory_words_and_journals(office: Driver) -> None:
     lived = await live(office)
     lines = await exported(office, "/agents/mona/export")

@@ -16,6 +16,7 @@ from bullpen.threads import rows as thread_rows
 from bullpen.variables import rows, rules
 from bullpen.variables.types import SETTINGS, Found, Link, Place, Scope, SecretRef, Stored, Value
 from bullpen.wire.nouns import VariableDefinition
+from tests import effort
 from tests.driver import Driver
 
 NAMES = ("A", "B")
@@ -79,7 +80,7 @@ def worlds(draw: st.DrawFn) -> World:
 
 
 @pytest.mark.proves("S3-08", "S3-09", "F2", "F3")
-@settings(max_examples=2000)
+@settings(max_examples=effort.count(2000, sample=100))
 @given(worlds(), st.sampled_from(NAMES), st.booleans())
 def test_a_variable_resolves_everywhere_as_the_founding_document_says(world: World, name: str, scoped: bool) -> None:
     definition = VariableDefinition(name=name, scoped=scoped, type="secret")

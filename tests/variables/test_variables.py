@@ -114,6 +114,7 @@ async def test_a_variable_is_deleted_only_in_the_given_scope(office: Driver) -> 
     assert [v["value"] for v in await office.items("/variables")] == ["Rome"]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "name, body, field",
     [
@@ -181,6 +182,7 @@ async def test_a_long_list_comes_in_pages(office: Driver) -> None:
 # ── using ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S3-06")
 async def test_a_call_missing_a_required_variable_fails_and_names_it(shop: Driver) -> None:
     result = await called(shop, "look")
@@ -209,6 +211,7 @@ async def test_the_nearest_value_wins(shop: Driver) -> None:
         assert (await again(shop))["result"]["city"] == f"city {number}"
 
 
+@pytest.mark.one_database
 async def test_what_nobody_has_set_comes_from_the_settings(offices: Offices) -> None:
     office = await offices.open(families=SHOP, variables={"SHOP_KEY": SECRET, "CITY": "Bern"})
     assert (await called(office, "look"))["result"] == {"city": "Bern", "key": len(SECRET)}
@@ -254,6 +257,7 @@ def echo() -> Any:
     return behave
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S3-07")
 async def test_a_secret_is_inserted_only_when_the_request_is_sent(shop: Driver) -> None:
     await put(shop, "SHOP_KEY", SECRET, type="secret")
@@ -269,6 +273,7 @@ async def test_a_secret_is_inserted_only_when_the_request_is_sent(shop: Driver) 
     assert asked.headers["authorization"] == f"Bearer {SECRET}"
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("D15", "F11")
 async def test_a_server_that_echoes_the_secret_tells_the_agent_nothing(shop: Driver) -> None:
     await put(shop, "SHOP_KEY", SECRET, type="secret")
@@ -283,6 +288,7 @@ async def test_a_server_that_echoes_the_secret_tells_the_agent_nothing(shop: Dri
     assert SECRET not in everything
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("D7")
 async def test_a_secret_is_not_sent_to_where_a_server_redirects(shop: Driver) -> None:
     await put(shop, "SHOP_KEY", SECRET, type="secret")
@@ -296,6 +302,7 @@ async def test_a_secret_is_not_sent_to_where_a_server_redirects(shop: Driver) ->
     assert thief.asked == []
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("D1", "D2")
 async def test_a_tool_reaches_a_private_address_only_if_allowed_to(shop: Driver) -> None:
     await put(shop, "SHOP_KEY", SECRET, type="secret")
@@ -312,6 +319,7 @@ async def test_a_tool_reaches_a_private_address_only_if_allowed_to(shop: Driver)
         assert (await again(shop))["result"]["status"] == 200
 
 
+@pytest.mark.one_database
 async def test_a_secret_unfit_for_a_header_fails_without_being_shown(shop: Driver) -> None:
     await put(shop, "SHOP_KEY", f"{SECRET}\r\nX-More: 1", type="secret")
     await put(shop, "CITY", "Rome")
@@ -327,6 +335,7 @@ async def test_a_secret_unfit_for_a_header_fails_without_being_shown(shop: Drive
 # ── instructions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 @pytest.mark.proves("S3-05", "S3-06")
 async def test_an_agents_instructions_use_variables_and_fail_without_them(shop: Driver) -> None:
     declared = [{"name": "CITY"}, {"name": "SHOP_KEY", "type": "secret", "required": False}]

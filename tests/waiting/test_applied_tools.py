@@ -74,6 +74,7 @@ async def test_applying_tools_updates_differences_and_resets_omitted_fields(offi
         ({"tools": [{**ASK, "colour": "red"}]}, "tools.0.colour"),
     ],
 )
+@pytest.mark.one_database
 async def test_a_project_that_cannot_be_used_changes_nothing(office: Driver, project: Json, field: str) -> None:
     refused = await office.ask("POST", "/apply", json=project, status=422)
     assert field in refused["error"]["fields"], refused

@@ -20,6 +20,7 @@ from bullpen.storage.tables import pending_calls
 from bullpen.testing import UNLIMITED
 from bullpen.tools import Tool, ToolContext, approvals, configs, tool
 from bullpen.tools import rows as tool_rows
+from tests import effort
 from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
 from tests.net.servers import answer, says, world
@@ -161,6 +162,7 @@ async def test_a_call_approved_while_its_run_waits_is_executed_inline(room: Room
     assert told == ["tool.requires_action", "pending_resolved", "tool.started", "tool.done"]
 
 
+@pytest.mark.one_database
 async def test_a_built_in_tool_can_require_approval_before_it_runs(room: Room) -> None:
     asked = await room.asks("send_message", text="hello", policy={"send_message": "ask"})
     assert await room.said() == []
@@ -199,6 +201,7 @@ async def test_arguments_edited_on_approval_are_validated_executed_and_shown(roo
     assert card["metadata"]["editedBy"] == card["metadata"]["approvedBy"] == room.office.owner_id
 
 
+@pytest.mark.one_database
 async def test_arguments_edited_on_approval_are_stored_under_schema_names(room: Room) -> None:
     schema = {"type": "object", "properties": {"dueDate": {"type": "string"}}, "additionalProperties": False}
     await room.office.create("/tools", {**FETCH, "inputSchema": schema, "policy": "ask"})
@@ -208,6 +211,7 @@ async def test_arguments_edited_on_approval_are_stored_under_schema_names(room: 
     assert outside["args"] == (await room.row(asked))["args"] == {"dueDate": "tomorrow"}
 
 
+@pytest.mark.one_database
 async def test_everybody_in_the_space_sees_a_visible_tools_approval_card(room: Room) -> None:
     asked = await room.asks("pay_in_public", to="Bo", amount=5)
     anna_id, anna = await room.office.person("Anna")
@@ -224,6 +228,7 @@ async def test_everybody_in_the_space_sees_a_visible_tools_approval_card(room: R
     assert (card["status"], card["metadata"]["result"]) == ("complete", {"paid": 5})
 
 
+@pytest.mark.one_database
 async def test_an_invisible_tools_approval_is_shown_only_to_possible_approvers(room: Room) -> None:
     anna_id, anna = await room.office.person("Anna")
     admin = await room.office.create("/people", {"name": "Adam", "role": "admin"})
@@ -294,6 +299,7 @@ async def test_many_answers_at_once_carry_the_call_out_once(hasty: Room) -> None
 
 @pytest.mark.proves("G9")
 @pytest.mark.parametrize("words", ["/approve", "yes", "approve", '{"approved": true}'])
+@pytest.mark.one_database
 async def test_words_in_the_space_approve_nothing(hasty: Room, words: str) -> None:
     asked = await hasty.asks("pay", to="Bo", amount=5)
     await hasty.gone_on()
@@ -306,6 +312,7 @@ async def test_words_in_the_space_approve_nothing(hasty: Room, words: str) -> No
 
 
 @pytest.mark.proves("C20")
+@pytest.mark.one_database
 async def test_orders_in_a_result_change_no_policy_and_approve_nothing(hasty: Room) -> None:
     await hasty.office.create("/tools", FETCH)
     asked = await hasty.asks("pay", to="Bo", amount=5)
@@ -446,6 +453,7 @@ async def test_approved_external_calls_reach_their_program_under_the_same_id(roo
 
 @pytest.mark.proves("S4-26")
 @pytest.mark.parametrize("result", [{"approved": False, "reason": "score too low"}, {"approved": True}], ids=str)
+@pytest.mark.one_database
 async def test_a_result_resembling_an_approval_is_still_a_result(room: Room, result: Json) -> None:
     """The program of an approved call says of a loan what people say of calls."""
     await room.office.create("/tools", FETCH)
@@ -460,6 +468,7 @@ async def test_a_result_resembling_an_approval_is_still_a_result(room: Room, res
     assert (await room.office.results(done["id"]))[0] == result
 
 
+@pytest.mark.one_database
 async def test_a_result_resembling_an_approval_is_accepted_from_an_owner(room: Room) -> None:
     """An owner's token serves the tools of many small offices."""
     await room.office.create("/tools", FETCH)
@@ -552,6 +561,7 @@ async def test_a_late_approval_does_not_wait_for_another_waiting_run(rooms: Room
     assert len(hasty.paid) == 1
 
 
+@pytest.mark.one_database
 async def test_the_sdk_approves_what_was_seen_and_nothing_else(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     transport = httpx.ASGITransport(room.office.office.api)
@@ -565,6 +575,7 @@ async def test_the_sdk_approves_what_was_seen_and_nothing_else(room: Room) -> No
     assert len(room.paid) == 1
 
 
+@pytest.mark.one_database
 async def test_the_sdk_sets_policies_approves_and_rejects(hasty: Room) -> None:
     transport = httpx.ASGITransport(hasty.office.office.api)
     async with Bullpen("http://office", hasty.office.token, transport=transport) as bp:
@@ -743,7 +754,7 @@ def some_objects(count: int) -> list[Json]:
             st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8), JSON, max_size=4
         )
     )
-    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=count, suppress_health_check=list(HealthCheck))
     def choose(entry: Json) -> None:
         seen.append(entry)
 
@@ -752,9 +763,10 @@ def some_objects(count: int) -> list[Json]:
 
 
 @pytest.mark.proves("G10")
+@pytest.mark.one_database
 async def test_an_http_request_body_is_exactly_what_was_approved(room: Room) -> None:
     """The server at the other end has the last word on what it was sent."""
-    office, objects = room.office, some_objects(6)
+    office, objects = room.office, some_objects(effort.count(60, sample=4))
     execution = {"url": "http://api.example.com/pay", "method": "POST"}
     pay: Json = {"name": "payOut", "description": "Pay", "inputSchema": {"type": "object"}, "policy": "ask"}
     await office.create("/tools", {**pay, "executionType": "gateway", "visible": False, "execution": execution})
@@ -776,9 +788,10 @@ async def test_an_http_request_body_is_exactly_what_was_approved(room: Room) -> 
 
 
 @pytest.mark.proves("G10")
+@pytest.mark.one_database
 async def test_an_executed_calls_arguments_are_exactly_what_was_approved(hasty: Room) -> None:
     """Properties, in one office: anything a model may write as JSON, approved as it is and with other arguments."""
-    entries = some_objects(12)
+    entries = some_objects(effort.count(120, sample=6))
     turns = [turn(f"^go {n}$", step(raw("book", orjson.dumps({"entry": e}).decode()))) for n, e in enumerate(entries)]
     await hasty.office.agent("ada", turns, tools=["ledger"], policy={"book": "ask"})
     await hasty.office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})
@@ -823,6 +836,7 @@ async def test_always_allow_does_not_override_a_deny_set_meanwhile(room: Room, a
     assert ((await room.row(asked))["status"], room.paid) == ("waiting", [])
 
 
+@pytest.mark.one_database
 async def test_always_allow_requires_the_right_to_manage_agents(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     approver = await room.office.create("/tokens", {"name": "a", "scopes": ["read", "answer_pending"]})
@@ -844,6 +858,7 @@ async def test_always_allow_ends_when_the_tool_is_changed(room: Room) -> None:
     assert (await room.again())["callId"] != asked["callId"]
 
 
+@pytest.mark.one_database
 async def test_a_malformed_approval_answer_is_refused(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     for result in ("yes", {}, {"approved": "perhaps"}, {"approved": False, "args": {}}, {"approved": True, "x": 1}):
@@ -877,6 +892,7 @@ def vars_of(limits: LimitSettings) -> Json:
     return {name: getattr(limits, name) for name in LimitSettings.__dataclass_fields__}
 
 
+@pytest.mark.one_database
 async def test_an_approval_for_a_persons_request_waits_30_days(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     waits = datetime.fromisoformat(asked["expiresAt"]) - datetime.fromisoformat(asked["createdAt"])

@@ -12,55 +12,8 @@ from bullpen.tools import execute, rows
 from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
 from tests.path.puppets import puppet
-from tests.path.scripts import Json, call, say, step, turn
-
-ASK: Json = {
-    "name": "confirmAction",
-    "description": "Ask the user to confirm an action",
-    "inputSchema": {"type": "object", "properties": {"what": {"type": "string"}}},
-    "executionType": "space",
-    "visible": True,
-    "isAsync": True,
-}
-FETCH: Json = {
-    "name": "fetchExternalData",
-    "description": "Fetch data",
-    "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}},
-    "executionType": "external",
-    "visible": False,
-    "timeout": 60_000,
-}
-
-
-async def with_tool(office: Driver, config: Json, **args: Any) -> Json:
-    """An agent that calls the tool when it is spoken to, and says what came by its inbox. The call, once it waits."""
-    await office.create("/tools", config)
-    script: list[Json] = [
-        {"kind": "tool_result", "steps": [say("came later")]},
-        {"kind": "expired", "steps": [say("nobody came")]},
-        turn("", step(call(config["name"], **args)), say("went on with {{results[0]}}")),
-    ]
-    model = {"provider": "script", "turns": script}
-    fields = {"name": "Ada", "model": model, "tools": ["messaging", config["name"]]}
-    if any(agent["id"] == "ada" for agent in await office.items("/agents")):
-        await office.ask("PATCH", "/agents/ada", json=fields)
-    else:
-        await office.create("/agents", {"id": "ada", **fields})
-    await office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})
-    await office.create("/spaces/lab/messages", {"text": "go"})
-    event = await office.event("tool.requires_action")
-    found: Json = event["call"]
-    return found
-
-
-async def agents_token(office: Driver, **more: Any) -> Api:
-    made = await office.create("/tokens", {"name": "sdk", "agentId": "ada", **more})
-    return Api(office.office, made["token"])
-
-
-async def texts(office: Driver) -> list[str]:
-    return [m["text"] for m in await office.items("/spaces/lab/messages") if m["authorKind"] == "agent" and m["text"]]
-
+from tests.path.scripts import call, step
+from tests.waiting.calls import ASK, FETCH, agents_token, texts, with_tool
 
 # ── waiting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -296,6 +249,7 @@ async def test_one_agents_many_open_calls_do_not_hide_another_agents(
 # ── what the agent knows of them ────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.one_database
 async def test_a_result_with_only_an_error_key_is_an_error(office: Driver) -> None:
     inline = await with_tool(office, {**FETCH, "visible": True}, query="x")
     await office.create(f"/pending/{inline['callId']}/resolve", {"result": {"error": "no such table"}}, status=200)
@@ -307,6 +261,7 @@ async def test_a_result_with_only_an_error_key_is_an_error(office: Driver) -> No
     assert "result" not in card["metadata"]
 
 
+@pytest.mark.one_database
 async def test_a_result_with_other_keys_beside_error_is_no_error(office: Driver) -> None:
     call_ = await with_tool(office, FETCH, query="x")
     result = {"error": None, "rows": 3}
@@ -325,6 +280,7 @@ async def test_a_late_error_comes_by_inbox_as_an_error(office: Driver) -> None:
 
 
 @pytest.mark.proves("S4-19")
+@pytest.mark.one_database
 async def test_the_system_prompt_explains_visible_and_asynchronous_tools(office: Driver) -> None:
     for config in (ASK, FETCH):
         await office.create("/tools", config)
@@ -339,6 +295,7 @@ async def test_the_system_prompt_explains_visible_and_asynchronous_tools(office:
     assert "fetchExternalData" not in prompt  # it neither shows nor is answered later
 
 
+@pytest.mark.one_database
 async def test_arguments_in_another_case_style_are_renamed_to_the_schemas(office: Driver) -> None:
     schema = {"type": "object", "properties": {"dueDate": {"type": "string"}}, "additionalProperties": False}
     call_ = await with_tool(office, {**FETCH, "inputSchema": schema}, due_date="today")

@@ -62,6 +62,7 @@ async def test_a_policy_is_set_replaced_listed_and_taken_back(office: Driver) ->
         ({"decisions": "ask"}, 422, "decisions"),
     ],
 )
+@pytest.mark.one_database
 async def test_an_invalid_policy_is_refused(office: Driver, body: Json, status: int, field: str) -> None:
     await ada(office)
     base = {"agentId": "ada", "toolName": "send_message", "decision": "ask"}
@@ -102,6 +103,7 @@ async def test_a_policy_applies_in_its_space_from_the_next_call(office: Driver) 
 
 
 @pytest.mark.parametrize("spelling", ["spaceId", "space_id", "channelId"])
+@pytest.mark.one_database
 async def test_a_condition_holds_for_every_spelling_of_an_argument(office: Driver, spelling: str) -> None:
     await ada(office, step(call("send_message", text="hello", **{spelling: "den"})))
     await put(office, "deny", when={"path": "spaceId", "op": "eq", "value": "den"})
@@ -109,6 +111,7 @@ async def test_a_condition_holds_for_every_spelling_of_an_argument(office: Drive
     assert await office.texts("den") == []
 
 
+@pytest.mark.one_database
 async def test_an_allow_condition_fails_when_its_argument_is_missing(office: Driver) -> None:
     await ada(office, step(raw("store_memory", '{"content": "a secret"}')), policy={"store_memory": "deny"})
     await put(office, "allow", "store_memory", when={"not": {"path": "tags", "op": "contains", "value": "private"}})
@@ -120,6 +123,7 @@ async def test_an_allow_condition_fails_when_its_argument_is_missing(office: Dri
 
 
 @pytest.mark.parametrize("amount", ["1000", [1000], None], ids=str)
+@pytest.mark.one_database
 async def test_a_deny_policy_also_denies_values_it_cannot_compare(office: Driver, amount: Any) -> None:
     """A schema that says nothing of types lets a model write a number as a text, and a program may well take it."""
     pay = {"name": "pay", "description": "Pay", "inputSchema": {"type": "object"}, "executionType": "internal"}
@@ -132,6 +136,7 @@ async def test_a_deny_policy_also_denies_values_it_cannot_compare(office: Driver
     assert (small["args"], none["args"]) == ({"amount": 5}, {})
 
 
+@pytest.mark.one_database
 async def test_invalid_arguments_are_reported_before_any_policy_applies(office: Driver) -> None:
     await ada(office, step(call("send_message", text=7)), policy={"send_message": "ask"})
     assert "text" in (await results(office))[0]["error"]

@@ -1,7 +1,8 @@
 """Answers that meet each other, and answers that meet the time-out: one wins, and the agent hears of it once.
 
-A thousand times each, on both databases. On PostgreSQL half of what is said goes through a second office on the same
-database, as it would through another process. In the end the rows themselves are looked at: V7 of the invariants.
+The exhaustive run repeats each race a thousand times, on both databases; other runs do so less often. On PostgreSQL
+half of what is said goes through a second office on the same database, as it would through another process. In the end
+the rows themselves are looked at: V7 of the invariants.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+import httpx
 import pytest
 
 from bullpen.testing import UNLIMITED, FakeClock, invariants, snapshot
 from bullpen.tools import execute, rows
+from tests import effort
 from tests.databases import Database
-from tests.driver import BOUND, Driver, Offices
+from tests.driver import Driver, Offices
 from tests.path.scripts import Json, call, step
+from tests.waits import BOUND, until
 
 FETCH: Json = {
     "name": "fetch",
@@ -68,29 +72,33 @@ async def healthy(database: Database) -> None:
 
 # ── answers that meet each other ────────────────────────────────────────────────────────────────────────────────────
 
-CALLS, CROWDED, CROWD = 1000, 20, 50
-AT_ONCE = 20
+CROWD, AT_ONCE = 50, 20
 CROWDED_BOUND = 4 * BOUND  # a thousand calls are a lot for two cores that others share
 
 
 @pytest.mark.proves("C6", "V7")
 async def test_one_of_many_concurrent_answers_wins_a_thousand_times(offices: Offices, database: Database) -> None:
+    calls, crowded = effort.count(1000, sample=60), effort.count(20, sample=2)
     through = await doors(offices)
     office = through[0]
-    await set_to_work(office, 10, CALLS // 10, isAsync=True)
+    await set_to_work(office, 10, calls // 10, isAsync=True)
     await office.idle(CROWDED_BOUND)
     asked = await all_calls(office, "pending")
-    assert len(asked) == CALLS
+    assert len(asked) == calls
     winners: dict[str, int] = {}
     order = Random(7)
 
     async def answer(waiting: Json, number: int) -> int:
         body = {"callId": waiting["callId"], "result": {"from": number}}
         by = through[number % len(through)]
-        response = await by.http.post(f"/runs/{waiting['runId']}/tool-results", json=body)
-        while response.status_code == 503:  # the database is too busy, nothing was taken: come again, as it says
-            await asyncio.sleep(0.1)
+
+        async def submit() -> httpx.Response | None:
             response = await by.http.post(f"/runs/{waiting['runId']}/tool-results", json=body)
+            # The database is too busy and nothing was taken: try again, as the answer says.
+            return None if response.status_code == 503 else response
+
+        response = await until(submit, seconds=CROWDED_BOUND)
+        assert response is not None
         if response.status_code == 200:
             assert response.json() == {"accepted": True, "duplicate": False}
             winners[waiting["callId"]] = number
@@ -101,8 +109,8 @@ async def test_one_of_many_concurrent_answers_wins_a_thousand_times(offices: Off
         codes = Counter(await asyncio.gather(*(answer(waiting, number) for number in numbers)))
         assert codes == {200: 1, 409: crowd - 1}
 
-    crowds = [CROWD if number < CROWDED else 2 for number in range(CALLS)]
-    for begin in range(0, CALLS, AT_ONCE):
+    crowds = [CROWD if number < crowded else 2 for number in range(calls)]
+    for begin in range(0, calls, AT_ONCE):
         some = slice(begin, begin + AT_ONCE)
         await asyncio.gather(*(race(each, crowd) for each, crowd in zip(asked[some], crowds[some], strict=True)))
     await office.idle(CROWDED_BOUND)
@@ -115,7 +123,7 @@ async def test_one_of_many_concurrent_answers_wins_a_thousand_times(offices: Off
 
 # ── answers that meet the time-out ──────────────────────────────────────────────────────────────────────────────────
 
-AGENTS, ROUNDS = 20, 50
+AGENTS = 20
 ORDERS = ("answer", "time-out", "either")
 VIA = {"answer": {"inline"}, "time-out": {"inbox"}, "either": {"inline", "inbox"}}
 
@@ -171,28 +179,29 @@ def meetings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Meeting]:
 async def test_a_result_racing_its_timeout_arrives_inline_or_by_inbox(
     offices: Offices, database: Database, meetings: dict[str, Meeting]
 ) -> None:
+    rounds = effort.count(50, sample=5)  # 1,000 calls, or 100
     clock = FakeClock()
     through = await doors(offices, clock=clock)
     office = through[0]
-    await set_to_work(office, AGENTS, ROUNDS, timeout=60_000)
+    await set_to_work(office, AGENTS, rounds, timeout=60_000)
     seen: Counter[tuple[str, str]] = Counter()
     heard = 0
 
     async def asked() -> list[Json]:
         """The calls of this round: each agent makes its next one when the last is over."""
-        nonlocal heard
         found: list[Json] = []
-        async with asyncio.timeout(BOUND):
-            while len(found) < AGENTS:
-                for event in office.events[heard:]:
-                    heard += 1
-                    if event["type"] == "tool.requires_action":
-                        found.append(event["call"])
-                await asyncio.sleep(0)
+
+        async def all_made() -> bool:
+            nonlocal heard
+            new = office.events[heard:]
+            heard += len(new)
+            found.extend(event["call"] for event in new if event["type"] == "tool.requires_action")
+            return len(found) >= AGENTS
+
+        await office.until(all_made)
         return found
 
     async def race(waiting: Json, number: int) -> None:
-        meeting = meetings[waiting["callId"]] = Meeting(ORDERS[number % len(ORDERS)])
         by = through[number % len(through)]
 
         async def answer() -> None:
@@ -202,27 +211,26 @@ async def test_a_result_racing_its_timeout_arrives_inline_or_by_inbox(
             assert taken == {"accepted": True, "duplicate": False}
 
         async with asyncio.timeout(BOUND):
-            await meeting.hold(answer)
+            await meetings[waiting["callId"]].hold(answer)
 
     orders: dict[str, str] = {}
-    for number in range(ROUNDS):
-        calls = await asked()
-        races = [race(waiting, number + each) for each, waiting in enumerate(calls)]
+    for first in range(rounds):
+        calls = list(enumerate(await asked(), first))
+        # Every call has its meeting before anybody looks.
+        meetings |= {waiting["callId"]: Meeting(ORDERS[number % len(ORDERS)]) for number, waiting in calls}
         clock.advance(61)
-        racing = asyncio.gather(*races)
-        await asyncio.sleep(0)  # every call has its meeting before anybody looks
         office.office.engine.sweep_at(clock.millis())
-        await racing
-        orders |= {waiting["callId"]: meetings.pop(waiting["callId"]).order for waiting in calls}
+        await asyncio.gather(*(race(waiting, number) for number, waiting in calls))
+        orders |= {waiting["callId"]: meetings.pop(waiting["callId"]).order for _, waiting in calls}
     await office.idle(CROWDED_BOUND)
     over = await all_calls(office, "resolved")
-    assert len(over) == AGENTS * ROUNDS == len(orders)
+    assert len(over) == AGENTS * rounds == len(orders)
     for each in over:
         order = orders[each["callId"]]
         assert each["deliveredVia"] in ("inline", "inbox")
         seen[order, each["deliveredVia"]] += 1
     # Who was first wins. PostgreSQL may undo a transaction and let it run again, behind the other one: seldom.
     turned = sum(count for (order, via), count in seen.items() if via not in VIA[order])
-    assert turned <= (len(over) // 100 if database.kind == "postgres" else 0)
-    assert min(seen["answer", "inline"], seen["time-out", "inbox"]) > 300
+    assert turned <= (max(2, len(over) // 100) if database.kind == "postgres" else 0)
+    assert min(seen["answer", "inline"], seen["time-out", "inbox"]) > len(over) * 3 // 10
     await healthy(database)

@@ -18,13 +18,14 @@ import orjson
 import pytest
 
 from bullpen.testing import FakeClock, snapshot
+from tests.connections import api, resident
 from tests.databases import Database
-from tests.driver import BOUND, Api, Driver, Offices
-from tests.feed.test_stalled_clients import api, resident
+from tests.driver import Api, Driver, Offices
 from tests.net.servers import answer, says, world
 from tests.path.scripts import Json, call, say, step, turn
 from tests.servers import Server
-from tests.waiting.test_pending import ASK, FETCH, agents_token, texts, with_tool
+from tests.waiting.calls import ASK, FETCH, agents_token, texts, with_tool
+from tests.waits import BOUND
 
 MIB = 1_048_576
 JSON = {"Content-Type": "application/json"}
@@ -160,6 +161,7 @@ async def test_an_expired_call_answers_410_and_is_reported_once(
     ],
     ids=["open", "deep", "too deep", "digits", "NaN", "Infinity", "surrogate", "no text", "half", "nothing"],
 )
+@pytest.mark.one_database
 async def test_a_result_that_is_not_json_is_refused(
     office: Driver, database: Database, asked: Json, result: bytes
 ) -> None:
@@ -172,6 +174,7 @@ async def test_a_result_that_is_not_json_is_refused(
 
 
 @pytest.mark.proves("C12")
+@pytest.mark.one_database
 async def test_the_result_size_limit_is_exact_to_the_byte(office: Driver, database: Database, asked: Json) -> None:
     path = f"/runs/{asked['runId']}/tool-results"
 
@@ -212,6 +215,7 @@ def peak(server: Server) -> int:
 
 
 @pytest.mark.proves("C12")
+@pytest.mark.one_database
 def test_oversized_results_do_not_use_up_server_memory(server: Server) -> None:
     address = urlsplit(server.url)
 
@@ -243,6 +247,7 @@ def test_oversized_results_do_not_use_up_server_memory(server: Server) -> None:
 
 
 @pytest.mark.proves("C20")
+@pytest.mark.one_database
 async def test_instructions_in_a_late_result_are_shown_as_data(office: Driver) -> None:
     asked = await with_tool(office, {**FETCH, "isAsync": True}, query="x")
     await office.run_finished()
@@ -264,6 +269,7 @@ async def test_instructions_in_a_late_result_are_shown_as_data(office: Driver) -
 
 @pytest.mark.proves("C18")
 @pytest.mark.parametrize("kind", ["external", "space", "internal"])
+@pytest.mark.one_database
 async def test_a_configured_visible_tool_outside_a_space_posts_nothing(
     office: Driver, database: Database, kind: str
 ) -> None:
@@ -353,6 +359,7 @@ PLACES = {
 
 
 @pytest.mark.proves("D10")
+@pytest.mark.one_database
 async def test_an_argument_stays_in_its_place_in_the_url(office: Driver) -> None:
     """None: refused, since no server would keep it there."""
     await office.create("/tools", WEATHER)
@@ -377,6 +384,7 @@ async def test_an_argument_stays_in_its_place_in_the_url(office: Driver) -> None
 
 
 @pytest.mark.proves("D16", "G10")
+@pytest.mark.one_database
 async def test_a_gateway_with_a_changed_url_needs_a_new_approval(office: Driver) -> None:
     await office.create("/tools", {**WEATHER, "policy": "ask", "timeout": 60_000})
     script = [turn("", step(call("weather", city="Rome")), say("went on"))]

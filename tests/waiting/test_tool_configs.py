@@ -10,10 +10,10 @@ import pytest
 
 from bullpen.net.allowance import Allowance
 from tests.driver import Driver
-from tests.net.servers import Asked, World, answer, says, world
+from tests.net.servers import Asked, answer, says, world
 from tests.path.scripts import Json, call, say, step
+from tests.waiting.gateways import connect, gateway
 
-SCHEMA: Json = {"type": "object", "properties": {"q": {"type": "string"}, "n": {"type": "integer"}}, "required": ["q"]}
 CHART: Json = {
     "name": "displayChart",
     "description": "Show a chart",
@@ -21,12 +21,6 @@ CHART: Json = {
     "executionType": "internal",
     "visible": True,
 }
-
-
-def gateway(name: str = "fetchWeather", **more: Any) -> Json:
-    execution = {"url": "http://api.example.com/current", "method": "GET", **more.pop("execution", {})}
-    base = {"name": name, "description": "The weather", "inputSchema": SCHEMA, "executionType": "gateway"}
-    return {**base, "execution": execution, **more}
 
 
 async def called(office: Driver, tool: str, /, **args: Any) -> Json:
@@ -46,6 +40,7 @@ async def again(office: Driver) -> Json:
 
 
 @pytest.mark.proves("S4-02", "S4-03")
+@pytest.mark.one_database
 async def test_a_tool_has_the_founding_documents_fields_and_defaults(office: Driver) -> None:
     made = await office.create("/tools", gateway())
     assert (made["visible"], made["isAsync"], made["timeout"]) == (True, False, 30_000)
@@ -88,6 +83,7 @@ async def test_a_tool_has_the_founding_documents_fields_and_defaults(office: Dri
         (gateway(execution={"method": "TRACE"}), "execution.method"),
     ],
 )
+@pytest.mark.one_database
 async def test_what_cannot_be_a_tool_is_refused_with_the_field(office: Driver, config: Json, field: str) -> None:
     refused = await office.ask("POST", "/tools", json=config, status=422)
     assert field in refused["error"]["fields"], refused
@@ -115,6 +111,7 @@ async def test_an_internal_tool_returns_its_arguments_and_posts_a_card(office: D
     assert card["metadata"]["args"] == {"points": [1, 2]}
 
 
+@pytest.mark.one_database
 async def test_a_configured_tools_invalid_arguments_return_an_error(office: Driver) -> None:
     await office.create("/tools", CHART)
     result = await called(office, "displayChart", points="many")
@@ -125,15 +122,12 @@ async def test_a_configured_tools_invalid_arguments_return_an_error(office: Driv
 # ── gateway ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def led(office: Driver, outer: World) -> None:
-    office.office._egress = outer.egress
-
-
 @pytest.mark.proves("S4-05", "S4-10", "D10")
+@pytest.mark.one_database
 async def test_arguments_fill_the_url_template_and_then_the_query(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"url": "http://api.example.com/of/{q}/now?u=c"}))
     async with world() as outer:
-        led(office, outer)
+        connect(office, outer)
         server = await outer.server(says(answer(b'{"degrees": 21}', content_type="application/json")))
         result = await called(office, "fetchWeather", q="../a b?x=1#@evil", n=3)
     assert result["result"] == {"degrees": 21}
@@ -142,20 +136,22 @@ async def test_arguments_fill_the_url_template_and_then_the_query(office: Driver
     assert asked.headers["idempotency-key"] == result["callId"]
 
 
+@pytest.mark.one_database
 async def test_a_post_sends_its_arguments_as_json_and_never_retries(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"method": "POST"}))
     async with world() as outer:
-        led(office, outer)
+        connect(office, outer)
         server = await outer.server(says(answer(b"busy", "503 Busy")))
         result = await called(office, "fetchWeather", q="rome", n=3)
     assert "status 503: busy" in result["result"]["error"]
     assert [orjson.loads(asked.body) for asked in server.asked] == [{"q": "rome", "n": 3}]
 
 
+@pytest.mark.one_database
 async def test_a_get_is_tried_again_when_the_server_is_busy(office: Driver) -> None:
     await office.create("/tools", gateway())
     async with world() as outer:
-        led(office, outer)
+        connect(office, outer)
         server = await outer.server(says(answer(b"busy", "503 Busy"), answer(b"sunny")))
         result = await called(office, "fetchWeather", q="rome")
     assert result["result"] == "sunny"
@@ -164,6 +160,7 @@ async def test_a_get_is_tried_again_when_the_server_is_busy(office: Driver) -> N
 
 
 @pytest.mark.proves("S4-11", "S4-15")
+@pytest.mark.one_database
 async def test_a_server_that_takes_too_long_is_a_time_out(office: Driver) -> None:
     await office.create("/tools", gateway(timeout=200))
 
@@ -171,18 +168,19 @@ async def test_a_server_that_takes_too_long_is_a_time_out(office: Driver) -> Non
         await asyncio.sleep(60)
 
     async with world() as outer:
-        led(office, outer)
+        connect(office, outer)
         await outer.server(never)
         result = await called(office, "fetchWeather", q="rome")
     assert result["result"]["error"] == "Tool timed out after 200ms"
 
 
 @pytest.mark.proves("D1", "D11")
+@pytest.mark.one_database
 async def test_a_gateway_reaches_a_private_host_only_if_allowed_to(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"url": "http://10.0.0.5:8123/lights"}))
     await office.create("/tools", gateway("other", execution={"url": "http://10.0.0.5:8123/lights"}))
     async with world(Allowance({"gateway:fetchWeather": ["http://10.0.0.5:8123"]})) as outer:
-        led(office, outer)
+        connect(office, outer)
         server = await outer.server(says(answer(b"on")), address="10.0.0.5", port=8123)
         assert (await called(office, "fetchWeather", q="x"))["result"] == "on"
         await office.ask("PATCH", "/agents/ada", json={"tools": ["messaging", "other"]})
@@ -193,6 +191,7 @@ async def test_a_gateway_reaches_a_private_host_only_if_allowed_to(office: Drive
 
 
 @pytest.mark.proves("D15")
+@pytest.mark.one_database
 async def test_a_header_with_a_secret_is_sent_and_never_shown(office: Driver) -> None:
     secret = "weather-key-0123456789"
     config = gateway(execution={"headers": {"Authorization": "Bearer {{var:WEATHER_KEY}}"}})
@@ -202,7 +201,7 @@ async def test_a_header_with_a_secret_is_sent_and_never_shown(office: Driver) ->
         writer.write(answer(asked.headers["authorization"].encode(), "500 Oops"))
 
     async with world() as outer:
-        led(office, outer)
+        connect(office, outer)
         server = await outer.server(echo)
         missing = await called(office, "fetchWeather", q="x")
         assert missing["result"]["code"] == "variables_required"
@@ -214,6 +213,7 @@ async def test_a_header_with_a_secret_is_sent_and_never_shown(office: Driver) ->
 
 
 @pytest.mark.parametrize("schema", [None, 5, "object", [], {"type": "string"}])
+@pytest.mark.one_database
 async def test_an_invalid_schema_is_refused_on_create_update_and_apply(office: Driver, schema: object) -> None:
     config = {"name": "odd", "description": "d", "inputSchema": schema, "executionType": "internal"}
     refused = await office.ask("POST", "/tools", json=config, status=422)

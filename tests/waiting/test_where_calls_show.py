@@ -7,7 +7,7 @@ import pytest
 from tests.driver import Driver
 from tests.feed.streams import Stream, following
 from tests.path.scripts import Json, call, say, step, turn
-from tests.waiting.test_pending import ASK, FETCH, with_tool
+from tests.waiting.calls import ASK, FETCH, with_tool
 
 
 async def cards(office: Driver, space_id: str) -> list[Json]:
@@ -77,6 +77,7 @@ async def test_a_call_made_after_moving_is_streamed_only_there(
 
 
 @pytest.mark.proves("S4-18")
+@pytest.mark.one_database
 async def test_an_invisible_tools_call_is_not_shown_to_space_members(office: Driver) -> None:
     _, pia = await office.person("Pia")
     call_ = await with_tool(office, FETCH, query="x")
@@ -88,6 +89,7 @@ async def test_an_invisible_tools_call_is_not_shown_to_space_members(office: Dri
 
 
 @pytest.mark.proves("S4-04")
+@pytest.mark.one_database
 async def test_a_card_names_its_tool_and_definitions_cannot_style_it(office: Driver) -> None:
     refused = await office.ask("POST", "/tools", json={**ASK, "display": {"customUI": "Confirm"}}, status=422)
     assert "display" in refused["error"]["fields"]
@@ -98,6 +100,7 @@ async def test_a_card_names_its_tool_and_definitions_cannot_style_it(office: Dri
 
 
 @pytest.mark.proves("S4-24")
+@pytest.mark.one_database
 async def test_a_pending_call_has_everything_needed_to_answer_it(office: Driver) -> None:
     asked = await with_tool(office, ASK, what="Book it?")
     found = await office.get(f"/pending/{asked['callId']}")

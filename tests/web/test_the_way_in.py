@@ -26,6 +26,8 @@ LINKS = [
 ]
 UI = Path(__file__).parents[2] / "ui"
 
+pytestmark = pytest.mark.one_database
+
 
 @pytest.mark.proves("A13")
 async def test_the_page_sends_requests_to_its_own_server_only(office: Driver) -> None:

@@ -1,0 +1,150 @@
+"""Children that tell chapters of the story: each is a whole office in a process of its own, which may die in it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from bullpen import app
+from bullpen.cli.loop import run_on_fast_loop
+from bullpen.settings import Settings
+from bullpen.storage import Store
+from bullpen.testing import invariants, snapshot, telling
+from bullpen.testing.crash import Commits, calm, mortal_office, settings_for
+from bullpen.testing.forks import Report
+from bullpen.testing.histories import Effect, Follower, read_effects
+from bullpen.testing.serving import owner_of
+from bullpen.toolbox import FAMILIES
+from tests.durability import effects, follows, story
+from tests.durability.chapters import CHAPTERS
+from tests.durability.follows import followed
+from tests.durability.outside import Death, outside
+from tests.durability.waiting_story import ASIDE
+
+
+def tell(
+    report: Report,
+    *,
+    url: str,
+    data: str,
+    chapters: list[str],
+    die_after: int | None = None,
+    die_in: int | None = None,
+) -> None:
+    """Tell some chapters, from where an earlier life left them, and say what the database then tells.
+
+    It dies after a commit, counted from its beginning (`die_after`) or from that of its first deed (`die_in`).
+    """
+    run_on_fast_loop(_tell(report, url, Path(data), chapters, die_after, die_in))
+
+
+async def _tell(
+    report: Report, url: str, data: Path, chapters: list[str], die_after: int | None, die_in: int | None
+) -> None:
+    deeds = [deed for chapter in chapters for deed in CHAPTERS[chapter]]
+    async with _lived(settings_for(url, str(data)), die_after) as (opened, commits):
+        began = commits.count
+        if die_in is not None:
+            _die_after(opened.store, began + die_in)
+        async with owner_of(opened) as bp:
+            await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
+        count = commits.count
+    report({"began": began, "commits": count, **await found(url, read_effects(data / "effects"))})
+
+
+def _die_after(store: Store, commit: int) -> None:
+    heard = store.on_commit
+
+    def committed(count: int) -> None:
+        if count == commit:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if heard is not None:
+            heard(count)
+
+    store.on_commit = committed
+
+
+@asynccontextmanager
+async def _lived(
+    settings: Settings, die_after: int | None, death: Death | None = None
+) -> AsyncIterator[tuple[app.Office, Commits]]:
+    """An office that may die, in a world of its own."""
+    async with (
+        outside(settings.data, death) as egress,
+        mortal_office(settings, die_after=die_after, egress=egress) as lived,
+    ):
+        yield lived
+
+
+async def _do_what_is_left(
+    person: story.Person, deeds: list[story.Deed], opened: app.Office, commits: Commits, notes: Path
+) -> None:
+    """A client that writes down what was acknowledged. Whatever it is not sure of, it does again."""
+    done = len(notes.read_bytes()) if notes.exists() else 0
+    if done:
+        await calm(opened, commits)
+    for deed in deeds[done:]:
+        await deed(person)
+        with notes.open("ab") as file:
+            file.write(b".")
+        await calm(opened, commits)
+
+
+async def found(url: str, happened: Sequence[Effect] = (), followers: Sequence[Follower] = ()) -> dict[str, Any]:
+    seen = invariants.Seen(await snapshot.read(url), at_rest=True, effects=happened, followers=followers)
+    return {"told": telling.told(seen.rows), "violations": invariants.violations(seen)}
+
+
+def wait(
+    report: Report,
+    *,
+    url: str,
+    data: str,
+    chapters: list[str],
+    die_after: int | None = None,
+    death: Death | None = None,
+    lease: float = 0.5,
+) -> None:
+    """Tell some chapters before the eyes of a follower, which comes back after every death with its last cursor."""
+    run_on_fast_loop(_wait(report, settings_for(url, data, lease_seconds=lease), chapters, die_after, death))
+
+
+async def _wait(
+    report: Report, settings: Settings, chapters: list[str], die_after: int | None, death: Death | None
+) -> None:
+    url, data = settings.database_url, settings.data
+    deeds = [deed for chapter in chapters for deed in (CHAPTERS | ASIDE)[chapter]]
+    async with _lived(settings, die_after, death) as (opened, commits):
+        began = commits.count
+        async with owner_of(opened) as bp, followed(opened, data):
+            await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
+        count = commits.count
+    happened = read_effects(data / "effects")
+    followers = [Follower("f", follows.places(data), follows.places(data, "began")[0])]
+    kinds = [effect.kind for effect in happened]
+    report({"began": began, "commits": count, "effects": kinds, **await found(url, happened, followers)})
+
+
+def act(report: Report, *, url: str, data: str, agent: str, die_after: int | None = None) -> None:
+    """Ask an agent whose tools have effects outside to do its work, and say what became of it."""
+    run_on_fast_loop(_act(report, url, Path(data), agent, die_after))
+
+
+async def _act(report: Report, url: str, data: Path, agent: str, die_after: int | None) -> None:
+    families = {**FAMILIES, **effects.sink(data)}
+    settings = settings_for(url, str(data))
+    async with mortal_office(settings, die_after=die_after, families=families) as (opened, commits):
+        began = commits.count
+        async with owner_of(opened) as bp:
+            await bp.apply(agents=effects.AGENTS, spaces=effects.SPACES)
+            await bp.spaces(f"{agent}-room").send("go", client_message_id="go")
+            report({"asked": agent})
+            await calm(opened, commits)
+        count = commits.count
+    happened = read_effects(data / "effects")
+    kinds = [effect.kind for effect in happened]
+    report({"began": began, "commits": count, "effects": kinds, **await found(url, happened)})
