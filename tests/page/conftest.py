@@ -1,8 +1,7 @@
 """One office, one browser and one pretended model provider for all tests of the page in this process.
 
 Everything happens over the real server, in real Chromium, as people do it. Each test has a room of its own, so that
-none sees another's. Most tests share a loaded page. A page that breaks the content policy, throws, or asks any other
-host fails its test.
+none sees another's. A page that breaks the content policy, throws, or asks any other host fails its test.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Browser, async_playwright
 
 from bullpen.testing import NO_LIMITS
 from bullpen.testing.model_server import KEY, ModelServer, model_server
 from tests.cli.processes import serving
 from tests.page.browsers import ARGUMENTS, find_chromium
-from tests.page.house import BOUND_MS, House, Printer, SharedVisit, Visit, claimed
+from tests.page.house import House, Printer, Visit, claimed
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,6 +42,11 @@ async def provider() -> AsyncIterator[ModelServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("page") / "data"
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def printer() -> AsyncIterator[Printer]:
     made = Printer()
@@ -54,10 +58,7 @@ async def printer() -> AsyncIterator[Printer]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def house(
-    tmp_path_factory: pytest.TempPathFactory, provider: ModelServer, printer: Printer
-) -> AsyncIterator[House]:
-    data = tmp_path_factory.mktemp("page") / "data"
+async def house(data: Path, provider: ModelServer, printer: Printer) -> AsyncIterator[House]:
     listed = {"BULLPEN_EGRESS__LISTED": f"gateway:print_poster={printer.url}"}
     settings = {**NO_LIMITS, **listed, "ANTHROPIC_BASE_URL": provider.url, "ANTHROPIC_API_KEY": KEY}
     with serving(data, **settings) as process:
@@ -67,48 +68,15 @@ async def house(
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser(chromium: str) -> AsyncIterator[Browser]:
-    expect.set_options(timeout=BOUND_MS)
     async with async_playwright() as playwright:
         opened = await playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield opened
         await opened.close()
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def olga(house: House, browser: Browser) -> AsyncIterator[SharedVisit]:
-    shared = SharedVisit(house, browser, "Olga")
-    yield shared
-    await shared.close()
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def bo(house: House, browser: Browser) -> AsyncIterator[SharedVisit]:
-    shared = SharedVisit(house, browser, "Bo")
-    yield shared
-    await shared.close()
-
-
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(olga: SharedVisit, request: pytest.FixtureRequest) -> AsyncIterator[Visit]:
-    """Olga, the owner, in a browser that other tests have used. The page is loaded; rooms are a click away."""
-    failed = request.session.testsfailed
-    borrowed = await olga.borrow()
-    yield borrowed
-    await olga.give_back(borrowed, as_new=request.session.testsfailed == failed)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def other(bo: SharedVisit, request: pytest.FixtureRequest) -> AsyncIterator[Visit]:
-    """Bo, a member, in another browser that other tests have used."""
-    failed = request.session.testsfailed
-    borrowed = await bo.borrow()
-    yield borrowed
-    await bo.give_back(borrowed, as_new=request.session.testsfailed == failed)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def own_visit(house: House, browser: Browser) -> AsyncIterator[Visit]:
-    """Olga in a browser of her own, for tests about loading, connections, several tabs, and what a browser keeps."""
+async def visit(house: House, browser: Browser) -> AsyncIterator[Visit]:
+    """Olga, the owner, in a browser of her own."""
     made = Visit(house, browser)
     await made.open(house.cookie)
     yield made
@@ -116,9 +84,9 @@ async def own_visit(house: House, browser: Browser) -> AsyncIterator[Visit]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def guest(house: House, browser: Browser) -> AsyncIterator[Visit]:
-    """Kim, a member, in a browser of their own. Kim is here only while a test has this."""
+async def other(house: House, browser: Browser) -> AsyncIterator[Visit]:
+    """Bo, a member, in another browser."""
     made = Visit(house, browser)
-    await made.open(await house.cookie_of("Kim"))
+    await made.open(await house.cookie_of("Bo"))
     yield made
     await made.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -12,16 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
-from bullpen.testing.model_server import Asked, Behaviour, chunked
-from bullpen.testing.wires import Answer, Part, frames
 from tests.cli.processes import Process
 from tests.waits import BOUND, until
 
 Json = dict[str, Any]
 BOUND_MS = 1000 * BOUND
-QUIET = {"people": "none", "agents": "none"}  # nobody wakes
 PASSWORD = "a phrase that is long"
 COOKIES = re.compile(r"([\w-]*bullpen[\w-]*)=([^;]+)")
 _numbers = count(1)
@@ -33,7 +30,7 @@ class House:
         self.http = http  # as Olga, the owner
         self.cookie = cookie
         self.data = data
-        self._cookies: dict[str, Json] = {"Olga": cookie}
+        self._cookies: dict[str, Json] = {}
         self.ids: dict[str, str] = {}
 
     async def ask(self, method: str, path: str, **more: Any) -> Any:
@@ -91,20 +88,12 @@ class House:
         """What they say."""
         return [message["text"] for message in await self.messages_once_there(space, count)]
 
-    async def reads(self, path: str, holds: Callable[[Any], bool]) -> None:
-        """Wait until what the server answers is so."""
-
-        async def is_so() -> bool:
-            return holds(await self.ask("GET", path))
-
-        await until(is_so)
-
     async def cookie_of(self, name: str) -> Json:
         """Somebody else's session; made when first asked for."""
         if name not in self._cookies:
             made = await self.ask("POST", "/people", json={"name": name, "password": PASSWORD})
             self.ids[name] = made["id"]
-            async with httpx.AsyncClient(base_url=f"{self.url}/api", timeout=BOUND) as http:
+            async with httpx.AsyncClient(base_url=f"{self.url}/api") as http:
                 answer = await http.post("/session", json={"name": name, "password": PASSWORD})
             self._cookies[name] = cookie_in(answer, self.url)
         return self._cookies[name]
@@ -123,7 +112,7 @@ async def claimed(process: Process, data: Path) -> AsyncIterator[House]:
     link = line.split()[-1]
     url = link.partition("/#")[0]
     code = link.partition("#claim=")[2]
-    async with httpx.AsyncClient(base_url=f"{url}/api", timeout=BOUND) as http:
+    async with httpx.AsyncClient(base_url=f"{url}/api") as http:
         answer = await http.post("/setup", json={"code": code, "name": "Olga", "password": PASSWORD})
         cookie = cookie_in(answer, url)
         token = (await http.post("/tokens", json={"name": "tests"}, headers={"Origin": url})).json()["token"]
@@ -151,23 +140,6 @@ class Printer:
         writer.close()
 
 
-def plays_in_two(*parts: Part, go_on: asyncio.Event) -> Behaviour:
-    """A model's answer, of which the second half comes when it may."""
-
-    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
-        written = frames(asked.wire, Answer(parts), str(asked.json.get("model")))
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
-        for number, frame in enumerate(written):
-            if number == len(written) // 2:
-                await writer.drain()
-                await go_on.wait()
-            writer.write(chunked(frame))
-        writer.write(b"0\r\n\r\n")
-
-    behave.parts = parts  # type: ignore[attr-defined]
-    return behave
-
-
 class Visit:
     """Somebody's browser: a page, and what it must not do."""
 
@@ -182,6 +154,7 @@ class Visit:
             viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options
         )
         self.context.set_default_timeout(BOUND_MS)
+        expect.set_options(timeout=BOUND_MS)
         if cookie is not None:
             await self.context.add_cookies([cookie])  # type: ignore[list-item]
         # The tour has a test of its own; elsewhere it would only be in the way.
@@ -205,77 +178,43 @@ class Visit:
             self.problems.append(f"asked {request.url}")
 
     async def go(self, path: str) -> Page:
-        """Load the page anew."""
         await self.page.goto(f"{self.house.url}{path}")
         return self.page
 
-    async def move(self, path: str) -> Page:
-        """To another place as a link would lead there, without loading the page anew. That costs a fifth."""
-        if not self.page.url.startswith(self.house.url):
-            return await self.go(path)
-        await self.page.evaluate("path => history.pushState(null, '', path)", path)
-        return self.page
-
     async def room(self, space: str) -> Page:
-        """A room that is called by its id."""
-        await self.move(f"/rooms/{space}")
-        await expect(self.page).to_have_title(f"{space} · Bullpen")
+        await self.go(f"/rooms/{space}")
         await expect(self.page.get_by_role("log")).to_be_visible()
         return self.page
 
-    async def try_now(self) -> None:
-        """Ask the page to connect again at once, if it has not yet by itself."""
-        button = self.page.get_by_role("button", name="Try now")
-        await button.evaluate_all("buttons => buttons.forEach(button => button.click())")
-
-    async def rest(self) -> None:
-        """Between two tests: leave nothing open, and go where nothing happens."""
-        for page in self.context.pages:
-            if page is not self.page:
-                await page.close()
-        await self.page.unroute_all(behavior="ignoreErrors")
-        await self.page.mouse.move(0, 0)
-        await self.move("/settings")
-        await expect(self.page.get_by_role("heading", name="Settings", exact=True)).to_be_visible()
-        await expect(self.page.get_by_role("dialog")).to_have_count(0)
-
     async def close(self) -> None:
         await self.context.close()
-        self.check()
-
-    def check(self) -> None:
-        """Nothing has gone wrong in the page that the test did not expect."""
         surprising = [each for each in self.problems if not any(part in each for part in self.expected)]
         assert not surprising, surprising
 
 
-class SharedVisit:
-    """One loaded page of somebody for many tests, since loading it is most of what a test costs."""
-
-    def __init__(self, house: House, browser: Browser, name: str) -> None:
-        self._house, self._browser, self._name = house, browser, name
-        self._visit: Visit | None = None
-
-    async def borrow(self) -> Visit:
-        if self._visit is None:
-            self._visit = Visit(self._house, self._browser)
-            await self._visit.open(await self._house.cookie_of(self._name))
-            await self._visit.go("/settings")
-        self._visit.problems, self._visit.expected = [], []
-        return self._visit
-
-    async def give_back(self, visit: Visit, *, as_new: bool) -> None:
-        """A page whose test failed is of no use to the next."""
-        if as_new:
-            await visit.rest()
-            visit.check()
-        else:
-            self._visit = None
-            await visit.context.close()
-
-    async def close(self) -> None:
-        if self._visit is not None:
-            await self._visit.close()
-
-
 SKIP = "']) try { localStorage.setItem('bullpen.tour.' + id, 'true') } catch {}"
+
+
+async def offered(row: Locator, button: str) -> Locator:
+    """A button that a message offers while the pointer is over it. The message may still be on its way."""
+    found = row.get_by_role("button", name=button, exact=True)
+
+    async def is_there() -> bool:
+        await row.hover()
+        return await found.is_visible()
+
+    await until(is_there)
+    return found
+
+
+async def edit_last(page: Page, room: str) -> None:
+    """Arrow up in an empty box edits one's last message, once it has been stored."""
+    box = page.get_by_label(f"Message {room}", exact=True)
+
+    async def is_open() -> bool:
+        if await page.get_by_label("Edit message").is_visible():
+            return True
+        await box.press("ArrowUp")
+        return False
+
+    await until(is_open)

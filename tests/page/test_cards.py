@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
@@ -11,8 +10,7 @@ from playwright.async_api import Page, expect
 
 from bullpen.testing.model_server import ModelServer, plays
 from bullpen.testing.wires import Text, Wanted
-from tests.page.house import House, Printer, Visit, plays_in_two
-from tests.waits import until
+from tests.page.house import House, Printer, Visit, edit_last
 
 
 def calls(tool: str, **args: Any) -> dict[str, Any]:
@@ -49,10 +47,10 @@ async def test_a_question_is_answered_and_everybody_sees_it_happen(house: House,
 
 
 @pytest.mark.proves("C16")
-async def test_answering_again_in_a_second_tab_shows_the_first_answer(house: House, own_visit: Visit) -> None:
+async def test_answering_again_in_a_second_tab_shows_the_first_answer(house: House, visit: Visit) -> None:
     room = await ask(house, "choose", question="Which paper?", options=["Matt", "Glossy"])
-    page = await own_visit.room(room)
-    second = await own_visit.context.new_page()
+    page = await visit.room(room)
+    second = await visit.context.new_page()
     await second.goto(f"{house.url}/rooms/{room}")
     tabs = (page, second)
     for tab, choice in zip(tabs, ("Matt", "Glossy"), strict=True):
@@ -71,12 +69,12 @@ async def test_answering_again_in_a_second_tab_shows_the_first_answer(house: Hou
 
 
 @pytest.mark.proves("C16")
-async def test_who_answers_second_is_told_who_was_first(house: House, visit: Visit, guest: Visit) -> None:
-    room = await ask(house, "choose", house.ids["Kim"], question="Which subject line?", options=["A week", "A chart"])
-    page, theirs = await visit.room(room), await guest.room(room)
+async def test_who_answers_second_is_told_who_was_first(house: House, visit: Visit, other: Visit) -> None:
+    room = await ask(house, "choose", house.ids["Bo"], question="Which subject line?", options=["A week", "A chart"])
+    page, theirs = await visit.room(room), await other.room(room)
     await expect(card(theirs, "Which subject").get_by_label("A chart")).to_be_visible()
     await card(page, "Which subject").get_by_label("A week").check()
-    # Both have decided before either hears of the guest.
+    # Both have decided before either hears of the other.
     await theirs.route("**/api/events*", lambda route: route.abort())
     await theirs.evaluate("window.dispatchEvent(new Event('offline'))")
     await card(theirs, "Which subject").get_by_label("A chart").check()
@@ -155,7 +153,7 @@ async def test_what_was_begun_survives_being_scrolled_away(house: House, visit: 
     await box.fill("my first thoguht")
     await box.press("Enter")
     await expect(page.get_by_role("article").filter(has_text="my first thoguht")).to_be_visible()
-    await box.press("ArrowUp")
+    await edit_last(page, room)
     await page.get_by_label("Edit message").fill("my first thought, mended")
     await house.ask("PATCH", f"/spaces/{room}", json={"wake": {"people": "all", "agents": "none"}})
     await house.post(room, "go")
@@ -168,12 +166,7 @@ async def test_what_was_begun_survives_being_scrolled_away(house: House, visit: 
     await page.get_by_role("button", name="1 card waits above").click()
     await expect(form.get_by_label("City")).to_have_value("Lisbon")
     await page.get_by_role("log").hover()
-
-    async def is_edited_again() -> bool:
-        await page.mouse.wheel(0, -3000)
-        return await page.get_by_label("Edit message").count() > 0
-
-    await until(is_edited_again)
+    await page.mouse.wheel(0, -3000)
     await expect(page.get_by_label("Edit message")).to_have_value("my first thought, mended")
     await form.get_by_role("button", name="Send answer").click()
     await expect(form.get_by_text("Olga:")).to_be_visible()
@@ -199,15 +192,15 @@ async def test_a_tool_without_a_card_asks_for_fields_left_open(house: House, vis
     await expect(asked.get_by_label("Nights")).to_have_value("1")
 
 
-async def test_a_call_wanting_a_secret_has_no_input_field(house: House, own_visit: Visit) -> None:
+async def test_a_call_wanting_a_secret_has_no_input_field(house: House, visit: Visit) -> None:
     room = await ask(house, "weather_key", names=["WEATHER_KEY"])
 
     async def as_variables(route: Any) -> None:
         answer = await route.fetch()
         await route.fulfill(response=answer, json={**await answer.json(), "kind": "variables"})
 
-    await own_visit.page.route("**/api/pending/*", as_variables)
-    page = await own_visit.room(room)
+    await visit.page.route("**/api/pending/*", as_variables)
+    page = await visit.room(room)
     asked = card(page, "Not answered here: weather_key")
     await expect(asked.get_by_text("This page does not take it")).to_be_visible()
     await expect(asked.get_by_role("textbox")).to_have_count(0)
@@ -230,11 +223,11 @@ async def test_a_call_under_way_says_how_long_and_is_stopped(house: House, visit
     await line.get_by_role("button", name="Stop print_poster").click()
     await expect(card(page, "print_poster: outcome unknown")).to_be_visible()
     printer.may_answer.set()
-    await visit.move(f"/runs?spaceId={room}")
+    await visit.go(f"/runs?spaceId={room}")
     await expect(page.get_by_role("link", name=re.compile("woken by Olga")).get_by_text("stopped")).to_be_visible()
 
 
-async def test_an_interrupted_call_says_its_outcome_is_unknown(house: House, own_visit: Visit) -> None:
+async def test_an_interrupted_call_says_its_outcome_is_unknown(house: House, visit: Visit) -> None:
     """That the server says so of such calls: tests/path/test_cards.py."""
     fields = {"executionType": "internal", "visible": True, "isAsync": False}
     room = await ask(house, "send_invoice", fields=fields, to="Ines")
@@ -248,8 +241,8 @@ async def test_an_interrupted_call_says_its_outcome_is_unknown(house: House, own
                 message["metadata"] |= {"error": "send_invoice was interrupted.", "outcome": "unknown"}
         await route.fulfill(response=answer, json=page)
 
-    await own_visit.page.route("**/api/spaces/*/messages*", interrupted)
-    page = await own_visit.room(room)
+    await visit.page.route("**/api/spaces/*/messages*", interrupted)
+    page = await visit.room(room)
     line = card(page, "send_invoice: outcome unknown")
     await expect(line.get_by_text("It may or may not have happened")).to_be_visible()
     await line.get_by_role("link", name="See its run").click()
@@ -353,7 +346,7 @@ async def test_a_member_sees_an_approval_and_cannot_give_it(house: House, visit:
 
 async def test_all_pending_items_are_on_one_page_until_answered(house: House, visit: Visit) -> None:
     room = await ask(house, "confirm", question="Water the plants tonight?")
-    page = await visit.move("/pending")
+    page = await visit.go("/pending")
     await expect(page.get_by_role("heading", name="Needs you")).to_be_visible()
     mine = card(page, "Water the plants")
     await expect(page.get_by_role("listitem").filter(has=mine).get_by_role("link", name=f"#{room}")).to_be_visible()
@@ -362,7 +355,7 @@ async def test_all_pending_items_are_on_one_page_until_answered(house: House, vi
     await expect(page.get_by_text(re.compile("Olga: Yes")).first).to_be_visible()
 
 
-async def test_a_custom_card_is_drawn_by_its_module(house: House, own_visit: Visit) -> None:
+async def test_a_custom_card_is_drawn_by_its_module(house: House, visit: Visit) -> None:
     folder = house.data / "cards"
     folder.mkdir(exist_ok=True)
     (folder / "pick_colour.js").write_text(
@@ -377,7 +370,7 @@ async def test_a_custom_card_is_drawn_by_its_module(house: House, own_visit: Vis
         }"""
     )
     room = await ask(house, "pick_colour", what="door")
-    page = await own_visit.room(room)
+    page = await visit.room(room)
     await page.get_by_role("button", name="Blue for the door").click()
     await expect(page.get_by_role("button", name="It is blue")).to_be_visible()
 
@@ -388,8 +381,7 @@ async def test_a_card_grows_as_arguments_stream_and_takes_no_replies(
 ) -> None:
     await house.tool("list_birds", executionType="internal", visible=True, isAsync=False)
     arguments = '{"place": "the meadow", "birds": "' + "sparrow, finch, wren, robin, " * 6 + '"}'
-    go_on = asyncio.Event()
-    provider.gives(plays_in_two(Wanted("toolu_9", "list_birds", arguments), go_on=go_on), plays(Text("")))
+    provider.gives(plays(Wanted("toolu_9", "list_birds", arguments), pace=0.08), plays(Text("")))
     agent = await house.agent("Ines", tools=["messaging", "list_birds"])
     await house.ask("PATCH", f"/agents/{agent}", json={"model": "anthropic:claude-test"})
     asleep = await house.agent("Quiet", calls("send_message", text="I was woken."))
@@ -397,7 +389,6 @@ async def test_a_card_grows_as_arguments_stream_and_takes_no_replies(
     page = await visit.room(room)
     await house.post(room, f"@{agent} go")
     await expect(card(page, "list_birds: running").get_by_text("place the meadow")).to_be_visible()
-    go_on.set()
     line = card(page, "list_birds: done")
     await expect(line).to_be_visible()
     await expect(card(page, "list_birds")).to_have_count(1)

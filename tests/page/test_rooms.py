@@ -14,7 +14,7 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from bullpen.testing.model_server import ModelServer, plays
 from bullpen.testing.wires import Text, Wanted
 from tests.files.offering import picture
-from tests.page.house import QUIET, House, Visit, plays_in_two
+from tests.page.house import House, Visit, offered
 from tests.waits import BOUND, until
 
 MODEL = "anthropic:claude-test"
@@ -54,8 +54,7 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
 ) -> None:
     words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
     call = Wanted("toolu_1", "send_message", '{"text": "' + words + '"}')
-    go_on = asyncio.Event()
-    provider.gives(plays_in_two(call, go_on=go_on), plays(Text("")))
+    provider.gives(plays(call, pace=0.15), plays(Text("")))
     agent = await house.agent("Slow")
     await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
     room = await house.room(agent)
@@ -64,8 +63,8 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
     await expect(page.get_by_role("status").filter(has_text=re.compile("is (thinking|writing)"))).to_be_visible()
     written = row(page, "It begins")
     await expect(written).to_be_visible()
-    assert "very last word" not in await written.inner_text()
-    go_on.set()
+    early = await written.inner_text()
+    assert "very last word" not in early
     await expect(row(page, "very last word")).to_have_count(1)
     await expect(row(page, "It begins")).to_have_count(1)
     await expect(page.get_by_text("Why this?")).to_be_visible()
@@ -155,25 +154,21 @@ async def test_one_replies_reacts_edits_and_deletes(house: House, visit: Visit, 
     page, theirs = await visit.room(room), await other.room(room)
     await write(page, room, "first thoguht")
     mine = row(page, "first thoguht")
-    await mine.hover()
-    await mine.get_by_role("button", name="More").click()
+    await (await offered(mine, "More")).click()
     await page.get_by_role("menuitem", name="Edit").click()
     await page.get_by_label("Edit message").fill("first thought")
     await page.get_by_role("button", name="Save").click()
     await expect(row(theirs, "first thought").get_by_text("edited")).to_be_visible()
-    await row(theirs, "first thought").hover()
-    await row(theirs, "first thought").get_by_role("button", name="React").click()
+    await (await offered(row(theirs, "first thought"), "React")).click()
     await theirs.get_by_role("button", name="React with 🎉").click()
     await expect(row(page, "first thought").get_by_role("button", name=re.compile("🎉, 1: Bo"))).to_be_visible()
     await row(page, "first thought").get_by_role("button", name=re.compile("🎉")).click()
     await expect(row(theirs, "first thought").get_by_role("button", name=re.compile("🎉, 2"))).to_be_visible()
-    await row(theirs, "first thought").hover()
-    await row(theirs, "first thought").get_by_role("button", name="Reply").click()
+    await (await offered(row(theirs, "first thought"), "Reply")).click()
     await theirs.get_by_role("combobox", name="Reply").fill("an answer to it")
     await theirs.get_by_role("combobox", name="Reply").press("Enter")
     await expect(row(page, "an answer to it").get_by_text("Olga: first thought")).to_be_visible()
-    await row(page, "first thought").first.hover()
-    await row(page, "first thought").first.get_by_role("button", name="More").click()
+    await (await offered(row(page, "first thought").first, "More")).click()
     await page.get_by_role("menuitem", name="Delete…").click()
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(theirs.get_by_role("log").get_by_text("This message was deleted.")).to_be_visible()
@@ -207,7 +202,7 @@ async def test_files_are_dropped_shown_and_heard(house: House, visit: Visit) -> 
 
 
 async def test_history_is_endless_and_thousands_of_messages_stay_light(house: House, visit: Visit) -> None:
-    room = await house.room(wake=QUIET)
+    room = await house.room(wake={"people": "none", "agents": "none"})
     for begin in range(0, 160, 40):
         await asyncio.gather(*(house.post(room, f"line {number:04}") for number in range(begin, begin + 40)))
     page = await visit.room(room)
@@ -260,7 +255,7 @@ async def test_a_since_date_search_starts_at_the_users_local_midnight(house: Hou
 
 
 async def test_arrow_up_edits_ones_last_message_even_far_above(house: House, visit: Visit, other: Visit) -> None:
-    room = await house.room(house.ids["Bo"], wake=QUIET)
+    room = await house.room(house.ids["Bo"], wake={"people": "none", "agents": "none"})
     await house.post(room, "what I said long ago")
     async with httpx.AsyncClient(base_url=f"{house.url}/api", headers={"Origin": house.url}) as http:
         cookie = await house.cookie_of("Bo")
@@ -293,19 +288,19 @@ async def test_an_at_sign_offers_members_and_says_who_wakes(house: House, visit:
     await expect(row(page, "Here.")).to_be_visible()
 
 
-async def test_a_message_written_offline_is_sent_once_after_reconnecting(house: House, own_visit: Visit) -> None:
-    room = await house.room(wake=QUIET)
-    page = await own_visit.room(room)
+async def test_a_message_written_offline_is_sent_once_after_reconnecting(house: House, visit: Visit) -> None:
+    room = await house.room(wake={"people": "none", "agents": "none"})
+    page = await visit.room(room)
     await write(page, room, "before")
     await expect(row(page, "before")).to_be_visible()
-    await own_visit.context.set_offline(True)
+    await visit.context.set_offline(True)
     await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
     await write(page, room, "while away")
     await write(page, room, "and another")
     await expect(row(page, "while away")).to_be_visible()
     await expect(page.get_by_text("2 messages will go out then")).to_be_visible()
     await house.post(room, "said meanwhile")
-    await own_visit.context.set_offline(False)
+    await visit.context.set_offline(False)
     await expect(row(page, "said meanwhile")).to_be_visible()
     await expect(page.get_by_text("You can keep writing")).to_have_count(0)
     found = await house.texts(room, 4)
@@ -314,9 +309,9 @@ async def test_a_message_written_offline_is_sent_once_after_reconnecting(house: 
     await expect(row(page, "while away")).to_have_count(1)
 
 
-async def test_a_lost_post_response_creates_no_duplicate_message(house: House, own_visit: Visit) -> None:
-    room = await house.room(wake=QUIET)
-    page = await own_visit.room(room)
+async def test_a_lost_post_response_creates_no_duplicate_message(house: House, visit: Visit) -> None:
+    room = await house.room(wake={"people": "none", "agents": "none"})
+    page = await visit.room(room)
     lost = 0
 
     async def lose(route: Any) -> None:
@@ -336,19 +331,18 @@ async def test_a_lost_post_response_creates_no_duplicate_message(house: House, o
         return not await page.evaluate("Object.keys(localStorage).some(k => k.includes('outbox'))")
 
     await until(nothing_left_to_send)
-    assert lost == 1
     assert [message["text"] for message in await house.messages(room)] == ["only once"]
     await expect(row(page, "only once")).to_have_count(1)
 
 
-async def test_people_who_are_here_have_a_mark(house: House, visit: Visit, guest: Visit) -> None:
-    room = await house.room(house.ids["Kim"])
+async def test_people_who_are_here_have_a_mark(house: House, visit: Visit, other: Visit) -> None:
+    room = await house.room(house.ids["Bo"])
     page = await visit.room(room)
     await page.get_by_role("button", name="Room details").click()
-    line = page.get_by_role("complementary", name="Room details").get_by_role("listitem").filter(has_text="Kim")
-    await guest.room(room)
+    line = page.get_by_role("complementary", name="Room details").get_by_role("listitem").filter(has_text="Bo")
+    await other.room(room)
     await expect(line.get_by_text("here")).to_be_visible()
-    await guest.page.close()
+    await other.page.close()
     await expect(line.get_by_text("here")).to_have_count(0)
 
 
@@ -366,7 +360,7 @@ async def test_links_of_messages_lead_to_them(house: House, visit: Visit, link: 
 async def test_files_attach_to_whichever_room_or_thread_they_land_on(house: House, visit: Visit) -> None:
     room = await house.room()
     root = await house.post(room, "the root of it")
-    page = await visit.move(f"/rooms/{room}?panel=thread:{root['id']}")
+    page = await visit.go(f"/rooms/{room}?panel=thread:{root['id']}")
     panel = page.get_by_role("complementary", name="Replies")
     await expect(panel.get_by_text("No replies yet.")).to_be_visible()
     drop = """(element, name) => { const transfer = new DataTransfer(); transfer.items.add(new File(['x'], name));
@@ -379,10 +373,10 @@ async def test_files_attach_to_whichever_room_or_thread_they_land_on(house: Hous
     await expect(page.get_by_role("button", name=re.compile("^Remove "))).to_have_count(2)
 
 
-async def test_a_refused_reply_reopens_in_its_thread_with_its_files(house: House, own_visit: Visit) -> None:
-    room = await house.room(wake=QUIET)
+async def test_a_refused_reply_reopens_in_its_thread_with_its_files(house: House, visit: Visit) -> None:
+    room = await house.room(wake={"people": "none", "agents": "none"})
     root = await house.post(room, "the root of it")
-    page = await own_visit.room(room)
+    page = await visit.room(room)
 
     async def refuse(route: Any) -> None:
         if route.request.method != "POST":
@@ -415,22 +409,22 @@ async def test_a_refused_reply_reopens_in_its_thread_with_its_files(house: House
 
 
 async def test_replies_from_long_ago_are_all_there(house: House, visit: Visit) -> None:
-    room = await house.room(wake=QUIET)
+    room = await house.room(wake={"people": "none", "agents": "none"})
     root = await house.post(room, "the root of it")
     await house.post(room, "an early reply", replyTo=root["id"])
     for begin in range(0, 240, 40):
         await asyncio.gather(*(house.post(room, f"line {number}") for number in range(begin, begin + 40)))
     await house.post(room, "a late reply", replyTo=root["id"])
-    page = await visit.move(f"/rooms/{room}?panel=thread:{root['id']}")
+    page = await visit.go(f"/rooms/{room}?panel=thread:{root['id']}")
     panel = page.get_by_role("complementary", name="Replies")
     await expect(panel.get_by_role("article")).to_have_count(3)
     await expect(panel.get_by_text("an early reply")).to_be_visible()
     await expect(panel.get_by_text("a late reply")).to_be_visible()
 
 
-async def test_a_message_awaiting_its_upload_sends_despite_switching_rooms(house: House, own_visit: Visit) -> None:
+async def test_a_message_awaiting_its_upload_sends_despite_switching_rooms(house: House, visit: Visit) -> None:
     room, elsewhere = await house.room(), await house.room()
-    page = await own_visit.room(room)
+    page = await visit.room(room)
     let_through = asyncio.Event()
 
     async def hold(route: Any) -> None:
@@ -479,28 +473,26 @@ async def test_a_late_wake_preview_is_not_shown_for_newer_text(house: House, vis
 
 
 async def test_a_disconnect_while_an_agent_writes_leaves_one_whole_message(
-    house: House, own_visit: Visit, provider: ModelServer
+    house: House, visit: Visit, provider: ModelServer
 ) -> None:
     words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
     call = Wanted("toolu_7", "send_message", '{"text": "' + words + '"}')
-    go_on = asyncio.Event()
-    provider.gives(plays_in_two(call, go_on=go_on), plays(Text("")))
+    provider.gives(plays(call, pace=0.1), plays(Text("")))
     agent = await house.agent("Slow")
     await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
     room = await house.room(agent)
-    page = await own_visit.room(room)
+    page = await visit.room(room)
     await write(page, room, "tell me")
     await expect(row(page, "It begins")).to_be_visible()
-    await own_visit.context.set_offline(True)
+    await visit.context.set_offline(True)
     await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
-    go_on.set()
 
     async def completed() -> bool:
         runs = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"]
         return bool(runs[0]["status"] == "completed")
 
     await until(completed)
-    await own_visit.context.set_offline(False)
+    await visit.context.set_offline(False)
     await expect(row(page, "very last word")).to_have_count(1)
     await expect(row(page, "It begins")).to_have_count(1)
     await expect(page.get_by_role("status").filter(has_text=re.compile("is (thinking|writing)"))).to_have_count(0)

@@ -26,7 +26,7 @@ async def test_one_claims_the_demo_office_and_finds_it_alive(browser: Browser, t
         await page.get_by_label("Your name").fill("Mara")
         await page.get_by_label("Password", exact=True).fill(PASSWORD)
         await page.get_by_role("button", name="Claim this office").click()
-        await expect(page).not_to_have_url(re.compile("claim"))
+        assert "claim" not in page.url
         log = page.get_by_role("log")
         await expect(log.get_by_text("Welcome to Halfmoon!")).to_be_visible()
         card = page.get_by_role("region", name=re.compile("Which sketch"))
@@ -67,7 +67,7 @@ async def test_sign_in_reports_a_wrong_password_and_sign_out_works(house: House,
 async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit, browser: Browser) -> None:
     room = await house.room()
     await house.post(room, "here we talk")
-    page = await visit.move("/settings")
+    page = await visit.go("/settings")
     await page.get_by_role("button", name="Make a link").click()
     link = await page.locator("[data-invite]").inner_text()
     guest = Visit(house, browser)
@@ -77,7 +77,7 @@ async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit
     await theirs.get_by_label("Password", exact=True).fill(PASSWORD)
     await theirs.get_by_role("button", name="Join").click()
     await expect(theirs.get_by_role("heading", name="Welcome, Ines")).to_be_visible()
-    await expect(theirs).not_to_have_url(re.compile("invite"))
+    assert "invite" not in theirs.url
     await theirs.get_by_role("list", name="Rooms to join").get_by_role("button", name=f"Join {room}").click()
     await expect(theirs.get_by_role("log").get_by_text("here we talk")).to_be_visible()
     await theirs.get_by_label(f"Message {room}").fill("hello, I am new")
@@ -121,7 +121,7 @@ async def test_connecting_a_model_names_what_failed_and_saves_working_keys(
     """Over the real route, to a pretended provider that wants one certain key."""
     agent = await house.agent("Plain")
     provider.gives(plays(Text("yes")))
-    page = await visit.move(f"/agents/{agent}?tab=Model+and+limits")
+    page = await visit.go(f"/agents/{agent}?tab=Model+and+limits")
     form = page.get_by_role("form", name="Connect a model")
     await form.get_by_label("Model").fill("claude-small")
     await form.get_by_label("Key").fill("sk-of-somebody-else")
@@ -143,7 +143,7 @@ async def test_a_model_of_ones_own_is_connected_by_its_address(
 ) -> None:
     agent = await house.agent("Plain")
     provider.gives(plays(Text("yes")))
-    page = await visit.move(f"/agents/{agent}?tab=Model+and+limits")
+    page = await visit.go(f"/agents/{agent}?tab=Model+and+limits")
     form = page.get_by_role("form", name="Connect a model")
     await form.get_by_label("Provider").select_option("Another that speaks like OpenAI")
     await form.get_by_label("Model", exact=True).fill("qwen-small")

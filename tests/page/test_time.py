@@ -17,7 +17,7 @@ def says(text: str) -> dict[str, Any]:
 async def test_a_task_is_scheduled_seen_run_paused_and_cancelled(house: House, visit: Visit) -> None:
     agent = await house.agent("Dawn", says("Good morning!"))
     room = await house.room(agent)
-    page = await visit.move(f"/tasks?spaceId={room}")
+    page = await visit.go(f"/tasks?spaceId={room}")
     await expect(page.get_by_text("No tasks match")).to_be_visible()
     await page.get_by_role("button", name="New task").click()
     dialog = page.get_by_role("dialog", name="New task")
@@ -46,7 +46,7 @@ async def test_a_task_is_scheduled_seen_run_paused_and_cancelled(house: House, v
     await page.get_by_role("button", name="Cancel task").click()
     await page.get_by_role("dialog").get_by_role("button", name="Cancel task").click()
     await expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
-    await house.reads(f"/tasks?spaceId={room}", lambda tasks: tasks["items"] == [])
+    assert (await house.ask("GET", "/tasks", params={"spaceId": room}))["items"] == []
     await visit.room(room)
     await expect(page.get_by_text("Good morning!", exact=True)).to_be_visible()
 

@@ -1,7 +1,7 @@
 // Fetching what the rooms show, into the store, in the same way as events.
 import { api, Problem } from "../api/client";
 import type { Message, Space } from "../api/nouns";
-import { divided, hole, loaded, noticed, replaced, room, trimmed, withSpace, without } from "./reduce";
+import { divided, hole, loaded, noticed, opened, opening, replaced, room, trimmed, unopened, withSpace, without } from "./reduce";
 import { change, store } from "./store";
 import { roleOf } from "../parts/role";
 
@@ -51,10 +51,17 @@ export function openRoom(spaceId: string): Promise<void> {
       await catchUp(spaceId);
       return;
     }
-    const [space, page] = await Promise.all([store.getState().spaces[spaceId] ?? api.space(spaceId), api.messages(spaceId, { limit: PAGE })]);
+    change((state) => opening(state, spaceId));
+    const [space, page] = await Promise.all([
+      store.getState().spaces[spaceId] ?? api.space(spaceId),
+      api.messages(spaceId, { limit: PAGE }),
+    ]).catch((error: unknown) => {
+      change((state) => unopened(state, spaceId));
+      throw error;
+    });
     change((state) => {
       const next = state.spaces[space.id] ? state : withSpace(state, space);
-      return divided(loaded(next, space.id, page.items, { complete: !page.next }), space.id);
+      return divided(opened(next, space.id, page.items, !page.next), space.id);
     });
     void loadRuns(space.id);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Message, OfficeEvent, Run, Space } from "../api/nouns";
-import { expire, hole, KEPT_RUNS, loaded, reduce, trimmed } from "./reduce";
+import { expire, hole, KEPT_RUNS, loaded, opened, opening, reduce, trimmed, unopened } from "./reduce";
 import { emptyState, type State } from "./state";
 
 const AT = "2026-11-16T09:00:00Z";
@@ -51,6 +51,17 @@ describe("what happened, reduced", () => {
     const gone: OfficeEvent = { type: "message_deleted", at: AT, spaceId: "room", message: message(2, { text: "", deletedAt: AT }) };
     const state = reduce(begun, [created(message(1)), created(message(2)), created(message(3)), gone]);
     expect(state.rooms.room?.messages.map((m) => [m.seq, !!m.deletedAt])).toEqual([[1, false], [2, true], [3, false]]);
+  });
+
+  it("keeps what happens in a room while it is being opened", () => {
+    const closed = { ...begun, rooms: {} };
+    const edited = message(1, { text: "edited", editedAt: "2026-11-16T09:05:00Z" });
+    const update: OfficeEvent = { type: "message_updated", at: AT, spaceId: "room", message: edited };
+    expect(texts(reduce(closed, [created(message(2))]))).toEqual([]);
+    const meanwhile = reduce(opening(closed, "room"), [created(message(3)), update]);
+    expect(texts(opened(meanwhile, "room", [message(1), message(2)], true))).toEqual(["edited", "text 2", "text 3"]);
+    expect(texts(opened(meanwhile, "room", [message(2)], false))).toEqual(["text 2", "text 3"]);
+    expect(unopened(meanwhile, "room").rooms).toEqual({});
   });
 
   it("finds a hole and closes it", () => {

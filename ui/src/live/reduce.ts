@@ -116,7 +116,9 @@ function stored(state: State, message: Message, isNew: boolean): State {
   const at = place(there.messages, message.seq);
   const existing = there.messages[at]?.seq === message.seq;
   // A room that was never opened is loaded when it is; one far from its end gets what follows when it scrolls there.
-  const follows = there.loaded && (existing || isNew || at < there.messages.length);
+  // While a room is being opened everything is kept: the answer that is under way may be older.
+  const isOpening = !there.loaded && message.spaceId in state.rooms;
+  const follows = isOpening || (there.loaded && (existing || isNew || at < there.messages.length));
   let next = state;
   if (follows) {
     const adopted = isNew ? adopt(there, message) : null;
@@ -163,6 +165,26 @@ export function loaded(state: State, spaceId: string, page: readonly Message[], 
   }
   const messages = [...bySeq.values()].sort((a, b) => a.seq - b.seq);
   return withRoom(state, spaceId, { messages, loaded: true, ...change });
+}
+
+/** From now on what happens in a room is kept, while its messages are asked for. */
+export function opening(state: State, spaceId: string): State {
+  return spaceId in state.rooms ? state : withRoom(state, spaceId, {});
+}
+
+/** The newest page of a room, and what happened since it was asked for. */
+export function opened(state: State, spaceId: string, page: readonly Message[], complete: boolean): State {
+  const first = page[0]?.seq ?? 0;
+  // An edit of something older is no use without what lies between.
+  const came = room(state, spaceId).messages.filter((message) => complete || message.seq >= first);
+  return loaded(withRoom(state, spaceId, { messages: came }), spaceId, page, { complete });
+}
+
+/** It could not be opened: nothing of it is kept. */
+export function unopened(state: State, spaceId: string): State {
+  if (state.rooms[spaceId]?.loaded !== false) return state;
+  const { [spaceId]: _, ...rooms } = state.rooms;
+  return { ...state, rooms };
 }
 
 /** What the office has now instead of what it had before; what came while it was asked for stays. */
