@@ -17,7 +17,7 @@ from hypothesis import settings
 
 T = TypeVar("T")
 
-TEST_SLICES = 12  # a slice runs one in so many tests of a file,
+TEST_SLICES = 24  # a slice runs one in so many tests of a file,
 CASE_SLICES = 10  # and one in so many cases of each
 
 _ASKED = os.environ.get("BULLPEN_EFFORT", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -87,6 +87,14 @@ class House:
     async def texts(self, space: str, count: int) -> list[str]:
         """What they say."""
         return [message["text"] for message in await self.messages_once_there(space, count)]
+
+    async def reads(self, path: str, holds: Callable[[Any], bool]) -> None:
+        """Wait until what the server answers is so."""
+
+        async def is_so() -> bool:
+            return holds(await self.ask("GET", path))
+
+        await until(is_so)
 
     async def cookie_of(self, name: str) -> Json:
         """Somebody else's session; made when first asked for."""
@@ -185,6 +193,11 @@ class Visit:
         await self.go(f"/rooms/{space}")
         await expect(self.page.get_by_role("log")).to_be_visible()
         return self.page
+
+    async def try_now(self) -> None:
+        """Ask the page to connect again at once, if it has not yet by itself."""
+        button = self.page.get_by_role("button", name="Try now")
+        await button.evaluate_all("buttons => buttons.forEach(button => button.click())")
 
     async def close(self) -> None:
         await self.context.close()

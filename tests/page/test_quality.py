@@ -153,11 +153,13 @@ async def test_the_keyboard_is_enough(house: House, visit: Visit) -> None:
     await house.post(room, "omega")
     page = await visit.room(room)
     await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("combobox", name="Search or jump to")).to_be_focused()
     await page.keyboard.type(elsewhere)
     await expect(page.get_by_role("option", name=elsewhere, exact=True)).to_be_visible()
     await page.keyboard.press("Enter")
     await expect(page.get_by_label(f"Message {elsewhere}")).to_be_focused()
     await visit.room(room)
+    await expect(page.get_by_role("article").filter(has_text="omega")).to_be_visible()
     await page.get_by_role("log").focus()
     await page.keyboard.press("j")
     await expect(page.get_by_role("article").filter(has_text="omega")).to_be_focused()
@@ -189,6 +191,7 @@ async def test_single_letters_do_nothing_once_they_are_switched_off(house: House
     page = await visit.go("/settings")
     await page.get_by_label(re.compile("letters")).uncheck()
     await visit.room(room)
+    await expect(page.get_by_role("article").filter(has_text="omega")).to_be_visible()
     await page.get_by_role("log").focus()
     await page.keyboard.press("ArrowUp")
     last = page.get_by_role("article").filter(has_text="omega")
@@ -216,7 +219,7 @@ async def test_hostile_text_is_inert_and_nothing_leaves_the_browser(house: House
     rel = await log.locator("a").first.get_attribute("rel")
     assert rel == "noopener noreferrer nofollow"
     await expect(log.get_by_role("button", name=re.compile("Long link to evil.example"))).to_be_visible()
-    assert await page.title() == f"{room} · Bullpen"
+    await expect(page).to_have_title(f"{room} · Bullpen")
     assert (await house.messages(room))[0]["text"] == posted["text"] == HOSTILE
     # `visit` fails by itself if anything else was asked, thrown or reported.
 
@@ -321,7 +324,7 @@ async def test_the_page_catches_up_after_a_killed_server_returns(
             await page.get_by_label(f"Message {room}").press("Enter")
             with running(data, "serve", "--port", port, **NO_LIMITS) as second:
                 second.wait_for("ready on")
-                await page.get_by_role("button", name="Try now").click()
+                await visit.try_now()
                 await own.post(room, "after it")
                 for text in ("before the end", "into the dark", "after it"):
                     await expect(page.get_by_role("article").filter(has_text=text)).to_have_count(1)
@@ -342,8 +345,8 @@ async def test_a_failed_load_request_is_retried_and_hides_nothing(house: House, 
 
     await visit.page.route("**/api/people?*", refuse_once)
     visit.expected = ["ERR_"]
-    page = await visit.room(room)
-    async with page.expect_response(lambda response: "/api/people?" in response.url):
+    async with visit.page.expect_response(lambda response: "/api/people?" in response.url):
+        page = await visit.room(room)
         await expect(page.get_by_label(f"Message {room}")).to_be_visible()
     assert refused
     await expect(page.get_by_text("This could not be loaded")).to_have_count(0)

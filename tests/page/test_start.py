@@ -26,7 +26,7 @@ async def test_one_claims_the_demo_office_and_finds_it_alive(browser: Browser, t
         await page.get_by_label("Your name").fill("Mara")
         await page.get_by_label("Password", exact=True).fill(PASSWORD)
         await page.get_by_role("button", name="Claim this office").click()
-        assert "claim" not in page.url
+        await expect(page).not_to_have_url(re.compile("claim"))
         log = page.get_by_role("log")
         await expect(log.get_by_text("Welcome to Halfmoon!")).to_be_visible()
         card = page.get_by_role("region", name=re.compile("Which sketch"))
@@ -77,7 +77,7 @@ async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit
     await theirs.get_by_label("Password", exact=True).fill(PASSWORD)
     await theirs.get_by_role("button", name="Join").click()
     await expect(theirs.get_by_role("heading", name="Welcome, Ines")).to_be_visible()
-    assert "invite" not in theirs.url
+    await expect(theirs).not_to_have_url(re.compile("invite"))
     await theirs.get_by_role("list", name="Rooms to join").get_by_role("button", name=f"Join {room}").click()
     await expect(theirs.get_by_role("log").get_by_text("here we talk")).to_be_visible()
     await theirs.get_by_label(f"Message {room}").fill("hello, I am new")

@@ -46,7 +46,7 @@ async def test_a_task_is_scheduled_seen_run_paused_and_cancelled(house: House, v
     await page.get_by_role("button", name="Cancel task").click()
     await page.get_by_role("dialog").get_by_role("button", name="Cancel task").click()
     await expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()
-    assert (await house.ask("GET", "/tasks", params={"spaceId": room}))["items"] == []
+    await house.reads(f"/tasks?spaceId={room}", lambda tasks: tasks["items"] == [])
     await visit.room(room)
     await expect(page.get_by_text("Good morning!", exact=True)).to_be_visible()
 

@@ -118,15 +118,15 @@ async def test_an_agent_is_looked_at_changed_paused_and_talked_to(house: House, 
     await box.fill("Say less.")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("Saved", exact=True)).to_be_visible()
-    assert (await house.ask("GET", f"/agents/{agent}"))["instructions"] == "Say less."
+    await house.reads(f"/agents/{agent}", lambda now: now["instructions"] == "Say less.")
     await page.get_by_role("button", name="Undo").click()
     await expect(box).to_have_value("Say little.")
-    assert (await house.ask("GET", f"/agents/{agent}"))["instructions"] == "Say little."
+    await house.reads(f"/agents/{agent}", lambda now: now["instructions"] == "Say little.")
     await page.get_by_role("tab", name="Memory blocks").click()
     await page.get_by_role("textbox", name="mood").fill("very quiet")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("Saved", exact=True).first).to_be_visible()
-    assert (await house.ask("GET", f"/agents/{agent}"))["blocks"]["mood"] == "very quiet"
+    await house.reads(f"/agents/{agent}", lambda now: now["blocks"]["mood"] == "very quiet")
     await page.get_by_role("tab", name="Tools").click()
     await page.get_by_label("May it use messaging?").or_(page.get_by_label("May it use send_message?")).first.wait_for()
     await page.get_by_role("button", name=f"Pause {name}").click()
@@ -160,10 +160,10 @@ async def test_an_agent_is_made_and_given_tools_and_loses_them(house: House, vis
     await page.get_by_role("tab", name="Tools").click()
     await page.get_by_label("Give it a tool").select_option("count_sheep")
     await expect(page.get_by_label("May it use count_sheep?")).to_be_visible()
-    assert "count_sheep" in (await house.ask("GET", f"/agents/{made['id']}"))["tools"]
+    await house.reads(f"/agents/{made['id']}", lambda now: "count_sheep" in now["tools"])
     await page.get_by_role("button", name="Take count_sheep away").click()
     await expect(page.get_by_label("May it use count_sheep?")).to_have_count(0)
-    assert (await house.ask("GET", f"/agents/{made['id']}"))["tools"] == made["tools"]
+    await house.reads(f"/agents/{made['id']}", lambda now: now["tools"] == made["tools"])
 
 
 async def test_a_room_shows_unavailable_models_and_used_up_budgets(house: House, visit: Visit) -> None:
