@@ -39,9 +39,14 @@ def wrong_skips(skipped: Mapping[str, str]) -> Iterator[str]:
             yield f"{test} was skipped: {reason}"
 
 
-def overspent(folders: Mapping[str, Any]) -> Iterator[str]:
+def read_budgets() -> dict[str, float]:
     with BUDGETS.open("rb") as file:
         budgets: dict[str, float] = tomllib.load(file)["cpu_seconds"]
+    return budgets
+
+
+def overspent(folders: Mapping[str, Any]) -> Iterator[str]:
+    budgets = read_budgets()
     for name, cost in folders.items():
         if name not in budgets:
             yield f"tests/{name} has no budget in tests/costs.toml: it took {cost['cpu']:.0f} CPU seconds"
@@ -53,6 +58,15 @@ def judge(run: Mapping[str, Any]) -> list[str]:
     if not run["whole"]:
         return ["the last run was not a whole one: run `make test` without ARGS"]
     return [*wrong_skips(run["skipped"]), *overspent(run["folders"])]
+
+
+def describe_budgets(folders: Mapping[str, Any]) -> Iterator[str]:
+    """A table of what each folder took beside its budget, the most expensive first."""
+    budgets = read_budgets()
+    yield f"{'folder':<16}{'CPU s':>9}{'budget':>9}"
+    for name, cost in sorted(folders.items(), key=lambda item: -item[1]["cpu"]):
+        yield f"{name:<16}{cost['cpu']:>9.1f}{budgets.get(name, 0.0):>9.0f}"
+    yield f"{'all':<16}{sum(cost['cpu'] for cost in folders.values()):>9.1f}{sum(budgets.values()):>9.0f}"
 
 
 def describe_counts(run: Mapping[str, Any]) -> str:
@@ -69,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
         print(describe_counts(run))
         return 0
     wrong = judge(run)
-    for line in wrong:
+    for line in [*describe_budgets(run["folders"]), *wrong]:
         print(line)
     if wrong:
         print(

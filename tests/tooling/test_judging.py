@@ -76,3 +76,9 @@ def test_a_second_on_a_crowded_machine_counts_less(monkeypatch: pytest.MonkeyPat
     assert hangs.fair_share() == 0.25
     monkeypatch.setattr("os.getloadavg", lambda: (0.1, 0.0, 0.0))
     assert hangs.fair_share() == 1.0
+
+
+@pytest.mark.usefixtures("rules")
+def test_the_table_shows_costs_beside_budgets() -> None:
+    lines = list(judge_run.describe_budgets({"a": {"cpu": 15.1}, "b": {"cpu": 20.0}}))
+    assert [line.split() for line in lines[1:]] == [["b", "20.0", "0"], ["a", "15.1", "10"], ["all", "35.1", "10"]]
