@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
@@ -45,6 +46,10 @@ pytest_plugins = [
     "tests.costs",
     "tests.hangs",
 ]
+
+# A shell that starts us in the background has us ignore Ctrl-C, and every program that a test starts would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CLOSE_SECONDS = 20  # a store that cannot be closed has lost its turn: say so instead of hanging
 
