@@ -47,7 +47,7 @@ pytest_plugins = [
     "tests.hangs",
 ]
 
-# A shell that starts us in the background has us ignore Ctrl-C, and every program that a test starts would inherit that.
+# A shell that starts us in the background has us ignore Ctrl-C, and programs that tests start inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

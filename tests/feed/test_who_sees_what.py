@@ -271,6 +271,9 @@ async def test_whoever_is_removed_hears_that_and_then_nothing_more(world: World,
         await world.office.ask("DELETE", f"/spaces/team/members/{member_id}")
         await world.office.post("team", "now that you are gone")
         await world.office.create("/spaces/team/members", {"memberId": "pong"})
+        # What is only shown live is not stored, so it has no place before or after the removal until they hear of that.
+        await stream.until_type("member_left")
+        await only_there.until_type("member_left")
         feed = world.office.office.feed
         feed.publish("agent_typing", space_id="team", agent_id="pong", run_id="run_x")
         await world.office.post("lobby", "end")
