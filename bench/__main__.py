@@ -12,6 +12,7 @@ import uvloop
 
 from bench import (
     abuse,
+    age,
     egress,
     files,
     idle,
@@ -39,6 +40,7 @@ class Part(Protocol):
 
 PARTS: Mapping[str, Part] = {
     "run": run.measure,
+    "age": age.measure,
     "post": post.measure,
     "search": search.measure,
     "sse": sse.measure,

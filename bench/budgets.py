@@ -30,6 +30,7 @@ BUDGETS: Mapping[str, Budget] = {
     "run.rows": Budget("rows written by a run", ""),
     "run.postgres_alone": Budget("on PostgreSQL, one at a time, this side", "ms CPU"),
     "run.postgres_at_once": Budget("on PostgreSQL, 100 at once, this side", "ms CPU"),
+    "age.old_to_young": Budget("a run in a room with 10,000 runs, to one in a room with a hundred", "×", 1.1),
     "post.quiet": Budget("a message by HTTP that wakes nobody", "ms CPU"),
     "post.waking": Budget("a message by HTTP that wakes an agent", "ms CPU"),
     "post.bare": Budget("a bare FastAPI insert", "ms CPU"),

@@ -8,6 +8,7 @@ from outside the office: whoever reads it has read outside text.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import orjson
 
@@ -20,9 +21,6 @@ from bullpen.runs.types import Run
 from bullpen.storage import Row, Transaction
 from bullpen.tools.outside import FILE, together
 
-# Summaries are looked for among so many earlier runs; most of them may have been silent.
-LOOKED_THROUGH = 1000
-LATEST = 1 << 62
 HERE, ANYWHERE = "What you did here before:", "What you did before:"
 EARLIER = "What you did here longer ago, of which the messages are not shown any more (read_messages reaches them):"
 
@@ -51,12 +49,10 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> P
     files = await file_rows.select_shown(tx, with_files) if with_files else {}
     shown, first = transcript.history(window, names, space_id, files, most)
     cut = start if first is None else first - 1
-    numbers = {"after": transcript.window_start(run.ordinal - 1, LOOKED_THROUGH), "before": run.ordinal}
-    limit = transcript.SUMMARIES
+    summaries = partial(rows.select_space_summaries, tx, run.thread_id, before=run.ordinal, limit=transcript.SUMMARIES)
     # Those of the runs that saw nothing of the window stay the same as long as its beginning does.
-    told = {**numbers, "since": anew - 1, "upto": cut, "limit": limit}
-    earlier = await rows.select_summaries(tx, run.thread_id, **told) if cut > anew else []
-    lately = await rows.select_summaries(tx, run.thread_id, **{**told, "since": cut, "upto": LATEST})
+    earlier = await summaries(since=anew - 1, upto=cut) if cut > anew else []
+    lately = await summaries(since=cut, upto=run.window_seq)
     turns: list[Turn] = []
     if lines := transcript.told([line for line, _ in earlier], most.told):
         turns.append(UserTurn("\n".join([EARLIER, *lines]), stable=True))
@@ -80,8 +76,7 @@ async def _of_mind(tx: Transaction, run: Run, most: Bounds) -> Past:
     journals = [transcript.journal(await rows.select_entries(tx, id), most) for id, _, _ in earlier]
     first = bounds.first_shown([transcript.size(journal) for journal in journals], most.window)
     before = earlier[first][1] if first else start + 1
-    after = transcript.window_start(start, LOOKED_THROUGH)
-    summaries = await rows.select_summaries(tx, run.thread_id, after=after, before=before, limit=transcript.SUMMARIES)
+    summaries = await rows.select_summaries(tx, run.thread_id, before=before, limit=transcript.SUMMARIES)
     lines = transcript.told([line for line, _ in summaries], most.told)
     turns: list[Turn] = [UserTurn("\n".join([ANYWHERE, *lines]), stable=True)] if lines else []
     for journal in journals[first:]:

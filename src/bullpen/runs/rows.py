@@ -98,17 +98,16 @@ _SELECT_PAGE = Statement(
     .order_by(runs.c.id.desc())
     .limit(bindparam("limit"))
 )
-_SELECT_SUMMARIES = Statement(
-    select(runs.c.summary, runs.c.outside)
-    .where(
-        runs.c.thread_id == bindparam("thread_id"),
-        runs.c.ordinal < bindparam("before"),
-        runs.c.ordinal > bindparam("after"),
-        runs.c.window_seq > bindparam("since"),
-        runs.c.window_seq <= bindparam("upto"),
-        runs.c.summary.is_not(None),
-    )
-    .order_by(runs.c.ordinal.desc())
+_SUMMARIES = select(runs.c.summary, runs.c.outside).where(
+    runs.c.thread_id == bindparam("thread_id"),
+    runs.c.ordinal < bindparam("before"),
+    runs.c.summary.is_not(None),
+)
+_SELECT_SUMMARIES = Statement(_SUMMARIES.order_by(runs.c.ordinal.desc()).limit(bindparam("limit")))
+# A later run of a thread of one space has seen at least as many messages: this is the same order, by an index.
+_SELECT_SPACE_SUMMARIES = Statement(
+    _SUMMARIES.where(runs.c.window_seq > bindparam("since"), runs.c.window_seq <= bindparam("upto"))
+    .order_by(runs.c.window_seq.desc(), runs.c.ordinal.desc())
     .limit(bindparam("limit"))
 )
 # Written out, not bound: only then is it seen to be the condition of the index on where agents were to begin anew.
@@ -284,15 +283,18 @@ async def select_runs(
     return [_run(row) for row in found]
 
 
-async def select_summaries(
-    tx: Transaction, thread_id: str, *, after: int, before: int, limit: int, since: int = -1, upto: int = 1 << 62
-) -> list[tuple[str, list[str]]]:
-    """The newest summaries of earlier runs, oldest first, each with what its run had read from outside.
+async def select_summaries(tx: Transaction, thread_id: str, *, before: int, limit: int) -> list[tuple[str, list[str]]]:
+    """The newest summaries of runs before this one, oldest first, each with what its run had read from outside."""
+    found = await tx.all(_SELECT_SUMMARIES, thread_id=thread_id, before=before, limit=limit)
+    return [(row[0], _sources(row[1])) for row in reversed(found)]
 
-    `after` and `before` are numbers of runs; `since` and `upto` are numbers of the newest message that a run saw.
-    """
+
+async def select_space_summaries(
+    tx: Transaction, thread_id: str, *, before: int, since: int, upto: int, limit: int
+) -> list[tuple[str, list[str]]]:
+    """The same for a thread of one space, of runs whose newest message has a number after `since` and up to `upto`."""
     found = await tx.all(
-        _SELECT_SUMMARIES, thread_id=thread_id, after=after, before=before, since=since, upto=upto, limit=limit
+        _SELECT_SPACE_SUMMARIES, thread_id=thread_id, before=before, since=since, upto=upto, limit=limit
     )
     return [(row[0], _sources(row[1])) for row in reversed(found)]
 

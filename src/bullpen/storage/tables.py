@@ -274,6 +274,7 @@ inbox_items = Table(
 )
 
 _retries = text("retry_at IS NOT NULL")
+_summaries = text("summary IS NOT NULL")
 
 runs = Table(
     "runs",
@@ -321,6 +322,16 @@ runs = Table(
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),
     Index("runs_retry", "retry_at", sqlite_where=_retries, postgresql_where=_retries),
+    # A long-lived room has thousands of runs and most of them may have been silent: these two find the few summaries.
+    Index("runs_summary", "thread_id", "ordinal", sqlite_where=_summaries, postgresql_where=_summaries),
+    Index(
+        "runs_summary_window",
+        "thread_id",
+        "window_seq",
+        "ordinal",
+        sqlite_where=_summaries,
+        postgresql_where=_summaries,
+    ),
     Index(
         "runs_under_way",
         "thread_id",
