@@ -395,6 +395,7 @@ ACTIONS_MEAN = {
     "read_file": "read a file, list the files of a space",
     "delete_file": "delete a file that no message shows",
     "manage_agents": "make, change, pause, trigger and delete agents",
+    "see_agent": "see which agents there are, and what they are doing",
     "see_inside_agent": "see an agent's instructions, model, memory and inbox",
     "change_inside_agent": "change an agent's memory",
     "see_run": "see that a run happened and what came of it",

@@ -312,7 +312,7 @@ async def paused(world: World, caller: str) -> tuple[str, Json | None]:
 TABLE: dict[str, Row] = {
     "POST /api/agents": Row(answers(MANAGERS, 201), new_agent),
     "GET /api/agents": Row(EVERYBODY, on("/agents")),
-    "GET /api/agents/{id}": Row(EVERYBODY, on("/agents/ada")),
+    "GET /api/agents/{id}": Row(statuses("401 401 404 200 200 200 200 200 200 200"), on("/agents/ada")),
     "PATCH /api/agents/{id}": Row(MANAGERS, on("/agents/ada", {"description": "d"})),
     "DELETE /api/agents/{id}": Row(answers(MANAGERS, 204), agent_to_delete),
     "POST /api/agents/pause": Row(MANAGERS, on("/agents/pause")),
@@ -561,6 +561,30 @@ async def test_each_caller_gets_the_answer_in_the_table(world: World) -> None:
                 assert set(answer) == {"error"}, (method, path, caller)
             elif caller == "owner" and name in TABLE and answer is not None:
                 check_shape(name, find_response_models()[name], answer)
+    assert not wrong, "\n".join(wrong)
+
+
+# What needs no right to read: who one is, and what is open to anybody.
+TOLD_TO_ALL = {"GET /api/me", "GET /healthz", "GET /readyz"}
+
+
+@pytest.mark.one_database
+@pytest.mark.proves("A15", "A16")
+async def test_without_the_right_to_read_nothing_is_listed(world: World) -> None:
+    """A token that may only post, and one that may only answer calls of a tool, for every route that lists or shows."""
+    posting = await world.office.create("/tokens", {"name": "poster", "scopes": ["post"]})
+    pias = await world["pia"].create("/tokens", {"name": "poster", "scopes": ["post"]})
+    tools = await world.office.create("/tokens", {"name": "sdk", "agentId": "ada", "tools": ["callDesk"]})
+    reading = [(route, row.prepare) for route, row in TABLE.items() if route.startswith("GET ")]
+    wrong = []
+    for route, prepare in reading:
+        path, _ = await prepare(world, "owner")
+        for name, made in (("owner", posting), ("pia", pias), ("tools", tools)):
+            if route in TOLD_TO_ALL or path == "/events":  # tests/feed follows streams as these
+                continue
+            answer = await Api(world.office.office, made["token"]).http.get(path)
+            if answer.status_code not in (403, 404) and answer.json() != {"items": []}:
+                wrong.append(f"{path} as {name}: {answer.status_code} {answer.text[:200]}")
     assert not wrong, "\n".join(wrong)
 
 

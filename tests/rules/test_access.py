@@ -95,7 +95,16 @@ def test_only_the_author_changes_a_message_and_only_where_readable() -> None:
 @pytest.mark.proves("A15")
 @pytest.mark.parametrize("action", sorted(get_args(Action)))
 def test_a_principal_that_may_only_read_may_change_nothing(action: Action) -> None:
-    reads = {"see_space", "read_space", "read_message", "see_inside_agent", "see_run", "see_inside_run", "read_file"}
+    reads = {
+        "see_space",
+        "read_space",
+        "read_message",
+        "see_agent",
+        "see_inside_agent",
+        "see_run",
+        "see_inside_run",
+        "read_file",
+    }
     reads |= {
         "list_people",
         "see_token",

@@ -170,6 +170,7 @@ Action = Literal[
     "upload_file",
     "read_file",
     "delete_file",
+    "see_agent",
     "manage_agents",
     "see_inside_agent",
     "change_inside_agent",
@@ -238,6 +239,7 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     # Its holder is whoever gave it, while it is in no space; then it belongs to the space.
     "read_file": Rule("read_space", (holder, members, owners_where_open), seen_by="read_file"),
     "delete_file": Rule("post", (holder, owners)),
+    "see_agent": Rule("read_space", (anybody,), seen_by="see_agent"),
     "manage_agents": Rule("manage_agents", (anybody,)),
     "see_inside_agent": Rule("read_space", (holder, agent_managers)),
     "change_inside_agent": Rule("post", (holder, agent_managers)),

@@ -62,6 +62,10 @@ class AgentPage(Page[Agent]):
 
 @router.get("", response_model=AgentPage)
 async def list_agents(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    """Newest first. A token without the right to read sees none."""
+    if not access.allows(caller, "see_agent"):
+        return page([], limit, lambda agent: agent["createdAt"])
+
     async def body(tx: Transaction) -> tuple[list[Agent], str | None]:
         found = await rows.select_agents(tx, before=cursor or LAST, limit=limit)
         return await _with_calls(tx, found), await rows.select_all_paused_at(tx)
@@ -73,6 +77,7 @@ async def list_agents(caller: Caller, office: Office, limit: Limit = 50, cursor:
 
 @router.get("/{id}", response_model=Agent)
 async def get_agent(id: str, caller: Caller, office: Office) -> Response:
+    access.authorize(caller, "see_agent", Thing("agent", id))
     return answer(_shown(await office.store.read(lambda tx: _with_blocks(tx, id)), caller))
 
 

@@ -34,6 +34,9 @@ async def create_space(request: CreateSpace, caller: Caller, office: Office) -> 
 async def list_spaces(
     caller: Caller, office: Office, kind: Kind = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
+    """Those the caller is in, and public ones, for people. Without the right to read there are none."""
+    if "read_space" not in caller.grants:
+        return page([], limit, lambda space: space.created_at)
     is_person = caller.kind == "person"
     found = await office.store.read(
         lambda tx: rows.select_spaces(

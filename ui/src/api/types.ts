@@ -11,7 +11,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Agents */
+        /**
+         * List Agents
+         * @description Newest first. A token without the right to read sees none.
+         */
         get: operations["list_agents_api_agents_get"];
         put?: never;
         /** Create Agent */
@@ -1202,7 +1205,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Spaces */
+        /**
+         * List Spaces
+         * @description Those the caller is in, and public ones, for people. Without the right to read there are none.
+         */
         get: operations["list_spaces_api_spaces_get"];
         put?: never;
         /**
