@@ -57,7 +57,7 @@ from bullpen.runs import holds, loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
-from bullpen.storage import Store, Transaction, migrations
+from bullpen.storage import Store, Transaction, lost, migrations
 from bullpen.storage.sqlite import SqliteStore
 from bullpen.tasks import firing
 from bullpen.tasks.actions import Rules as TaskRules
@@ -89,14 +89,27 @@ HOSTS = {"office": "mira"}  # who says hello in a demo
 Families: TypeAlias = Mapping[str, Sequence[Tool]]
 
 
-def open_store(settings: Settings) -> Store:
+def open_store(settings: Settings, *, to_restore: bool = False) -> Store:
+    """`to_restore`: a database that was lost is about to be replaced."""
     if settings.on_postgres:
         from bullpen.storage.postgres import PostgresStore
 
         return PostgresStore(settings.database_url, answer_seconds=settings.database_seconds)
     path = settings.sqlite_path
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent)
+    if not to_restore and (reason := lost.why_lost(path, settings.keys_path, settings.blobs)):
+        raise CannotStart(f"{reason} {lost.ADVICE}")
     return SqliteStore(path)
+
+
+def make_folder(folder: Path) -> None:
+    """A folder for us alone, unless it is there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise CannotStart(
+            f"Cannot make the folder {folder}: {error.strerror}. Name another with --data or BULLPEN_DATA."
+        ) from error
 
 
 def open_blobs(settings: Settings, egress: Callable[[], Egress]) -> Blobs:
@@ -435,7 +448,7 @@ async def office(
             await opened.engine.start()
             opened.webhooks.start()
             opened.upkeep.start()
-        lag = asyncio.create_task(process.watch_lag())
+        lag = asyncio.create_task(process.watch())
         try:
             yield opened
         finally:
@@ -607,7 +620,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 def _listen_locally(path: Path) -> socket.socket | None:
     """The local door: a socket that only this user can open. None when another live server has it already."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(path.parent)
     if path.parent.stat().st_uid != os.getuid():
         raise CannotStart(f"{path.parent} belongs to another user, who could listen in. Choose another --data folder.")
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

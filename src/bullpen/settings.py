@@ -427,6 +427,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text())
     except FileNotFoundError:
         return {}
+    except NotADirectoryError:
+        raise CannotStart(f"{path.parent} is not a folder. Name a folder with --data or BULLPEN_DATA.") from None
+    except OSError as error:
+        raise CannotStart(f"Cannot read {path}: {error.strerror}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CannotStart(f"Cannot read {path}: {error}.") from error
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bullpen.errors import DiskFull
 from bullpen.storage import Transaction
 from bullpen.storage.sqlite import SqliteStore
 from bullpen.storage.statements import Statement
@@ -72,6 +73,19 @@ async def test_after_a_failed_fsync_a_server_is_not_ready(office: Driver) -> Non
         pytest.skip("PostgreSQL has its own way of stopping")
     store._failed = True
     assert await asked(office, "/readyz") == (503, {"ready": False, "failing": ["disk"]})
+
+
+async def test_after_a_change_found_no_room_a_server_is_unready(office: Driver) -> None:
+    """However much room the data folder has: a database elsewhere has a disk of its own."""
+
+    async def refuse(tx: Transaction) -> None:
+        raise DiskFull("no room")
+
+    with pytest.raises(DiskFull):
+        await office.office.store.transact(refuse)
+    assert await asked(office, "/readyz") == (503, {"ready": False, "failing": ["disk"]})
+    await office.space("hall")
+    assert await asked(office, "/readyz") == (200, {"ready": True, "failing": []})
 
 
 @pytest.mark.one_database

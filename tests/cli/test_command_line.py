@@ -155,6 +155,17 @@ def test_a_malformed_token_is_refused_with_one_clear_line(tmp_path: Path) -> Non
     assert "bp_1" not in line
 
 
+@pytest.mark.parametrize("typed", ["serve --port 0", "migrate", "token list", "backup b.db", "doctor", "spaces"])
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/none"])
+def test_a_data_folder_that_cannot_be_is_said_so(tmp_path: Path, place: str, typed: str) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    done = bullpen(tmp_path / "data", *typed.split(), BULLPEN_DATA=str(tmp_path / place), BULLPEN_PORT="0")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert len((done.stderr or done.stdout).splitlines()) == 1 or typed == "doctor"
+    assert "--data" in done.stderr + done.stdout or (place, typed) == ("/proc/none", "spaces")
+
+
 def test_a_bad_project_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
     (tmp_path / "office.yaml").write_text("agents: [{id: ada, name: Ada, model: x, colour: red}]")
     done = bullpen(tmp_path / "data", "apply", "office.yaml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from bullpen.testing.model_server import KEY, fails, model_server, plays
+from bullpen.testing.wires import Text
 from tests.cli.processes import bullpen, output, serving
 from tests.databases import Database, sqlite_database
 from tests.postgres import PostgresServer
@@ -109,6 +112,8 @@ def test_a_folder_that_is_not_there_yet_is_no_problem(tmp_path: Path) -> None:
     code, parts = found(tmp_path / "none")
     assert code == 0
     assert level(parts, "folder") == level(parts, "database") == "warning"
+    code, parts = found(tmp_path / "none", BULLPEN_DATA="/proc/none")
+    assert (code, level(parts, "folder")) == (1, "problem")
 
 
 @pytest.mark.parametrize(
@@ -145,6 +150,70 @@ def test_doctor_reports_a_damaged_database_file(claimed_data: Path) -> None:
     code, parts = found(claimed_data)
     assert code == 1
     assert any(finding["level"] == "problem" for findings in parts.values() for finding in findings)
+
+
+def test_a_destroyed_header_is_answered_with_a_backup(claimed_data: Path) -> None:
+    with (claimed_data / "bullpen.db").open("r+b") as file:
+        file.write(bytes(100))
+    code, parts = found(claimed_data)
+    assert (code, level(parts, "schema")) == (1, "problem")
+    assert "bullpen restore" in parts["schema"][0]["advice"]
+    done = bullpen(claimed_data, "migrate")
+    assert done.returncode == 1
+    assert "Restore a backup" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("beside", ["keys.json", "files/ab/fil_ab"])
+def test_an_empty_database_beside_an_office_is_no_new_office(claimed_data: Path, tmp_path: Path, beside: str) -> None:
+    copy = tmp_path / "copy.db"
+    output(claimed_data, "backup", str(copy))
+    (claimed_data / beside).parent.mkdir(parents=True, exist_ok=True)
+    (claimed_data / beside).write_text("{}")
+    for log in claimed_data.glob("bullpen.db-*"):
+        log.unlink()
+    (claimed_data / "bullpen.db").write_bytes(b"")
+    code, parts = found(claimed_data)
+    assert (code, level(parts, "database")) == (1, "problem")
+    assert "bullpen restore" in parts["database"][0]["advice"]
+    for command in (["serve", "--port", "0"], ["migrate"], ["token", "create", "--name", "Eve", "--owner"]):
+        done = bullpen(claimed_data, *command)
+        assert (done.returncode, "is empty" in done.stderr) == (1, True), done.stderr
+    assert (claimed_data / "bullpen.db").stat().st_size == 0
+    (claimed_data / beside).unlink()
+    output(claimed_data, "restore", str(copy))
+    assert "Ruth" in output(claimed_data, "token", "list")
+
+
+def test_a_lost_database_is_missed_only_where_files_are(claimed_data: Path) -> None:
+    for file in claimed_data.glob("bullpen.db*"):
+        file.unlink()
+    (claimed_data / "files").mkdir(exist_ok=True)
+    (claimed_data / "files" / "fil_ab").write_text("words")
+    done = bullpen(claimed_data, "migrate")
+    assert (done.returncode, "is gone" in done.stderr) == (1, True), done.stderr
+    (claimed_data / "files" / "fil_ab").unlink()
+    (claimed_data / "keys.json").write_text('{"version": 1, "keys": []}')
+    output(claimed_data, "migrate")
+
+
+async def test_model_keys_are_tried_when_asked(claimed_data: Path) -> None:
+    async with model_server() as server:
+        more = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.url, "BULLPEN_PORT": "0"}
+        assert bullpen(claimed_data, "doctor", "--json", **more).returncode == 0
+        assert server.asked == [], "a question costs something"
+        for behaviour, expected in ((plays(Text("yes")), "ok"), (fails(401), "problem")):
+            server.gives(behaviour)
+            done = await asyncio.to_thread(bullpen, claimed_data, "doctor", "--models", "--json", **more)
+            (said,) = [each for each in json.loads(done.stdout)["findings"] if each["part"] == "models"]
+            assert (said["level"], done.returncode) == (expected, int(expected == "problem"))
+            assert "ANTHROPIC_API_KEY" in said["message"]
+            assert KEY not in done.stdout + done.stderr
+        assert len(server.asked) == 2
+    _, parts = found(claimed_data)
+    assert "models" not in parts
+    done = bullpen(claimed_data, "doctor", "--models", BULLPEN_PORT="0")
+    assert "none was tried" in done.stdout
 
 
 def test_doctor_names_an_unpriced_model_until_it_has_a_price(claimed_data: Path) -> None:

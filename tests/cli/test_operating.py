@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cli.processes import Process, PythonProcess, bullpen, ended_at_last, following, output, run_python, serving
+from tests.waits import BOUND
 
 PROJECT = """
 agents:
@@ -206,6 +211,22 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(hall_data: Path, server: Pro
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert port in done.stderr.splitlines()[-1]
+
+
+def test_running_out_of_files_is_logged_and_passes(data: Path) -> None:
+    """Connections beyond the limit are closed before the server hears of them, so nothing else would tell."""
+    with serving(data) as server, ExitStack() as connections:
+        pid = server.process.pid
+        few = len(list(Path(f"/proc/{pid}/fd").iterdir())) + 4
+        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (few, limit[1]))
+        where = ("127.0.0.1", int(server.url.rpartition(":")[2]))
+        for _ in range(8):
+            connections.enter_context(socket.create_connection(where, BOUND))
+        assert f"limit is {few}" in server.err.wait_for("can be opened")
+        connections.close()
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limit)
+        assert httpx.get(f"{server.url}/readyz").status_code == 200
 
 
 def test_an_unknown_demo_is_refused_with_a_sentence(folder: Path) -> None:

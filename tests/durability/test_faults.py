@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from bullpen.events import rows
 from bullpen.observe import counts
 from bullpen.settings import EngineSettings
 from bullpen.storage.postgres import PostgresStore
@@ -230,7 +231,9 @@ async def test_a_full_disk_refuses_writes_serves_reads_and_delays_runs(small_dis
         assert await office.texts("hall") == ["think about it"]
         follower, chunks = await office.office.feed.follow(await office.office.local_owner())
         assert (await anext(chunks)).startswith(b": welcome")
-        assert (await office.http.get("http://127.0.0.1/readyz")).status_code == 200
+        await office.office.store.transact(rows.ensure_incarnation)  # fits, because it changes nothing
+        ready = await office.http.get("http://127.0.0.1/readyz")
+        assert (ready.status_code, ready.json()["failing"]) == (503, ["disk"])
         (small_disk / "filler").unlink()
         run = await office.run_finished("ada")
         assert run["outcome"] == "spoke"
@@ -238,6 +241,7 @@ async def test_a_full_disk_refuses_writes_serves_reads_and_delays_runs(small_dis
         await office.run_finished("ada", nth=2)
         texts = await office.texts("hall")
         assert texts == ["think about it", "Heard: think about it", "and now?", "Heard: and now?"]
+        assert (await office.http.get("http://127.0.0.1/readyz")).status_code == 200
         office.office.feed.leave(follower)
         await at_rest(office, database.url)
 

@@ -8,6 +8,7 @@ setting `metrics_token` names: where a request comes from gives no rights.
 from __future__ import annotations
 
 import asyncio
+import shutil
 from secrets import compare_digest
 from typing import Any
 
@@ -19,12 +20,14 @@ from bullpen.api.pages import answer
 from bullpen.engine.backlog import select_backlog
 from bullpen.observe import counts, process
 from bullpen.observe.metrics import CONTENT_TYPE, Sample, exposition, sample
+from bullpen.settings import Settings
 from bullpen.storage import Transaction, migrations
 from bullpen.wire.nouns import Alive, Readiness
 
 router = APIRouter(tags=["health"])
 
 PATIENCE_SECONDS = 2.0
+LEAST_ROOM_BYTES = 1 << 20
 OPEN: dict[str, Any] = {"security": []}  # in the description: needs no token
 
 
@@ -49,11 +52,22 @@ async def missing(office: Any) -> list[str]:
                 failing.append("schema")
     except (TimeoutError, *office.store.connection_errors):
         failing.append("database")
-    if office.store.broken:
+    if office.store.broken or office.store.full or await _lacks_room(office.settings):
         failing.append("disk")
     if not office.engine.running:
         failing.append("engine")
     return failing
+
+
+async def _lacks_room(settings: Settings) -> bool:
+    """Is a disk that we write to full? A small change may still fit into room that the database has taken before."""
+    folders = {settings.data} if settings.on_postgres else {settings.data, settings.sqlite_path.parent}
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            free = await asyncio.to_thread(lambda: [shutil.disk_usage(each).free for each in folders if each.exists()])
+    except (TimeoutError, OSError):
+        return True
+    return any(each < LEAST_ROOM_BYTES for each in free)
 
 
 # ── metrics ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -106,6 +106,9 @@ def _add_operator(add: Add) -> None:
     audit.add_argument("--cursor", help="go on where an earlier listing ended")
     _add_json(audit)
     doctor = add("doctor", "doctor", "Check every part for real, and say what to do about what is wrong.")
+    doctor.add_argument(
+        "--models", action="store_true", help="ask each provider whose key is in the settings one short question"
+    )
     _add_json(doctor)
 
     _add_upkeep(add)

@@ -39,7 +39,7 @@ async def _backup(args: Namespace) -> int:
 
 async def _restore(args: Namespace) -> int:
     settings = load_settings(data=args.data)
-    store, progress = open_store(settings), _progress()
+    store, progress = open_store(settings, to_restore=True), _progress()
     async with blobs_of(settings) as blobs:
         restored = await restore.read(settings, store, args.file, blobs=blobs, force=args.force, progress=progress)
     if args.json:

@@ -12,7 +12,7 @@ import httpx
 
 from bullpen.cli import show
 from bullpen.doctor import configuration, database, machine
-from bullpen.doctor.types import Finding, ok, problem
+from bullpen.doctor.types import Finding, ok, problem, warning
 from bullpen.errors import CannotStart
 from bullpen.observe.redact import REDACTOR
 from bullpen.settings import Settings, environment, load_settings
@@ -20,6 +20,7 @@ from bullpen.storage import Store
 from bullpen.storage.lock import holder
 
 ASK_SECONDS = 5.0
+MODEL_KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
 
 def run(args: Namespace) -> int:
@@ -53,6 +54,9 @@ async def _examine(args: Namespace) -> AsyncIterator[Finding]:
         yield finding
     for finding in machine.examine(settings):
         yield finding
+    if args.models:
+        async for finding in _models(settings):
+            yield finding
     yield await _storage(settings)
     running = machine.server_runs(settings)
     yield await _server(settings) if running else ok("server", f"No server runs on {settings.data}.")
@@ -91,6 +95,28 @@ async def _storage(settings: Settings) -> Finding:
     from bullpen.doctor import storage
 
     return await storage.examine(settings)
+
+
+async def _models(settings: Settings) -> AsyncIterator[Finding]:
+    """Whether providers accept the keys of the settings. Costs what a short answer costs, so only if asked for."""
+    from bullpen import app
+    from bullpen.llm.check import check
+    from bullpen.llm.models import DEFAULT_NAMES
+    from bullpen.variables.actions import Vault
+    from bullpen.variables.keys import Keys
+
+    stored = "Keys that are stored as variables: `bullpen check-model MODEL`."
+    held = {provider: name for provider, name in MODEL_KEYS.items() if settings.variables.get(name)}
+    if not held:
+        yield warning("models", "No key of a model provider is in the settings, so none was tried.", stored)
+    async with app.open_egress(settings) as egress:
+        models = app.open_models(settings, lambda: egress, Vault(Keys(settings.keys_path), settings.variables))
+        for provider, name in held.items():
+            spec = f"{provider}:{DEFAULT_NAMES[provider]}"
+            found = await check(models.resolve(spec, {name: settings.variables[name]}), spec)
+            said = found.message if found.message.endswith(".") else f"{found.message}."
+            advice = f"Correct {name}, or try another model: `bullpen check-model MODEL`."
+            yield ok("models", f"{name}: {said}") if found.answered else problem("models", f"{name}: {said}", advice)
 
 
 async def _server(settings: Settings) -> Finding:

@@ -18,12 +18,12 @@ from bullpen.audit.types import Break
 from bullpen.budgets import rows as budget_rows
 from bullpen.doctor.types import Finding, ok, problem, warning
 from bullpen.engine.backlog import count_stuck, select_backlog
-from bullpen.errors import BullpenError, CannotStart
+from bullpen.errors import BullpenError, CannotStart, Unavailable
 from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
 from bullpen.llm.prices import load as load_prices
 from bullpen.settings import Settings
-from bullpen.storage import Statement, Store, Transaction, migrations
+from bullpen.storage import Statement, Store, Transaction, lost, migrations
 from bullpen.storage.statements import now_millis
 from bullpen.storage.tables import messages, runs, spaces, threads
 from bullpen.tasks import rows as task_rows
@@ -64,6 +64,10 @@ class Patient:
 
 async def examine(settings: Settings, store: Store, *, running: bool) -> AsyncIterator[Finding]:
     """`store` is not open yet: whether it opens is the first question."""
+    reason = None if settings.on_postgres else lost.why_lost(settings.sqlite_path, settings.keys_path, settings.blobs)
+    if reason is not None:
+        yield problem("database", reason, lost.ADVICE)
+        return
     if not settings.on_postgres and not settings.sqlite_path.exists():
         yield warning("database", f"There is no database at {settings.sqlite_path} yet.", "`bullpen serve` makes it.")
         return
@@ -108,6 +112,9 @@ async def version(patient: Patient) -> Finding:
 async def schema(patient: Patient) -> Finding:
     try:
         applied = await patient.store.read(migrations.applied)
+    except Unavailable as error:
+        advice = "Stop the server and restore a backup: `bullpen restore FILE --force`."
+        return problem("schema", f"The database is damaged: {error.message}", advice)
     except BullpenError:
         return problem("schema", "This is no database of Bullpen.", "Give Bullpen a database of its own.")
     known = {migration.number for migration in migrations.known()}

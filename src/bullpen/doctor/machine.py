@@ -33,7 +33,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
     yield files()
     folder = settings.data.absolute()
     if not folder.exists():
-        yield warning("folder", f"{folder} is not there yet.", "`bullpen serve` makes it; or set BULLPEN_DATA.")
+        yield new_folder(folder)
     else:
         yield folder_is_ours(folder)
         yield room(folder)
@@ -72,6 +72,16 @@ def files() -> Finding:
             "Raise the limit: `ulimit -n 65536`.",
         )
     return ok("files", f"{'Any number of' if soft == resource.RLIM_INFINITY else soft} files may be open.")
+
+
+def new_folder(folder: Path) -> Finding:
+    above = next(each for each in folder.parents if each.exists())
+    try:
+        Path(tempfile.mkdtemp(dir=above)).rmdir()
+    except OSError as error:
+        said = f"{folder} is not there, and cannot be made in {above}: {error.strerror}."
+        return problem("folder", said, "Name another with --data or BULLPEN_DATA.")
+    return warning("folder", f"{folder} is not there yet.", "`bullpen serve` makes it; or set BULLPEN_DATA.")
 
 
 def folder_is_ours(folder: Path) -> Finding:

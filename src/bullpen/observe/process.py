@@ -6,6 +6,8 @@ Names are the ones that Prometheus expects of every process. What the system doe
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import os
 import resource
 import time
@@ -16,7 +18,11 @@ from bullpen.observe.counts import LOOP_LAG
 from bullpen.observe.metrics import Sample, sample
 
 LOOK_SECONDS = 0.5
+MANY_FILES = 0.9  # of the limit
+TELL_AGAIN_SECONDS = 60.0
 _STARTED = time.time()
+
+logger = logging.getLogger("bullpen.process")
 
 
 def samples() -> Iterator[Sample]:
@@ -45,10 +51,31 @@ def open_files() -> int | None:
         return None
 
 
-async def watch_lag() -> None:
-    """Ask to be woken, and see how late that happens: what everybody else in this process waits too."""
+async def watch() -> None:
+    """Ask to be woken, and see how late that happens: what everybody else in this process waits too.
+
+    Also see whether files can still be opened. Without descriptors connections are closed before we hear of them.
+    """
     loop = asyncio.get_running_loop()
+    told = -math.inf
     while True:
         wanted = loop.time() + LOOK_SECONDS
         await asyncio.sleep(LOOK_SECONDS)
         LOOP_LAG.observe(max(0.0, loop.time() - wanted))
+        if loop.time() - told >= TELL_AGAIN_SECONDS and (reason := why_few_files()):
+            logger.error("%s", reason)
+            told = loop.time()
+
+
+def why_few_files() -> str | None:
+    """A sentence, if few or no files can be opened. A new one gets the lowest number that is free, so one is enough."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    advice = "Raise the limit (LimitNOFILE, `ulimit -n`), or find out who opens so many connections."
+    try:
+        probe = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        return f"No file or connection can be opened: {error.strerror}. The limit is {soft}. {advice}"
+    os.close(probe)
+    if soft == resource.RLIM_INFINITY or probe < soft * MANY_FILES:
+        return None
+    return f"{probe} of {soft} files and connections are open. {advice}"

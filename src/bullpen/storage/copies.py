@@ -89,6 +89,7 @@ def _claim(partial: Path) -> int:
             raise CannotStart(f"Somebody else is writing {partial} just now. Choose another name.") from None
         if partial.exists() and os.fstat(file).st_ino == partial.stat().st_ino:
             os.ftruncate(file, 0)
+            os.fchmod(file, 0o600)  # it may be what somebody else left there
             return file
         os.close(file)  # the other one has just finished, and renamed it
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -132,11 +133,12 @@ class SqliteStore(Store):
     async def open(self) -> None:
         self._lock.take()
         try:
+            make_private(self.path)
             self._writer = self._connect_writer()
             self._readers = [self._connect_reader()]
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             self._lock.release()
-            raise CannotStart(f"Cannot open the database {self.path}: {error}.") from error
+            raise _cannot_open(self.path, error) from error
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bullpen-commit")
         self._is_open, self._failed, self._refusal = True, False, None
 
@@ -353,7 +355,7 @@ class SqliteReader(SqliteStore):
         try:
             self._readers = [self._connect_reader()]
         except sqlite3.Error as error:
-            raise CannotStart(f"Cannot open the database {self.path}: {error}.") from error
+            raise _cannot_open(self.path, error) from error
         self._is_open, self._refusal = True, "The database was opened for reading only."
 
     def _connect(self) -> sqlite3.Connection:
@@ -366,6 +368,19 @@ class SqliteReader(SqliteStore):
             reader.close()
 
 
+# ── files for us alone ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def make_private(path: Path) -> None:
+    """Let nobody else read the database, wherever it is. SQLite gives new files beside it the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    for file in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+        # Another user's file cannot be changed; whether it can be used, SQLite says.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if file.stat().st_mode & 0o077:
+                file.chmod(0o600)
+
+
 # ── what SQLite says, for people ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -373,6 +388,16 @@ def _code(error: sqlite3.Error) -> int:
     # The module's own complaints (a closed connection, a wrong type) come without a code.
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
     return code
+
+
+def _cannot_open(path: Path, error: sqlite3.Error | OSError) -> CannotStart:
+    damaged = isinstance(error, sqlite3.Error) and _code(error) & 0xFF in (
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_CORRUPT,
+    )
+    advice = " Restore a backup with `bullpen restore FILE`." if damaged else ""
+    said = error.strerror if isinstance(error, OSError) else error
+    return CannotStart(f"Cannot open the database {path}: {said}.{advice}")
 
 
 def _explained(error: sqlite3.Error, *, reading: bool = False) -> BullpenError:

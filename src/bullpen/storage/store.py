@@ -21,7 +21,7 @@ from time import monotonic, perf_counter
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from bullpen.clock import Clock
-from bullpen.errors import Broken, BullpenError, Unavailable
+from bullpen.errors import Broken, BullpenError, DiskFull, Unavailable
 from bullpen.observe import counts
 from bullpen.storage.statements import Statement
 
@@ -147,6 +147,7 @@ class Store(abc.ABC):
         # Called after every durable commit; tests kill the process here.
         self.on_commit: Callable[[int], None] | None = None
         self.commits = 0
+        self.full = False  # was a change refused for want of room, and none kept since?
 
     @abc.abstractmethod
     async def open(self) -> None: ...
@@ -185,7 +186,11 @@ class Store(abc.ABC):
     async def transact(self, body: Body[T]) -> T:
         """Run `body` and commit. Unavailable: nothing was changed, unless the sentence says that nobody knows."""
         began = perf_counter()
-        result = await self.patiently(self.transact_once, body)
+        try:
+            result = await self.patiently(self.transact_once, body)
+        except DiskFull:
+            self.full = True
+            raise
         counts.TRANSACTION_SECONDS.observe(perf_counter() - began)
         return result
 
@@ -206,5 +211,6 @@ class Store(abc.ABC):
 
     def count_commit(self) -> None:
         self.commits += 1
+        self.full = False
         if self.on_commit is not None:
             self.on_commit(self.commits)
