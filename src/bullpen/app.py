@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uvicorn
 
+from bullpen import ids
 from bullpen.access import actions as access
 from bullpen.access import rules as access_rules
 from bullpen.access.attempts import Attempts
@@ -69,6 +70,8 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
+from bullpen.upkeep import rows as upkeep_rows
+from bullpen.upkeep.clock import ClockWatch
 from bullpen.upkeep.sweep import Sweeper
 from bullpen.variables.actions import Vault
 from bullpen.variables.keys import Keys
@@ -228,6 +231,7 @@ class Office:
         self.limits = Limits(settings.limits, uploads_at_once=settings.files.uploads_at_once)
         self.edge = Edge(settings, self.limits)
         self.passwords = Passwords()
+        self.clock_watch = ClockWatch(store, int(settings.engine.group_wait_seconds * 1000))
         self.sign_ins = Attempts(store.clock, allowed=5, seconds=60)
         self.sign_ins_of_one = Attempts(store.clock, allowed=50, seconds=3600)
         self.guesses = Attempts(store.clock, allowed=max(1, settings.limits.guesses_per_minute), seconds=60)
@@ -273,8 +277,10 @@ class Office:
         }
 
     async def _tidy(self) -> None:
-        """With every sweep of the engine: fire what is due, end what nobody has answered, let go on what a budget held
-        back, and tell those who are away."""
+        """With every sweep of the engine: follow a clock that was put back, fire what is due, end what nobody has
+        answered, let go on what a budget held back, and tell those who are away."""
+        if await self.clock_watch.look():
+            self.engine.sweep_at(0)
         await self.fire_tasks()
         await expiry.expire_due(self.store)
         await holds.lapse(self.store)
@@ -287,7 +293,9 @@ class Office:
             self.engine.sweep_at(next_at)
 
     async def _keep_up(self) -> None:
-        """Finish what an earlier process began to erase, then forget what is old."""
+        """Follow a clock that was put back, finish what an earlier process began to erase, then forget what is old."""
+        if await self.clock_watch.look_at_events():
+            self.engine.sweep_at(0)
         await erasure.finish_all(self.store, self.signals.cancel)
         if forgotten := await retention.forget(self.store, self.settings.retention):
             logger.info("forgot what is old: %s", forgotten)
@@ -444,6 +452,8 @@ async def office(
         await opened.vault.check(store)
         await opened.signals.start()
         await opened.feed.start(await store.transact(event_rows.ensure_incarnation))
+        for newest in await store.read(upkeep_rows.select_newest_ids):
+            ids.rise_above(newest)
         if drive:
             await opened.engine.start()
             opened.webhooks.start()

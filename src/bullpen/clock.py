@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from typing import Final
+
+# How far `now()` may run ahead of the machine's clock to keep rising. A clock that is put back further is followed:
+# it was wrong before, and dates would be wrong until it had caught up.
+AHEAD_MS: Final = 1_000
 
 
 class Clock:
@@ -16,8 +21,12 @@ class Clock:
         self._second = 0
         self._shown = ""  # that second, written out
 
+    def micros(self) -> int:
+        """What the machine's clock says. The only reading: a clock for tests replaces this one function."""
+        return time.time_ns() // 1_000
+
     def millis(self) -> int:
-        return time.time_ns() // 1_000_000
+        return self.micros() // 1_000
 
     def midnight(self) -> int:
         """When today began, in UTC, in milliseconds."""
@@ -29,9 +38,15 @@ class Clock:
         """A moment as people read it."""
         return f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
+    @staticmethod
+    def read(moment: str) -> int:
+        """A moment that people read, in milliseconds."""
+        return round(datetime.fromisoformat(moment).timestamp() * 1000)
+
     def now(self) -> str:
         # Never the same twice, so that lists ordered by time have an order.
-        self._last = max(time.time_ns() // 1_000, self._last + 1)
+        wall = self.micros()
+        self._last = wall if self._last - wall > AHEAD_MS * 1_000 else max(wall, self._last + 1)
         second, micros = divmod(self._last, 1_000_000)
         if second != self._second:  # writing out a date costs seven times what the rest does
             self._second = second

@@ -1,8 +1,9 @@
 """Ids: a prefix that names the noun, then 26 characters that sort by creation.
 
 The 26 characters are a version-7 style value (48 bits of milliseconds, 16 bits that count up within one, 64 random
-bits) in base32hex, whose alphabet keeps byte order. Within a process ids strictly rise; across processes they
-rise to the millisecond. Also owns the rule for ids that callers choose.
+bits) in base32hex, whose alphabet keeps byte order. Within a process ids strictly rise, also when the clock is put
+back; a server that starts goes on above the newest ids it finds (`rise_above`). Across processes they rise to the
+millisecond. Also owns the rule for ids that callers choose.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import os
 import re
 import threading
-from base64 import b32hexencode
+from base64 import b32hexdecode, b32hexencode
 from time import time_ns
+from typing import Final
 
 CHOSEN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 OF_TASK = "@"  # in the id of a chain: what follows is the task that began it
+FARTHEST_MS: Final = 100 * 366 * 86_400_000  # no id from further ahead is believed: numbers end, and ids must not
 
 
 class _Rising:
@@ -29,12 +32,27 @@ class _Rising:
             self._last = max((time_ns() // 1_000_000) << 16, self._last + 1)
             return self._last
 
+    def skip(self, number: int) -> None:
+        with self._lock:
+            if number < (time_ns() // 1_000_000 + FARTHEST_MS) << 16:
+                self._last = max(self._last, number)
+
 
 _rising = _Rising()
 
 
 def _stem() -> str:
     return b32hexencode(_rising.take().to_bytes(8, "big") + os.urandom(8))[:26].decode().lower()
+
+
+def rise_above(id: str) -> None:
+    """Let ids go on after this one, which may have been made while the clock was ahead."""
+    stem = id.rpartition("_")[2]
+    try:
+        number = int.from_bytes(b32hexdecode(f"{stem.upper()}======")[:8], "big") if len(stem) == 26 else 0
+    except ValueError:
+        return
+    _rising.skip(number)
 
 
 def message() -> str:

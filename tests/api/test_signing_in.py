@@ -233,6 +233,18 @@ async def test_after_several_wrong_passwords_the_right_one_waits_too(offices: Of
 
 
 @pytest.mark.one_database
+async def test_a_clock_put_back_locks_nobody_out(offices: Offices) -> None:
+    clock = FakeClock()
+    opened = await offices.raw(clock=clock)
+    await claim(opened)
+    clock.advance(86_400)
+    for n in range(5):
+        await Api(opened, None).http.post("/session", json={**OWNER, "password": f"wrong {n}"})
+    clock.advance(-86_400)
+    await sign_in(opened, "Olga")
+
+
+@pytest.mark.one_database
 async def test_login_errors_do_not_reveal_which_names_exist(offices: Offices) -> None:
     opened = await offices.raw()
     await claim(opened)

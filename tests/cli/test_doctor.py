@@ -83,6 +83,7 @@ EVERY_PART = {
     "integrity",
     "wal",
     "clock",
+    "dates",
     "owner",
     "queue",
     "tasks",
@@ -133,6 +134,15 @@ def test_doctor_finds_tampering_with_the_database(claimed_data: Path, part: str,
         code, parts = found(claimed_data)
     assert code == 1
     assert level(parts, part) == "problem"
+
+
+@pytest.mark.parametrize("table", ["audit", "events"])
+def test_doctor_finds_rows_from_the_future(claimed_data: Path, table: str) -> None:
+    output(claimed_data, "apply", str(_project(claimed_data)))
+    with changed(claimed_data, f"UPDATE {table} SET at = '2999-01-01T00:00:00.000000Z'"):
+        _, parts = found(claimed_data)
+    assert level(parts, "dates") == "warning"
+    assert "hours ahead of our clock" in parts["dates"][0]["message"]
 
 
 def _project(data: Path) -> Path:

@@ -322,6 +322,25 @@ async def test_failed_deliveries_are_retried_with_backoff_and_the_same_id(office
     assert all(signed(made["secret"], asked) for asked in receiver.asked)
 
 
+async def test_a_clock_put_back_brings_the_next_attempt_forward(offices: Offices) -> None:
+    clock = FakeClock()
+    office = await offices.open(engine=QUIET, clock=clock)
+    pia = await pia_in(office, "lab")
+    await office.office.engine.tidy()
+    clock.advance(86_400)
+    async with one(office, statuses=["500 Oops", "200 OK"]) as receiver:
+        made = await webhook(pia)
+        await office.post("lab", "@pia again")
+        await receiver.told(1)
+        await office.until(lambda: waits(pia, made, 1))
+        await office.office.engine.tidy()
+        clock.advance(-86_400)
+        await office.office.engine.tidy()
+        await receiver.told(2)
+        (delivery,) = await over(office, pia, made)
+        assert delivery["status"] == "delivered"
+
+
 async def waits(api: Api, made: Json, attempt: int) -> bool:
     """Has the n-th attempt been settled?"""
     (delivery,) = await deliveries(api, made)

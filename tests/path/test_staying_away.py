@@ -68,6 +68,19 @@ async def test_a_run_waits_for_an_unavailable_provider_and_then_continues(office
     await office.run_finished("ada", nth=2)  # what was said meanwhile was not lost
 
 
+async def test_a_clock_put_back_makes_a_waiting_run_ask_again(offices: Offices) -> None:
+    clock = FakeClock()
+    office = await offices.open(clock=clock, engine=OFTEN)
+    ada = await puppet(office, "ada", answers=away(TRIES), steps=[say("back again")])
+    clock.advance(86_400)
+    await spoken_to(office)
+    await parked(office, ada)
+    await office.office.engine.tidy()
+    clock.advance(-86_400)
+    await office.office.engine.tidy()
+    assert (await office.run_finished("ada"))["status"] == "completed"
+
+
 async def test_a_run_waiting_for_its_provider_survives_a_restart(offices: Offices, database: Database) -> None:
     clock = FakeClock()
     async with AsyncExitStack() as stack:

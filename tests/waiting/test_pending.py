@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -180,6 +181,23 @@ async def test_an_unanswered_call_to_a_removed_tool_times_out(
     await office.create(f"/pending/{call_['callId']}/resolve", {"result": "late"}, status=200)
     await office.run_finished(nth=2)
     assert "came later" in await texts(office)
+
+
+async def test_a_clock_put_back_does_not_prolong_waiting(offices: Offices) -> None:
+    clock = FakeClock()
+    office = await offices.open(clock=clock)
+    clock.advance(86_400)
+    call_ = await with_tool(office, FETCH, query="x")
+    expires = datetime.fromisoformat((await office.get(f"/pending/{call_['callId']}"))["expiresAt"])
+    await office.office.engine.tidy()
+    clock.advance(-86_400)
+    await office.office.engine.tidy()
+    seen = datetime.fromisoformat((await office.get(f"/pending/{call_['callId']}"))["expiresAt"])
+    assert 86_399 <= (expires - seen).total_seconds() <= 86_401
+    clock.advance(62)
+    office.office.engine.sweep_at(clock.millis())
+    done = await office.run_finished()
+    assert "timed out" in (await office.results(done["id"]))[0]["error"]
 
 
 async def test_cancelling_a_call_tells_the_agent_once(office: Driver) -> None:

@@ -27,7 +27,7 @@ class Attempts:
         """Count a try, or raise."""
         now = self._clock.millis()
         tries = self._tries.pop(key, None) or deque(maxlen=self._allowed)
-        over = len(tries) == self._allowed and now - tries[0] < self._millis
+        over = len(tries) == self._allowed and 0 <= now - tries[0] < self._millis
         wait = self._millis - (now - tries[0]) if over else 0
         if not over:
             tries.append(now)
@@ -39,7 +39,9 @@ class Attempts:
 
     def exhausted(self, key: str) -> bool:
         tries = self._tries.get(key)
-        return tries is not None and len(tries) == self._allowed and self._clock.millis() - tries[0] < self._millis
+        if tries is None or len(tries) < self._allowed:
+            return False
+        return 0 <= self._clock.millis() - tries[0] < self._millis  # below 0: the clock was put back meanwhile
 
     def forgive(self, key: str) -> None:
         """It was the right one."""

@@ -16,6 +16,7 @@ from bullpen.access import rows as access_rows
 from bullpen.audit import actions as audit
 from bullpen.audit.types import Break
 from bullpen.budgets import rows as budget_rows
+from bullpen.clock import Clock
 from bullpen.doctor.types import Finding, ok, problem, warning
 from bullpen.engine.backlog import count_stuck, select_backlog
 from bullpen.errors import BullpenError, CannotStart, Unavailable
@@ -25,7 +26,8 @@ from bullpen.llm.prices import load as load_prices
 from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, lost, migrations
 from bullpen.storage.statements import now_millis
-from bullpen.storage.tables import messages, runs, spaces, threads
+from bullpen.storage.tables import audit as audit_rows
+from bullpen.storage.tables import events, messages, runs, spaces, threads
 from bullpen.tasks import rows as task_rows
 from bullpen.variables import actions as variables
 from bullpen.variables import keys
@@ -48,6 +50,12 @@ _MISCOUNTED = Statement(
         .scalar_subquery()
     )
 )
+_NEWEST = [
+    Statement(select(messages.c.created_at).order_by(messages.c.id.desc()).limit(1)),
+    Statement(select(runs.c.started_at).order_by(runs.c.id.desc()).limit(1)),
+    Statement(select(audit_rows.c.at).order_by(audit_rows.c.number.desc()).limit(1)),
+    Statement(select(events.c.at).order_by(events.c.xid.desc(), events.c.id.desc()).limit(1)),
+]
 _ASLEEP = Statement(
     select(func.count())
     .select_from(runs.join(threads, threads.c.id == runs.c.thread_id))
@@ -174,6 +182,25 @@ async def clock(patient: Patient) -> list[Finding]:
     return [ok("clock", shown)]
 
 
+async def dates(patient: Patient) -> list[Finding]:
+    """Is the newest of what has happened in the past? If not, our clock is behind, or was ahead."""
+    now = patient.store.clock.millis()
+    ahead = max((Clock.read(at) - now for at in await patient.store.read(_newest_dates)), default=0) / 1000
+    if ahead <= LARGE_SKEW_SECONDS:
+        return [ok("dates", "Nothing is dated ahead of our clock.")]
+    said = f"The newest rows are dated {ahead / 3600:.1f} hours ahead of our clock."
+    advice = (
+        "If our clock is wrong, set it by NTP. If it was ahead and is right now, there is nothing to do: the server "
+        "computes the times of tasks again, and dates of what has happened stay."
+    )
+    return [warning("dates", said, advice)]
+
+
+async def _newest_dates(tx: Transaction) -> list[str]:
+    found = [await tx.one(statement) for statement in _NEWEST]
+    return [str(row[0]) for row in found if row is not None]
+
+
 async def owner(patient: Patient) -> list[Finding]:
     if not await patient.store.read(lambda tx: access_rows.select_owners(tx, 1)):
         return [
@@ -292,6 +319,7 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     whole,
     log_of_writes,
     clock,
+    dates,
     owner,
     queue,
     scheduled,

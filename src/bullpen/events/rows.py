@@ -59,6 +59,9 @@ _SELECT_NEWEST = Statement(
     .order_by(events.c.xid.desc(), events.c.id.desc())
     .limit(1)
 )
+_SELECT_NEWEST_AT = Statement(
+    select(events.c.at).where(events.c.xid < horizon()).order_by(events.c.xid.desc(), events.c.id.desc()).limit(1)
+)
 _SELECT_HIDDEN = Statement(select(events.c.id).where(events.c.xid >= horizon()).limit(1))
 _SELECT_META = Statement(select(meta.c.value).where(meta.c.key == bindparam("key")))
 _INSERT_META = Statement(insert(meta))
@@ -98,6 +101,12 @@ async def take_turns(tx: Transaction, keys: list[str]) -> None:
 async def select_newest(tx: Transaction) -> Place:
     row = await tx.one(_SELECT_NEWEST)
     return Place(0, 0) if row is None else Place(row[0], row[1])
+
+
+async def select_newest_at(tx: Transaction) -> str | None:
+    """When the newest event happened, by the clock of whoever wrote it."""
+    row = await tx.one(_SELECT_NEWEST_AT)
+    return None if row is None else str(row[0])
 
 
 async def select_hidden(tx: Transaction) -> bool:

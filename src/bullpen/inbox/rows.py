@@ -144,6 +144,19 @@ _SET_DUE = Statement(
         + inbox_items.c.rank * bindparam("wait", type_=inbox_items.c.due_at.type)
     )
 )
+_BRING_FORWARD = Statement(
+    update(inbox_items)
+    .where(
+        inbox_items.c.claimed_by.is_(None),
+        inbox_items.c.due_at
+        > bindparam("now", type_=inbox_items.c.due_at.type)
+        + inbox_items.c.rank * bindparam("wait", type_=inbox_items.c.due_at.type),
+    )
+    .values(
+        due_at=bindparam("now", type_=inbox_items.c.due_at.type)
+        + inbox_items.c.rank * bindparam("wait", type_=inbox_items.c.due_at.type)
+    )
+)
 _SELECT_AGENTS_ITEMS = Statement(
     select(*_COLUMNS, inbox_items.c.claimed_by, inbox_items.c.created_at)
     .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
@@ -274,6 +287,11 @@ async def select_due(tx: Transaction, agent_id: str, now: int) -> list[str]:
 
 async def update_due(tx: Transaction, *, now: int, wait: int) -> None:
     await tx.run(_SET_DUE, now=now, wait=wait)
+
+
+async def bring_forward(tx: Transaction, wait: int) -> int:
+    """The clock was put back: nobody waits longer for a turn than from now on. How many did?"""
+    return await tx.run(_BRING_FORWARD, now=tx.clock.millis(), wait=wait)
 
 
 async def batch_is_busy(tx: Transaction, batch: str, *, but_for: str) -> bool:

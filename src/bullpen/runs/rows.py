@@ -65,6 +65,9 @@ _RETRY_NOW = Statement(
     .where(runs.c.agent_id == bindparam("agent_id_"), runs.c.retry_at.is_not(None))
     .values(retry_at=bindparam("now"))
 )
+_BRING_FORWARD = Statement(
+    update(runs).where(runs.c.retry_at > bindparam("now")).values(retry_at=bindparam("now", type_=runs.c.retry_at.type))
+)
 _SELECT_UNDER_WAY_OF = Statement(
     select(runs.c.id).where(runs.c.agent_id == bindparam("agent_id"), runs.c.finished_at.is_(None))
 )
@@ -353,6 +356,11 @@ async def select_prompt(tx: Transaction, hash: str) -> str:
 async def retry_now(tx: Transaction, agent_id: str) -> bool:
     """Runs of the agent that wait for its provider need not wait any longer. Are there any?"""
     return await tx.run(_RETRY_NOW, agent_id_=agent_id, now=tx.clock.millis()) > 0
+
+
+async def bring_forward(tx: Transaction) -> int:
+    """The clock was put back: whoever waits for a provider asks it again now. How many do?"""
+    return await tx.run(_BRING_FORWARD, now=tx.clock.millis())
 
 
 async def select_window(tx: Transaction, space_id: str, *, after: int, upto: int) -> list[Row]:

@@ -72,15 +72,15 @@ _BUMP = Statement(
     .returning(spaces.c.last_seq, _ANYBODY_LISTENS)
 )
 # The same for an agent's words, which are paid for: `agents_free_at` is when the space's agents will have paid for all
-# they said, and it may lie a window ahead. One statement, so no crash and no other process comes between.
+# they said, and it may lie a window ahead, but not further: then the clock was put back, and they owe nothing. One
+# statement, so no crash and no other process comes between.
 _NOW, _PRICE = bindparam("now", type_=BigInteger), bindparam("price", type_=BigInteger)
+_OWED = spaces.c.agents_free_at.between(_NOW, _NOW + rules.AGENT_WINDOW_MS)
+_FREE_AT = case((_OWED, spaces.c.agents_free_at), else_=_NOW) + _PRICE
 _BUMP_PAID = Statement(
     update(spaces)
-    .where(spaces.c.id == bindparam("id_"), spaces.c.agents_free_at + _PRICE <= _NOW + rules.AGENT_WINDOW_MS)
-    .values(
-        last_seq=spaces.c.last_seq + 1,
-        agents_free_at=case((spaces.c.agents_free_at > _NOW, spaces.c.agents_free_at), else_=_NOW) + _PRICE,
-    )
+    .where(spaces.c.id == bindparam("id_"), _FREE_AT <= _NOW + rules.AGENT_WINDOW_MS)
+    .values(last_seq=spaces.c.last_seq + 1, agents_free_at=_FREE_AT)
     .returning(spaces.c.last_seq, _ANYBODY_LISTENS)
 )
 _SELECT_FREE_AT = Statement(select(spaces.c.agents_free_at).where(spaces.c.id == bindparam("id")))

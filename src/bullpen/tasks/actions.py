@@ -368,6 +368,11 @@ async def put_to_rest(tx: Transaction, task: Task, reason: str) -> Task:
     return task
 
 
+async def move(tx: Transaction, task: Task, next_at: int) -> Task:
+    """The clock was put back, and this is when it is due by the right one. The caller has its turn."""
+    return await _keep(tx, None, replace(task, next_at=next_at), "task.moved", nextRun=tx.clock.at(next_at))
+
+
 def excerpt(task: Task) -> str:
     line = " ".join(task.prompt.split())
     return f"“{line}”" if len(line) <= 60 else f"“{line[:59]}…”"

@@ -34,6 +34,7 @@ from bullpen.wire import Agent
 BATCH = 50  # tasks of one transaction
 BATCHES = 20  # transactions of one look
 CONNECTIONS = 3  # of those at the same time, where each takes a connection
+SHOWN = 5  # tasks that one message names
 STILL_WAITING = "The firing before it had not begun yet."
 
 
@@ -208,6 +209,31 @@ async def run_now(tx: Transaction, by: Principal, task: Task, chain_limit: int) 
     _tell(tx, task, [done] if done.status == "fired" else [])
     note(tx, by, "task.run", "task", task.id)
     return done
+
+
+# ── after the clock was put back ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def bring_forward(tx: Transaction, ids: Sequence[str]) -> int:
+    """Tasks whose next time is later than their schedule says, because the clock was ahead when it was computed, get
+    the right one. Their spaces are told. A time that was fired meanwhile stays fired, and does not come again.
+    """
+    await in_turn(tx, *ids)
+    now = tx.clock.millis()
+    sooner: dict[str, list[str]] = {}
+    for task in await rows.select_these(tx, ids):
+        try:
+            next_at = times.next_after(task.schedule, now)
+        except times.BROKEN:  # the round that fires it says so
+            continue
+        if next_at is not None and task.next_at is not None and next_at < task.next_at:
+            await actions.move(tx, task, next_at)
+            local = times.local(next_at, task.schedule.timezone)
+            sooner.setdefault(task.space_id, []).append(f"{task.id} ({actions.excerpt(task)}) is next due at {local}.")
+    for space_id, said in sooner.items():
+        shown = " ".join([*said[:SHOWN], *([f"So are {len(said) - SHOWN} more."] if len(said) > SHOWN else [])])
+        await spaces.announce(tx, space_id, f"The server's clock was ahead and was put back. {shown}")
+    return sum(map(len, sooner.values()))
 
 
 # ── what became of it ───────────────────────────────────────────────────────────────────────────────────────────────

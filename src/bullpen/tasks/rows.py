@@ -85,6 +85,13 @@ _SELECT_DUE = Statement(
     .limit(bindparam("limit"))
 )
 _SELECT_NEXT = Statement(select(func.min(tasks.c.next_at)).where(tasks.c.next_at.is_not(None)))
+# Times that were computed by a clock that is ahead of ours: whatever changes `next_at` says when it did.
+_SELECT_AHEAD = Statement(
+    select(tasks.c.id)
+    .where(tasks.c.next_at > bindparam("now"), tasks.c.updated_at > bindparam("at"), tasks.c.id > bindparam("after"))
+    .order_by(tasks.c.id)
+    .limit(bindparam("limit"))
+)
 _SELECT_WHOSE = Statement(
     select(tasks.c.id).where(
         or_(
@@ -280,6 +287,11 @@ async def select_next(tx: Transaction) -> int | None:
     """When the next task is due, of all there are."""
     row = await tx.one(_SELECT_NEXT)
     return None if row is None or row[0] is None else int(row[0])
+
+
+async def select_ahead(tx: Transaction, now: int, after: str, limit: int) -> list[str]:
+    """Tasks to come that were changed later than now, so by a clock that was ahead."""
+    return [str(row[0]) for row in await tx.all(_SELECT_AHEAD, now=now, at=Clock.at(now), after=after, limit=limit)]
 
 
 async def select_troubled(tx: Transaction, limit: int) -> list[tuple[str, str]]:

@@ -44,7 +44,9 @@ def _schedule_faults(rows: Snapshot, task: Row, *, at_rest: bool) -> Iterator[st
         yield f"task {task['id']} is {task['status']} and due at {task['next_at']}"
     if at_rest and task["next_at"] is not None and task["next_at"] < rows.now - PATIENCE_MS:
         yield f"task {task['id']} was due at {task['next_at']} and nobody has fired it"
-    touched = {row["object_id"] for row in rows["audit"] if row["action"] in ("task.paused", "task.changed")}
+    touched = {
+        row["object_id"] for row in rows["audit"] if row["action"] in ("task.paused", "task.changed", "task.moved")
+    }
     if task["id"] in touched or task["schedule_type"] == "once":
         return
     schedule = Schedule(task["schedule_type"], task["schedule_value"], task["timezone"], task["anchor_at"])

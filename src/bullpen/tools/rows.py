@@ -180,6 +180,16 @@ _SELECT_EXPIRED = Statement(
     .where(pending_calls.c.resolved_at.is_(None), pending_calls.c.expires_at <= bindparam("now"))
     .limit(bindparam("limit"))
 )
+_SELECT_AHEAD = Statement(
+    select(pending_calls.c.call_id, pending_calls.c.created_at, pending_calls.c.deadline_at, pending_calls.c.expires_at)
+    .where(pending_calls.c.resolved_at.is_(None), pending_calls.c.created_at > bindparam("at"))
+    .order_by(pending_calls.c.call_id)
+)
+_SET_TIMES = Statement(
+    update(pending_calls)
+    .where(pending_calls.c.call_id == bindparam("id_"), pending_calls.c.resolved_at.is_(None))
+    .values(deadline_at=bindparam("deadline_at_"), expires_at=bindparam("expires_at_"))
+)
 _COUNT_OPEN_IN = Statement(
     select(func.count()).where(
         pending_calls.c.space_id == bindparam("space_id"),
@@ -359,6 +369,16 @@ async def count_open_in(tx: Transaction, space_id: str) -> int:
 
 async def select_expired(tx: Transaction, now: int, limit: int) -> list[str]:
     return [row[0] for row in await tx.all(_SELECT_EXPIRED, now=now, limit=limit)]
+
+
+async def bring_forward(tx: Transaction) -> int:
+    """The clock was put back: open calls that it dates later than now wait as long as they were to, from now on."""
+    now, count = tx.clock.millis(), 0
+    for call_id, created_at, *ends in await tx.all(_SELECT_AHEAD, at=tx.clock.at(now)):
+        ahead = tx.clock.read(created_at) - now
+        deadline_at, expires_at = (None if end is None else min(end, max(now, end - ahead)) for end in ends)
+        count += await tx.run(_SET_TIMES, id_=call_id, deadline_at_=deadline_at, expires_at_=expires_at)
+    return count
 
 
 async def select_waited_for(tx: Transaction, agent_ids: list[str]) -> dict[str, list[str]]:

@@ -25,6 +25,7 @@ from bullpen.storage.tables import (
     chain_stops,
     chats,
     events,
+    files,
     group_blocks,
     inbox_items,
     invites,
@@ -41,6 +42,7 @@ from bullpen.storage.tables import (
     runs,
     sessions,
     spaces,
+    tasks,
     threads,
     tokens,
 )
@@ -51,6 +53,19 @@ _DELETE_META = Statement(delete(meta).where(meta.c.key == bindparam("key_")))
 _SET_META = Statement(update(meta).where(meta.c.key == bindparam("key_")).values(value=bindparam("value_")))
 _PUT_META = upsert(meta, ["key"], ["value"])
 _SELECT_META = Statement(select(meta.c.value).where(meta.c.key == bindparam("key")))
+
+# ── an office that opens ────────────────────────────────────────────────────────────────────────────────────────────
+
+# What is read in the order of its ids, and would be read in the wrong one if newer ids were smaller.
+_SELECT_NEWEST_IDS = [
+    Statement(select(func.max(table.c.id))) for table in (messages, runs, inbox_items, passages, tasks, files)
+]
+
+
+async def select_newest_ids(tx: Transaction) -> list[str]:
+    found = [await tx.one(statement) for statement in _SELECT_NEWEST_IDS]
+    return [str(row[0]) for row in found if row is not None and row[0] is not None]
+
 
 # ── a restored office ───────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -316,6 +316,11 @@ _SELECT_NEXT = Statement(
     .order_by(webhook_deliveries.c.next_attempt_at, webhook_deliveries.c.id)
     .limit(1)
 )
+_BRING_FORWARD = Statement(
+    update(webhook_deliveries)
+    .where(_QUEUED, webhook_deliveries.c.next_attempt_at > bindparam("latest"))
+    .values(next_attempt_at=bindparam("now", type_=webhook_deliveries.c.next_attempt_at.type))
+)
 _SAME = and_(webhook_deliveries.c.id == bindparam("id_"), _QUEUED)
 _CLAIM = Statement(
     update(webhook_deliveries)
@@ -422,6 +427,12 @@ async def select_due(tx: Transaction, limit: int) -> list[str]:
 async def select_next(tx: Transaction, webhook_id: str) -> Due | None:
     row = await tx.one(_SELECT_NEXT, now=tx.clock.millis(), webhook_id=webhook_id)
     return None if row is None else Due(*row)
+
+
+async def bring_forward(tx: Transaction, lease_ms: int) -> int:
+    """The clock was put back: what waits for another attempt is tried now, except what may be on its way."""
+    now = tx.clock.millis()
+    return await tx.run(_BRING_FORWARD, now=now, latest=now + lease_ms)
 
 
 async def claim(tx: Transaction, due: Due, until: int) -> bool:
