@@ -71,6 +71,7 @@ SETTINGS = {
     "limits.streams_per_person": "Event streams that one person or agent may have open.",
     "limits.head_seconds": "How long a connection may take to send the head of a request.",
     "limits.body_seconds": "How long it may take to send the body, and to read some of the answer.",
+    "limits.request_seconds": "How long a request may wait before it begins to change something; then it is answered with 503. 0: no limit.",
     "database_seconds": "How long a statement, a connection or a wait for one may take before the database counts as unreachable (PostgreSQL).",
     "timezone": "The zone of tasks in spaces that name none. Also read from `TZ`.",
     "tasks.min_interval_seconds": "How often a task may come round at most.",

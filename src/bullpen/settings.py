@@ -55,6 +55,8 @@ class LimitSettings:
     # How long a connection may take: for a request's head, for its body, and to read some of the answer.
     head_seconds: float = 10.0
     body_seconds: float = 30.0
+    # How long a request may wait before it begins to change something: clients wait no longer for the answer.
+    request_seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

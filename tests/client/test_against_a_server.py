@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.client import AlreadyExists, Bullpen, Event, Follow, Invalid, NotFound, Unauthenticated
+from bullpen.client import AlreadyExists, Bullpen, Conflict, Event, Follow, Invalid, NotFound, Unauthenticated
 from tests.cli.processes import output, serving
 from tests.client.relaying import Relay, listening
 from tests.waits import BOUND
@@ -78,6 +78,15 @@ async def test_messages_are_read_in_pages_by_their_number(bp: Bullpen) -> None:
     assert [message.text for message in await bp.spaces(space).messages(limit=2)] == ["4", "5"]
     assert [message.text for message in await bp.spaces(space).messages(before=4, limit=2)] == ["2", "3"]
     assert [message.text for message in await bp.spaces(space).messages(after=1, limit=2)] == ["2", "3"]
+
+
+async def test_an_edit_does_not_overwrite_a_newer_one(bp: Bullpen) -> None:
+    space = (await bp.spaces.create(id="newer", name="Newer")).id
+    sent = await bp.spaces(space).send("first")
+    await bp.messages(sent.id).edit("newer", seen=sent)
+    with pytest.raises(Conflict):
+        await bp.messages(sent.id).edit("older", seen=sent)
+    assert (await bp.messages(sent.id).edit("newest")).text == "newest"
 
 
 async def test_a_message_is_edited_reacted_to_and_deleted(bp: Bullpen) -> None:

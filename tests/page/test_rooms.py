@@ -14,7 +14,7 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from bullpen.testing.model_server import ModelServer, plays
 from bullpen.testing.wires import Text, Wanted
 from tests.files.offering import picture
-from tests.page.house import House, Visit, offered
+from tests.page.house import House, Visit, edit_last, offered
 from tests.waits import BOUND, until
 
 MODEL = "anthropic:claude-test"
@@ -172,6 +172,19 @@ async def test_one_replies_reacts_edits_and_deletes(house: House, visit: Visit, 
     await page.get_by_role("menuitem", name="Delete…").click()
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(theirs.get_by_role("log").get_by_text("This message was deleted.")).to_be_visible()
+
+
+async def test_an_edit_does_not_overwrite_a_newer_one(house: House, visit: Visit) -> None:
+    room = await house.room()
+    page = await visit.room(room)
+    await write(page, room, "as it was")
+    await edit_last(page, room)
+    (message,) = [each for each in await house.messages(room) if each["text"] == "as it was"]
+    await house.ask("PATCH", f"/messages/{message['id']}", json={"text": "changed elsewhere"})
+    await page.get_by_label("Edit message").fill("changed here")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("This message was edited after you read it")).to_be_visible()
+    assert [each["text"] for each in await house.messages(room)] == ["changed elsewhere"]
 
 
 async def test_files_are_dropped_shown_and_heard(house: House, visit: Visit) -> None:

@@ -17,6 +17,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 # How fast a body must come, on the whole, after the time that any body may take: bytes in a second.
 SLOWEST = 65_536
+# In the scope of a request: the connection it came by.
+CONNECTION = "bullpen.connection"
 # A head beyond this is no head. Cookies and tokens are a few KiB.
 MAX_HEAD = 65_536
 TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -46,6 +48,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._await("body")
+        self.scope[CONNECTION] = self  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

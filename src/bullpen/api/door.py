@@ -14,6 +14,7 @@ from bullpen.access import actions as access
 from bullpen.access import rules
 from bullpen.access.types import Principal
 from bullpen.api import limits
+from bullpen.api.timely import TimelyOffice
 from bullpen.api.watch import CALLER
 from bullpen.errors import TooManyRequests, Unauthenticated
 from bullpen.storage.store import Body
@@ -26,7 +27,7 @@ KNOWN = 10_000
 
 # Async although it waits for nothing: FastAPI sends dependencies that are plain functions to a thread.
 async def office_of(request: Request) -> Any:
-    return request.app.state.office
+    return TimelyOffice(request.app.state.office, request)
 
 
 async def principal_of(request: Request) -> Principal:

@@ -89,7 +89,8 @@ async def get_message(id: str, caller: Caller, office: Office) -> Response:
 @router.patch("/messages/{id}", response_model=Message)
 async def edit_message(id: str, request: EditMessage, caller: Caller, office: Office) -> Response:
     office.limits.edits.take(caller.id)
-    return answer(await office.store.transact(lambda tx: spaces.edit(tx, caller, id, request.text)))
+    seen = {"seen": request.edited_at} if "edited_at" in request.model_fields_set else {}
+    return answer(await office.store.transact(lambda tx: spaces.edit(tx, caller, id, request.text, **seen)))
 
 
 @router.delete("/messages/{id}", response_model=Message)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from itertools import count
 from secrets import token_hex
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,6 +21,8 @@ logger = logging.getLogger("bullpen.access")
 
 # Who asked, once the door knows: the id of a principal.
 CALLER = "bullpen.caller"
+# When the request came, as `monotonic` says it.
+ARRIVED = "bullpen.arrived"
 SLOW_SECONDS = 1.0
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 NO_ROUTE = "none"
@@ -79,6 +81,7 @@ async def watched(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> N
         await app(scope, receive, send)
         return
     watch = Watch(scope, send)
+    scope[ARRIVED] = monotonic()
     with logs.alone_about(request_id=watch.id):
         try:
             await app(scope, receive, watch.send)

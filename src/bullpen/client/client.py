@@ -401,8 +401,15 @@ class MessageHandle:
     async def get(self) -> Message:
         return Message.model_validate(await self._connection.request("GET", path("messages", self.id)))
 
-    async def edit(self, text: str) -> Message:
-        found = await self._connection.request("PATCH", path("messages", self.id), body={"text": text}, repeatable=True)
+    async def edit(self, text: str, *, seen: Message | None = None) -> Message:
+        """Change what it says, unless it was edited after `seen`: then this is a Conflict.
+
+        Without `seen` the message is read first, so that an edit that was given up on, and arrives late, changes
+        nothing.
+        """
+        seen = await self.get() if seen is None else seen
+        body = {"text": text, "editedAt": seen.edited_at}
+        found = await self._connection.request("PATCH", path("messages", self.id), body=body, repeatable=True)
         return Message.model_validate(found)
 
     async def delete(self) -> None:

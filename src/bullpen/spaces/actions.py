@@ -39,6 +39,7 @@ from bullpen.wire.requests import CreateSpace, RegisterGroup, UpdateSpace
 
 _INSERT_CHAIN_STOP = insert_or_ignore(chain_stops)
 
+ANY = "*"  # an edit that does not say what its writer has seen, as with If-Match
 SYSTEM_AUTHOR = Author(
     id="system", kind="system", name="Bullpen", cause=Cause("system", "system", access.written(access.GRANTS))
 )
@@ -612,11 +613,22 @@ async def _own_message(tx: Transaction, principal: Principal, id: str) -> Messag
     return message
 
 
-async def edit(tx: Transaction, principal: Principal, id: str, text: str) -> Message:
-    """Change one's own words. Nobody is woken by it."""
+async def edit(tx: Transaction, principal: Principal, id: str, text: str, *, seen: str | None = ANY) -> Message:
+    """Change one's own words. Nobody is woken by it.
+
+    `seen` is when the message was last edited, as far as the writer knows. An edit since then stands, unless it is
+    this very one, sent again.
+    """
     await in_turn(tx, id)
     message = await _own_message(tx, principal, id)
     text = _words(principal.kind, text)
+    if seen not in (ANY, message.edited_at):
+        if message.text == text:
+            return message
+        raise Conflict(
+            "This message was edited after you read it, so your change was not made. Read it again, then edit it.",
+            fields={"editedAt": message.edited_at or ""},
+        )
     await rows.update_text(tx, id, text)
     await finding.change(tx, message, text)
     return await _tell_of(tx, "message_updated", id)

@@ -97,6 +97,9 @@ class CreateMessage(Request):
 
 class EditMessage(Request):
     text: Annotated[MessageText, StringConstraints(min_length=1)]
+    edited_at: ShortText | None = Field(
+        None, description="If said, the edit is made only if the message still has this `editedAt` (null: none yet)."
+    )
 
 
 class AddReaction(Request):

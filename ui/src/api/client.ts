@@ -112,7 +112,8 @@ export const api = {
     ask<Page<Message>>("GET", `/spaces/${id(space)}/messages`, { query }),
   message: (message: string) => ask<Message>("GET", `/messages/${id(message)}`),
   post: (space: string, body: object) => ask<Message>("POST", `/spaces/${id(space)}/messages`, { body }),
-  edit: (message: string, text: string) => ask<Message>("PATCH", `/messages/${id(message)}`, { body: { text } }),
+  edit: (message: string, text: string, editedAt: string | null) =>
+    ask<Message>("PATCH", `/messages/${id(message)}`, { body: { text, editedAt } }),
   remove: (message: string) => ask<Message>("DELETE", `/messages/${id(message)}`),
   react: (message: string, emoji: string) => ask<Message>("POST", `/messages/${id(message)}/reactions`, { body: { emoji } }),
   unreact: (message: string, emoji: string) => ask<Message>("DELETE", `/messages/${id(message)}/reactions/${id(emoji)}`),

@@ -2668,6 +2668,11 @@ export interface components {
         };
         /** EditMessage */
         EditMessage: {
+            /**
+             * Editedat
+             * @description If said, the edit is made only if the message still has this `editedAt` (null: none yet).
+             */
+            editedAt?: string | null;
             /** Text */
             text: string;
         };

@@ -7,9 +7,11 @@ import { editMessage } from "./actions";
 
 export function EditBox({ message, owner, begins, onDone }: { message: Message; owner: string; begins: boolean; onDone(): void }) {
   const [text, setText] = useBegun(`${owner}/text`, message.text);
+  const [editedAt, setEditedAt] = useBegun(`${owner}/editedAt`, message.editedAt ?? null);
   const [busy, setBusy] = useState(false);
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
+    setEditedAt(editedAt); // what is edited is the message as it is now, whatever becomes of it meanwhile
     if (!begins) return;
     box.current?.focus();
     box.current?.setSelectionRange(text.length, text.length);
@@ -18,7 +20,7 @@ export function EditBox({ message, owner, begins, onDone }: { message: Message; 
     if (!text.trim() || text === message.text) return onDone();
     setBusy(true);
     try {
-      await editMessage(message, text);
+      await editMessage(message, text, editedAt);
       onDone();
     } catch {
       setBusy(false);

@@ -34,9 +34,10 @@ export async function toggleReaction(message: Message, emoji: string): Promise<v
   }
 }
 
-export async function editMessage(message: Message, text: string): Promise<void> {
+/** `editedAt` is the message's when its writer began: an edit made since then, elsewhere, is not overwritten. */
+export async function editMessage(message: Message, text: string, editedAt: string | null): Promise<void> {
   try {
-    const changed = await api.edit(message.id, text);
+    const changed = await api.edit(message.id, text, editedAt);
     change((state) => loaded(state, message.spaceId, [changed]));
   } catch (error) {
     toast(error);

@@ -1,0 +1,82 @@
+"""A request that comes too late changes nothing: its client has given up, and may have asked for something else since.
+
+Clients wait 30 seconds for an answer. A server that stood still (paused, out of memory, a slow database) would carry
+out what they gave up on, over what was acknowledged meanwhile. So each request has the office with a store that looks
+before the first change is begun: is there still time, and, where something is overwritten, is the client still there?
+Later transactions of the same request belong to what has begun, and are not looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from math import inf
+from time import monotonic
+from typing import Any, Final, TypeVar
+
+from fastapi import Request
+from starlette.types import Scope
+
+from bullpen.api.connection import CONNECTION, SLOWEST
+from bullpen.api.watch import ARRIVED
+from bullpen.errors import Unavailable
+from bullpen.storage import Transaction
+from bullpen.storage.store import Body
+
+T = TypeVar("T")
+
+OVERWRITING: Final = frozenset({"PATCH", "PUT"})
+TOO_LATE: Final = "The server could not begin with this in time, so it changed nothing. Send it again."
+
+
+class TimelyOffice:
+    """The office as one request uses it."""
+
+    def __init__(self, office: Any, request: Request) -> None:
+        self._office = office
+        self.store = TimelyStore(office, request)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._office, name)
+
+
+class TimelyStore:
+    def __init__(self, office: Any, request: Request) -> None:
+        self._store = office.store
+        self._seconds: float = office.settings.limits.request_seconds
+        self._scope = request.scope
+        self._begun = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def transact(self, body: Body[T]) -> T:
+        if self._begun:
+            return await self._store.transact(body)  # type: ignore[no-any-return]
+        await self._look_for_client()
+
+        async def timely(tx: Transaction) -> T:  # run again after a conflict, it must still be in time
+            self._check_time()
+            return await body(tx)
+
+        done: T = await self._store.transact(timely)
+        self._begun = True
+        return done
+
+    def _check_time(self) -> None:
+        if self._seconds and monotonic() > self._scope[ARRIVED] + self._seconds + _time_to_arrive(self._scope):
+            raise Unavailable(TOO_LATE)
+
+    async def _look_for_client(self) -> None:
+        connection = self._scope.get(CONNECTION)
+        if connection is None or self._scope["method"] not in OVERWRITING:
+            return
+        await asyncio.sleep(0)  # that a client has left is read after what it sent
+        if connection.transport.is_closing():
+            raise Unavailable(TOO_LATE)
+
+
+def _time_to_arrive(scope: Scope) -> float:
+    """How much longer a large body may take to come; one that does not say its size may take as long as it likes."""
+    headers = dict(scope["headers"])
+    said = headers.get(b"content-length", b"0")
+    return inf if b"transfer-encoding" in headers or not said.isdigit() else int(said) / SLOWEST
