@@ -122,17 +122,22 @@ def test_an_invalid_condition_is_refused_with_how_to_fix_it(when: Any, part: str
         ([], None, "ask", "ask"),
         ([], "allow", "ask", "allow"),
         ([], "ask", "allow", "ask"),
-        ([Rule("allow", in_space=False)], "ask", "ask", "allow"),
-        ([Rule("ask", in_space=False)], "allow", None, "ask"),
-        ([Rule("allow", in_space=True), Rule("ask", in_space=False)], "ask", None, "allow"),
-        ([Rule("ask", in_space=True), Rule("allow", in_space=False)], "allow", None, "ask"),
-        ([Rule("allow", in_space=True)], None, "deny", "deny"),
-        ([Rule("allow", in_space=True)], "deny", None, "deny"),
-        ([Rule("allow", in_space=True), Rule("deny", in_space=False)], None, None, "deny"),
-        ([Rule("ask", in_space=False), Rule("allow", in_space=False, when=BIG)], None, None, "allow"),
-        ([Rule("allow", in_space=False), Rule("ask", in_space=False, when=BIG)], None, None, "ask"),
-        ([Rule("ask", in_space=True, when=BIG), Rule("allow", in_space=True, when={"all": [BIG]})], None, None, "ask"),
-        ([Rule("deny", in_space=False, when={"not": BIG})], None, None, "allow"),
+        ([Rule("allow")], "ask", "ask", "allow"),
+        ([Rule("ask")], "allow", None, "ask"),
+        ([Rule("allow", space_id="lab"), Rule("ask")], "ask", None, "allow"),
+        ([Rule("ask", space_id="lab"), Rule("allow")], "allow", None, "ask"),
+        ([Rule("allow", space_id="lab")], None, "deny", "deny"),
+        ([Rule("allow", space_id="lab")], "deny", None, "deny"),
+        ([Rule("allow", space_id="lab"), Rule("deny")], None, None, "deny"),
+        ([Rule("ask"), Rule("allow", when=BIG)], None, None, "allow"),
+        ([Rule("allow"), Rule("ask", when=BIG)], None, None, "ask"),
+        (
+            [Rule("ask", space_id="lab", when=BIG), Rule("allow", space_id="lab", when={"all": [BIG]})],
+            None,
+            None,
+            "ask",
+        ),
+        ([Rule("deny", when={"not": BIG})], None, None, "allow"),
     ],
 )
 def test_the_most_specific_counts_and_a_deny_of_any_wins(
@@ -143,14 +148,14 @@ def test_the_most_specific_counts_and_a_deny_of_any_wins(
 
 @pytest.mark.parametrize("when", [BIG, {"not": BIG}, {"any": [BIG, {"not": BIG}]}])
 def test_a_condition_never_allows_when_its_argument_is_missing(when: Any) -> None:
-    assert decide([Rule("allow", in_space=True, when=when)], {}, of_agent="ask", of_tool=None) == "ask"
+    assert decide([Rule("allow", space_id="lab", when=when)], {}, of_agent="ask", of_tool=None) == "ask"
 
 
 def test_a_refusing_condition_treats_missing_arguments_as_not_matching() -> None:
     decisions: list[Decision] = ["ask", "deny"]
     for decision in decisions:
-        assert decide([Rule(decision, in_space=True, when=BIG)], {}, of_agent=None, of_tool=None) == "allow"
-        unlike = Rule(decision, in_space=True, when={"not": BIG})
+        assert decide([Rule(decision, space_id="lab", when=BIG)], {}, of_agent=None, of_tool=None) == "allow"
+        unlike = Rule(decision, space_id="lab", when={"not": BIG})
         assert decide([unlike], {}, of_agent=None, of_tool=None) == decision
 
 
@@ -159,8 +164,8 @@ def test_a_refusing_condition_treats_missing_arguments_as_not_matching() -> None
 def test_a_refusing_condition_applies_to_values_it_cannot_judge(when: Any, args: Any) -> None:
     decisions: list[Decision] = ["ask", "deny"]
     for decision in decisions:
-        assert decide([Rule(decision, in_space=True, when=when)], args, of_agent=None, of_tool=None) == decision
-    deeper = Rule("deny", in_space=True, when=where("amount.of", "gt", 100))
+        assert decide([Rule(decision, space_id="lab", when=when)], args, of_agent=None, of_tool=None) == decision
+    deeper = Rule("deny", space_id="lab", when=where("amount.of", "gt", 100))
     assert decide([deeper], {"amount": "101"}, of_agent=None, of_tool=None) == "deny"
     assert decide([deeper], {"amount": {}}, of_agent=None, of_tool=None) == "allow"
 
@@ -168,7 +173,7 @@ def test_a_refusing_condition_applies_to_values_it_cannot_judge(when: Any, args:
 def test_every_combination_lets_deny_win_then_the_most_specific() -> None:
     levels: list[Decision | None] = [None, *DECISIONS]
     for here, anywhere, of_agent, of_tool in product(levels, repeat=4):
-        rules = [Rule(d, in_space=place) for d, place in ((here, True), (anywhere, False)) if d is not None]
+        rules = [Rule(d, place) for d, place in ((here, "lab"), (anywhere, None)) if d is not None]
         found = decide(rules, {}, of_agent=of_agent, of_tool=of_tool)
         said = [level for level in (here, anywhere, of_agent, of_tool) if level is not None]
         assert found == ("deny" if "deny" in said else said[0] if said else "allow")

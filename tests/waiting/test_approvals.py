@@ -699,7 +699,7 @@ async def test_an_approval_is_void_for_a_tool_changed_after_loading(room: Room) 
     async def holds(tx: Transaction) -> bool:
         waiting = await tool_rows.select_pending(tx, asked["callId"])
         assert waiting is not None
-        return await approvals.holds(tx, waiting, as_read)
+        return await approvals.holds(tx, waiting, as_read, ("lab",))
 
     config = await room.office.office.store.read(lambda tx: tool_rows.select_tool(tx, "displayChart"))
     assert config is not None

@@ -97,7 +97,7 @@ async def _approve(
     answer = approvals.parsed(result)
     if answer.always is not None:
         access.authorize(caller, "manage_agents")
-        if answer.always == "space" and waiting.space_id is None:
+        if answer.always == "space" and not waiting.spaces:
             raise Invalid("The call was made in no space.", fields={"result.always": "write `agent`"})
     tool = registry.find(waiting.tool_name)
     if tool is None and (config := await rows.select_tool(tx, waiting.tool_name)) is not None:
@@ -108,8 +108,9 @@ async def _approve(
     about = {"agentId": waiting.agent_id, "toolName": waiting.tool_name, "edited": answer.args is not None}
     note(tx, caller, f"call.{decision}", "call", waiting.call_id, **about)
     if answer.always is not None:
-        space_id = waiting.space_id if answer.always == "space" else None
-        await actions.always_allow(tx, caller, waiting, space_id)
+        # In every space that it touches, or the next call like it would be asked for again.
+        for space_id in waiting.spaces if answer.always == "space" else (None,):
+            await actions.always_allow(tx, caller, waiting, space_id)
     return Acceptance(duplicate=False)
 
 

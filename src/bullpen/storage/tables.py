@@ -576,6 +576,7 @@ pending_calls = Table(
     _number("asks", default=0),
     _text("execution", null=True),
     _text("outside", null=True),  # JSON: what its run had read from outside the office when it asked
+    _text("spaces", null=True),  # JSON, of approvals: which spaces the call touches
     Index("pending_calls_deadline", "deadline_at", sqlite_where=_waiting, postgresql_where=_waiting),
     Index("pending_calls_open", "status", "call_id", sqlite_where=_open, postgresql_where=_open),
     Index("pending_calls_agent", "agent_id", "call_id"),

@@ -193,6 +193,8 @@ def approval_faults(rows: Snapshot) -> Iterator[str]:
         if not call["asks"]:
             continue
         bound = [call[name] for name in ("tool_name", "tool_hash", "args", "agent_id", "space_id", "call_id")]
+        if call["spaces"] is not None:  # the arguments are as they were asked for, and lead to these
+            bound.append(orjson.loads(call["spaces"]))
         if call["hash"] != sha256(orjson.dumps(bound)).hexdigest():
             yield f"call {told.id}: its approval holds for something else"
         if call["execution"] is not None and not told.is_approved:

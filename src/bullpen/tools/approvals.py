@@ -1,6 +1,7 @@
 """Calls that somebody has to approve first: asked, answered, asked anew; each within one commit.
 
-An approval is bound by a hash to the tool as it was defined, the exact arguments, the agent and the space. It is a
+An approval is bound by a hash to the tool as it was defined, the exact arguments, the agent, the space that the agent
+is in and every space that the call touches. It is a
 pending call of the kind `approval`, under the id of the call itself. Answered while its run waits, the run carries the
 call out; answered later, whoever drives the thread next does, and the result comes by inbox. How a call is carried out
 is said in tools/execute.py.
@@ -47,7 +48,7 @@ def told(call_id: str, message: str = WAITS) -> dict[str, Any]:
 def hash_of(tool_hash: str, waiting: Waiting) -> str:
     """What an approval holds for. A built-in tool has no hash but its name."""
     bound = [waiting.tool_name, tool_hash, waiting.arguments, waiting.agent_id, waiting.space_id, waiting.call_id]
-    return sha256(orjson.dumps(bound)).hexdigest()
+    return sha256(orjson.dumps([*bound, waiting.spaces] if waiting.spaces else bound)).hexdigest()
 
 
 def _bound(waiting: Waiting, tool_hash: str) -> Waiting:
@@ -58,30 +59,39 @@ def _bound(waiting: Waiting, tool_hash: str) -> Waiting:
 
 
 async def ask(
-    tx: Transaction, run: RunView, tool: Tool, call: ToolCall, space_id: str | None, status: PendingStatus
+    tx: Transaction,
+    run: RunView,
+    tool: Tool,
+    call: ToolCall,
+    space_id: str | None,
+    status: PendingStatus,
+    spaces: tuple[str, ...],
 ) -> Waiting:
-    """`waiting`: the run waits for it, as long as the tool says."""
+    """`waiting`: the run waits for it, as long as the tool says. `spaces`: all that the call touches."""
     waiting = pending.made(tx, run, tool, call, space_id, status, "approval")
     if run.approval_ms is not None:
         waiting = replace(waiting, expires_at=tx.clock.millis() + run.approval_ms)
-    waiting = replace(_bound(waiting, tool.hash), asks=1)
+    waiting = replace(_bound(replace(waiting, spaces=spaces), tool.hash), asks=1)
     await rows.insert_pending(tx, waiting)
     await actions.ask(tx, waiting)
     return waiting
 
 
-async def holds(tx: Transaction, waiting: Waiting, tool: Tool) -> bool:
+async def holds(tx: Transaction, waiting: Waiting, tool: Tool, spaces: tuple[str, ...]) -> bool:
     """Is what was approved what would be carried out now? Asked in the transaction that begins to."""
     same = waiting.tool_hash == tool.hash and waiting.hash == hash_of(tool.hash, waiting)
+    # Whoever changed the arguments has named the target in them.
+    same = same and (waiting.spaces == spaces or bool(edited(waiting)))
     # The tool was read a while ago; somebody may have changed it since.
     return same and (not tool.hash or await rows.select_hash(tx, tool.name) == tool.hash)
 
 
-async def ask_anew(tx: Transaction, waiting: Waiting, tool: Tool) -> Waiting | None:
+async def ask_anew(tx: Transaction, waiting: Waiting, tool: Tool, spaces: tuple[str, ...]) -> Waiting | None:
     """The approval does not count. None: it was asked for anew before, and is given up."""
     if waiting.asks >= MOST_ASKS:
         return None
     again = replace(waiting, status="pending", result=None, answered_by=None, asks=waiting.asks + 1, deadline_at=None)
+    again = replace(again, spaces=spaces)
     now = await rows.select_hash(tx, tool.name) if tool.hash else ""
     again = replace(_bound(again, now), execution=None)
     await rows.begin_again(tx, again)
@@ -140,7 +150,7 @@ async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: 
         raise Conflict("This is not any more what you were asked to approve. Look at it again.", fields={"hash": "old"})
     if "args" in said:
         _check_arguments(tool, waiting, said["args"])
-        waiting = _bound(replace(waiting, args=said["args"]), waiting.tool_hash or "")
+        waiting = _bound(replace(waiting, args=said["args"], spaces=()), waiting.tool_hash or "")
     late = waiting.status == "pending"
     await rows.answer_approval(tx, waiting, said, by, "queued" if late and answer.approved else None)
     over = replace(waiting, status="resolved", result=said, answered_by=by)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -41,6 +41,7 @@ from bullpen.events.actions import in_turn
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR
 from bullpen.storage import Store, Transaction
+from bullpen.storage.statements import storable
 from bullpen.storage.store import Body, RetryTransaction
 from bullpen.tools import approvals, cards, pending, policies, rules
 from bullpen.tools import rows as tool_rows
@@ -96,12 +97,13 @@ class Door:
     approval: Waiting | None = None  # somebody had to approve the call, and did
     late: bool = False  # after its run had gone on: what comes of it goes by inbox
     asks: bool = False  # the tool keeps what it would do as a proposal
+    spaces: tuple[str, ...] | None = None  # which the call touches; None: it has not been judged yet
     reached: list[str] = field(default_factory=list)  # who outside has answered the call
 
     def context(self, tool: Tool, call: ToolCall, tx: Transaction | None, prepared: Any = None) -> ToolContext:
         use = tool.use or f"tool:{tool.name}"
         outside = Outside(use, self.means.egress, self.means.vault, self.values, self.reached)
-        return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.asks)
+        return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.asks, self.spaces)
 
 
 async def execute(
@@ -159,7 +161,8 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
             door = replace(door, values=await _values(door, tool))
     except ToolError as error:
         return await _settle(door, tool, call, _as_outcome(tool, error))
-    decision = await _decision(door, tool, args)
+    decision, spaces = await door.store.read(partial(_judge, door=door, tool=tool, call=call, args=args))
+    door = replace(door, spaces=spaces)
     if decision == "deny":
         return await _settle(door, tool, call, Denied(rules.denied(tool)))
     if decision == "ask" and tool.proposes:
@@ -170,6 +173,8 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
         return await _begin(door, tool, call, args)
     except _Void:
         return await _ask_anew(door, tool, call)
+    except _Moved:
+        return await _settle(door, tool, call, Failed(rules.moved(tool)))
 
 
 def _refusal(door: Door, tool: Tool) -> str | None:
@@ -184,9 +189,9 @@ def _refusal(door: Door, tool: Tool) -> str | None:
 
 async def _begin(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult | None:
     if door.approval is not None:
-        await door.store.read(partial(_check_approval, tool=tool, approval=door.approval))
+        await door.store.read(partial(_check_approval, tool=tool, approval=door.approval, spaces=door.spaces or ()))
     if tool.awaits is not None:
-        return await _await_answer(door, tool, call)
+        return await _await_answer(door, tool, call, args)
     if tool.effect == "tx":
         return await _run_in_transaction(door, tool, call, args)
     return await _run_outside(door, tool, call, args)
@@ -206,7 +211,7 @@ async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Mapp
     async def body(tx: Transaction) -> ToolResult:
         await in_turn(tx, *_changed(door, tool, args))
         await door.journal.check(tx)
-        await _take(tx, door, tool)
+        await _take(tx, door, tool, call, args)
         context = door.context(tool, call, tx, prepared)
         value = await _call(door, tool, tool.function, context, args)
         result = ToolResult(call, Done(value, tool.act), call.shown, context.effects)
@@ -243,7 +248,7 @@ async def _in_its_place(door: Door, body: Body[ToolResult]) -> ToolResult:
 async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult:
     async def begin(tx: Transaction) -> None:
         await door.journal.check(tx)
-        await _take(tx, door, tool, begins=True)
+        await _take(tx, door, tool, call, args, begins=True)
         await door.journal.started(tx, call, call.shown, _shown_in(door, tool))
         if not call.started:
             await _show(tx, door, tool, call, "streaming")
@@ -260,13 +265,13 @@ async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str
 # ── somebody else's answer ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _await_answer(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
+async def _await_answer(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult | None:
     """Ask whoever answers such calls. The run waits for it, or goes on and gets the answer by its inbox."""
 
     async def body(tx: Transaction) -> ToolResult | None:
         await in_turn(tx, *_where_shown(door, tool))
         await door.journal.check(tx)
-        await _take(tx, door, tool)
+        await _take(tx, door, tool, call, args)
         goes_on = tool.is_async or door.late
         status: PendingStatus = "pending" if goes_on else "waiting"
         waiting = await pending.begin(tx, door.run, tool, call, door.space_id, status, door.approval)
@@ -358,15 +363,34 @@ class _Void(Exception):
     """What was approved is not what would be carried out."""
 
 
-async def _decision(door: Door, tool: Tool, args: Mapping[str, Any]) -> Decision:
-    """What the policies say about this call. Read for each call: what was denied a moment ago is denied."""
+class _Moved(Exception):
+    """What the arguments name lies in another space than when the call was judged."""
+
+
+async def _judge(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]
+) -> tuple[Decision, tuple[str, ...]]:
+    """What the policies say about this call, and for which spaces. Read for each call: what was denied a moment ago is
+    denied."""
     run = door.run
-    found = await door.store.read(
-        lambda tx: tool_rows.select_rules(tx, run.agent.id, door.space_id, tool.name, tool.hash)
-    )
+    spaces = await _touched(tx, door, tool, call, args)
+    found = await tool_rows.select_rules(tx, run.agent.id, spaces, tool.name, tool.hash)
     of_agent = run.agent.policy.get(tool.name)
     of_tool = "ask" if tool.wary and run.outside else tool.policy
-    return policies.decide(found, _as_shown(tool, args), of_agent=of_agent, of_tool=of_tool)
+    decision = policies.decide_for_all(spaces, found, _as_shown(tool, args), of_agent=of_agent, of_tool=of_tool)
+    return decision, spaces
+
+
+async def _touched(tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> tuple[str, ...]:
+    """The space the agent is in, and those the tool says; else the one its run was woken in, which it works for."""
+    found = {door.space_id}
+    if tool.touches is None:
+        found.add(None if door.run.home is None else door.run.home.id)
+    else:
+        context = replace(door, spaces=None).context(tool, call, tx)
+        with suppress(ToolError, RequestError):  # what it names is not there, and the tool says so itself
+            found.update(await tool.touches(context, args))
+    return tuple(sorted(id for id in found if id is not None and storable(id)))
 
 
 def _as_shown(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -388,7 +412,7 @@ async def _ask(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
         await in_turn(tx, *_where_shown(door, tool))
         await door.journal.check(tx)
         status: PendingStatus = "pending" if tool.is_async else "waiting"
-        waiting = await approvals.ask(tx, door.run, tool, call, door.space_id, status)
+        waiting = await approvals.ask(tx, door.run, tool, call, door.space_id, status, door.spaces or ())
         if tool.visible:
             await cards.show_started(
                 tx, door.run, door.space_id, call, call.shown, status="requires_action", approval=True
@@ -445,16 +469,23 @@ async def _why_not(tx: Transaction, waiting: Waiting) -> str:
     return pending.unanswered(waiting)
 
 
-async def _check_approval(tx: Transaction, tool: Tool, approval: Waiting) -> None:
-    if not await approvals.holds(tx, approval, tool):
+async def _check_approval(tx: Transaction, tool: Tool, approval: Waiting, spaces: tuple[str, ...]) -> None:
+    if not await approvals.holds(tx, approval, tool, spaces):
         raise _Void
 
 
-async def _take(tx: Transaction, door: Door, tool: Tool, *, begins: bool = False) -> None:
-    """An approved call begins, if the approval still stands. With `begins`, what it does outlives the transaction."""
+async def _take(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any], *, begins: bool = False
+) -> None:
+    """A call begins, if it is what was judged, and its approval still stands. With `begins`, what it does outlives the
+    transaction."""
+    judged = door.spaces or ()
+    spaces = judged if tool.touches is None else await _touched(tx, door, tool, call, args)
     if door.approval is None:
+        if spaces != judged:
+            raise _Moved
         return
-    await _check_approval(tx, tool, await _standing(tx, door.approval.call_id))
+    await _check_approval(tx, tool, await _standing(tx, door.approval.call_id), spaces)
     if begins:
         await tool_rows.update_execution(tx, door.approval.call_id, "started" if door.late else "inline")
 
@@ -474,7 +505,8 @@ async def _ask_anew(door: Door, tool: Tool, call: ToolCall) -> ToolResult:
         await in_turn(tx, *_where_shown(door, tool))
         await door.journal.check(tx)
         assert door.approval is not None
-        again = await approvals.ask_anew(tx, await _standing(tx, door.approval.call_id), tool)
+        standing = await _standing(tx, door.approval.call_id)
+        again = await approvals.ask_anew(tx, standing, tool, door.spaces or ())
         if again is None:
             refused = ToolResult(call, Denied(approvals.GIVEN_UP), call.shown, Effects())
             return await _record(tx, door, tool, refused)

@@ -51,7 +51,8 @@ async def begin(
     if approval is None:
         await rows.insert_pending(tx, waiting)
     else:
-        waiting = replace(waiting, asks=approval.asks, tool_hash=approval.tool_hash, hash=approval.hash)
+        bound = {"asks": approval.asks, "tool_hash": approval.tool_hash, "hash": approval.hash}
+        waiting = replace(waiting, **bound, spaces=approval.spaces)
         await rows.begin_again(tx, waiting)
     await ask(tx, waiting)
     return waiting

@@ -1,7 +1,8 @@
 """What may be done with a tool: allow, ask or deny, and for which arguments. Pure.
 
 A policy comes from several places. The most specific one that says something counts, but a `deny` of any of them wins:
-nobody further in can give more than somebody further out has refused. Conditions are data in a small closed
+nobody further in can give more than somebody further out has refused. A call that touches several spaces is judged for
+each of them, and the strictest decision counts. Conditions are data in a small closed
 language, checked when they are set; there is no code in them and no pattern, so judging one cannot take long.
 """
 
@@ -173,8 +174,12 @@ class Rule:
     """A row of `policies`, as far as it is about one agent and one tool."""
 
     decision: Decision
-    in_space: bool  # only in one space: more specific than one for everywhere
+    space_id: str | None = None  # only in this space: more specific than one for everywhere
     when: Any = None
+
+    @property
+    def in_space(self) -> bool:
+        return self.space_id is not None
 
     def applies(self, args: Any) -> bool:
         if self.when is None:
@@ -184,6 +189,21 @@ class Rule:
         if self.decision == "allow":
             return holds(self.when, args) is True
         return holds(self.when, args, absent=False) is not False
+
+
+def decide_for_all(
+    spaces: Sequence[str], rules: Sequence[Rule], args: Any, *, of_agent: Decision | None, of_tool: Decision | None
+) -> Decision:
+    """What counts for a call that touches all of these spaces; none at all if they are empty."""
+    decisions = [
+        decide([rule for rule in rules if rule.space_id in (None, space)], args, of_agent=of_agent, of_tool=of_tool)
+        for space in spaces or [None]
+    ]
+    return strictest(decisions)
+
+
+def strictest(decisions: Sequence[Decision]) -> Decision:
+    return min(decisions, key=_STRICTEST.index)
 
 
 def decide(rules: Sequence[Rule], args: Any, *, of_agent: Decision | None, of_tool: Decision | None) -> Decision:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -118,6 +118,7 @@ _PENDING = (
     pending_calls.c.execution,
     pending_calls.c.progress,
     pending_calls.c.outside,
+    pending_calls.c.spaces,
 )
 _INSERT_PENDING = insert_or_ignore(pending_calls)
 _LOCK_PENDING = Statement(select(*_PENDING).where(pending_calls.c.call_id == bindparam("call_id")).with_for_update())
@@ -216,7 +217,7 @@ _SELECT_WAITED_FOR = Statement(
 def _waiting(row: Row) -> Waiting:
     call_id, kind, status, agent_id, run_id, thread_id, space_id, tool_name, args, result, answered_by, *rest = row
     via, visible, deadline_at, expires_at, cause_kind, cause_id, grants, depth, chain_id, created_at, *approval = rest
-    tool_hash, hash, asks, execution, progress, outside = approval
+    tool_hash, hash, asks, execution, progress, outside, spaces = approval
     return Waiting(
         call_id=call_id,
         kind=kind,
@@ -243,7 +244,12 @@ def _waiting(row: Row) -> Waiting:
         execution=execution,
         progress=None if progress is None else Progress.model_validate_json(progress),
         outside=() if outside is None else tuple(orjson.loads(outside)),
+        spaces=() if spaces is None else tuple(orjson.loads(spaces)),
     )
+
+
+def _listed(values: tuple[str, ...]) -> str | None:
+    return orjson.dumps(values).decode() if values else None
 
 
 async def insert_pending(tx: Transaction, waiting: Waiting) -> bool:
@@ -278,6 +284,7 @@ async def insert_pending(tx: Transaction, waiting: Waiting) -> bool:
         execution=waiting.execution,
         progress=None,
         outside=orjson.dumps(waiting.outside).decode() if waiting.outside else None,
+        spaces=_listed(waiting.spaces),
     )
     return touched > 0
 
@@ -421,6 +428,7 @@ _ANSWER_APPROVAL = Statement(
         status="resolved",
         args=bindparam("args_"),
         hash=bindparam("hash_"),
+        spaces=bindparam("spaces_"),
         result=bindparam("result_"),
         answered_by=bindparam("answered_by_"),
         execution=bindparam("execution_"),
@@ -438,6 +446,7 @@ _BEGIN_AGAIN = Statement(
         status=bindparam("status_"),
         tool_hash=bindparam("tool_hash_"),
         hash=bindparam("hash_"),
+        spaces=bindparam("spaces_"),
         asks=bindparam("asks_"),
         deadline_at=bindparam("deadline_at_"),
         expires_at=bindparam("expires_at_"),
@@ -470,6 +479,7 @@ async def answer_approval(
         was=waiting.status,
         args_=waiting.arguments,
         hash_=waiting.hash,
+        spaces_=_listed(waiting.spaces),
         result_=orjson.dumps(result).decode(),
         answered_by_=answered_by,
         execution_=execution,
@@ -490,6 +500,7 @@ async def begin_again(tx: Transaction, waiting: Waiting) -> None:
         status_=waiting.status,
         tool_hash_=waiting.tool_hash,
         hash_=waiting.hash,
+        spaces_=_listed(waiting.spaces),
         asks_=waiting.asks,
         deadline_at_=waiting.deadline_at,
         expires_at_=waiting.expires_at,
@@ -534,7 +545,7 @@ _SELECT_RULES = Statement(
     select(policies.c.decision, policies.c.space_id, policies.c.condition).where(
         policies.c.agent_id == bindparam("agent_id"),
         policies.c.tool_name == bindparam("tool_name"),
-        or_(policies.c.space_id.is_(None), policies.c.space_id == bindparam("space_id")),
+        or_(policies.c.space_id.is_(None), any_of(policies.c.space_id, "spaces")),
         or_(policies.c.tool_hash.is_(None), policies.c.tool_hash == bindparam("tool_hash")),
     )
 )
@@ -593,14 +604,14 @@ async def select_policies(
 
 
 async def select_rules(
-    tx: Transaction, agent_id: str, space_id: str | None, tool_name: str, tool_hash: str
+    tx: Transaction, agent_id: str, spaces: Sequence[str], tool_name: str, tool_hash: str
 ) -> list[Rule]:
-    """What was decided about this agent and this tool, here and everywhere."""
+    """What was decided about this agent and this tool, in these spaces and everywhere."""
     found = await tx.all(
-        _SELECT_RULES, agent_id=agent_id, tool_name=tool_name, space_id=space_id or "", tool_hash=tool_hash
+        _SELECT_RULES, agent_id=agent_id, tool_name=tool_name, spaces=list(spaces), tool_hash=tool_hash
     )
     return [
-        Rule(decision, space is not None, None if condition is None else orjson.loads(condition))
+        Rule(decision, space, None if condition is None else orjson.loads(condition))
         for decision, space, condition in found
     ]
 

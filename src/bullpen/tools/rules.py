@@ -27,6 +27,10 @@ def denied(tool: Tool) -> str:
     return f"Denied: you may not use {tool.name} like this here. Do not try again; say so if somebody should know."
 
 
+def moved(tool: Tool) -> str:
+    return f"What {tool.name} was to act on was changed meanwhile, so nothing was done. Look again, then try again."
+
+
 def over_budget(tool: Tool, run: RunView) -> str | None:
     """Why this call is refused for having used up the run's share, if it is."""
     if tool.act == "spoke" and run.message_count >= run.limits.max_messages:

@@ -8,7 +8,7 @@ signature is read is `bullpen.define`, which the SDK's tools share.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ def tool(
     timeout_ms: int = DEFAULT_TIMEOUT_MS,
     aliases: Mapping[str, Sequence[str]] | None = None,
     changes: tuple[str, ...] = (),
+    touches: Callable[..., Awaitable[Iterable[str]]] | None = None,
     grant: Grant | None = None,
     variables: Sequence[VariableDefinition] = (),
     prepare: Function | None = None,
@@ -54,6 +55,7 @@ def tool(
             visible=visible,
             timeout_ms=timeout_ms,
             changes=changes,
+            touches=touches,
             grant=grant,
             variables=tuple(variables),
             prepare=prepare,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -55,6 +55,9 @@ class Tool:
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     # Arguments that name what the call changes (left out: the space it is in); such calls take turns.
     changes: tuple[str, ...] = ()
+    # Which spaces a call touches besides the one the agent is in; policies for each of them count. Left out: the one
+    # that its run was woken in. Gets the context, with a transaction to read in, and the arguments.
+    touches: Callable[..., Awaitable[Iterable[str]]] | None = None
     # The right it takes, which the run must hold. None: it touches nothing that is anybody else's.
     grant: Grant | None = None
     # Values that it needs; a call does not begin before those that are required have one.
@@ -148,6 +151,7 @@ class ToolContext:
     outside: Outside
     prepared: Any = None  # what the tool's `prepare` came to
     asks: bool = False  # somebody has to be asked first: for a tool that `proposes`
+    judged: tuple[str, ...] | None = None  # the spaces that policies were read for; None: none have been yet
     effects: Effects = field(default_factory=Effects)
 
     def variable(self, name: str) -> str | None:
@@ -157,6 +161,11 @@ class ToolContext:
         """
         value = self.outside.values.get(name)
         return None if value is None else self.means.vault.text(value)
+
+    def check_judged(self, space_id: str) -> None:
+        """A tool acts only where policies were asked. If this raises, its `touches` forgets a space."""
+        if self.judged is not None and space_id not in self.judged:
+            raise Broken(f"A call acts in {space_id!r}, for which no policy was read.")
 
     @property
     def tx(self) -> Transaction:
@@ -217,6 +226,7 @@ class Waiting:
     asks: int = 0
     execution: Execution | None = None
     outside: tuple[str, ...] = ()  # what its run had read when it asked
+    spaces: tuple[str, ...] = ()  # which spaces the call touches, if it has to be approved
 
     @property
     def arguments(self) -> str:
@@ -242,8 +252,13 @@ class Waiting:
             expires_at=None if self.expires_at is None else Clock.at(self.expires_at),
             progress=self.progress,
             hash=self.hash if self.kind == "approval" else None,
-            metadata={"outside": list(self.outside)} if self.outside else {},
+            metadata=self._metadata,
         )
+
+    @property
+    def _metadata(self) -> dict[str, Any]:
+        about = {"outside": list(self.outside)} if self.outside else {}
+        return about | {"spaces": list(self.spaces)} if self.spaces and self.kind == "approval" else about
 
 
 @dataclass(frozen=True, slots=True)

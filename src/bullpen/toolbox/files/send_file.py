@@ -14,7 +14,7 @@ from bullpen.files import copying, rules
 from bullpen.files.paths import names_of
 from bullpen.files.types import Kept
 from bullpen.spaces import actions as spaces
-from bullpen.toolbox.messaging.spaces import member_room
+from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.cards import author
 from bullpen.wire.nouns import Thumbnail
@@ -44,7 +44,15 @@ async def copy_out(context: ToolContext, path: str, caption: str | None) -> Copi
     return Copied(id, names_of(path)[-1], kept, await means.thumbnails.make(id, type, kept.size))
 
 
-@tool(effect="tx", act="spoke", changes=("space_id",), grant="post", timeout_ms=SECONDS * 1000, prepare=copy_out)
+@tool(
+    effect="tx",
+    act="spoke",
+    changes=("space_id",),
+    touches=named_space,
+    grant="post",
+    timeout_ms=SECONDS * 1000,
+    prepare=copy_out,
+)
 async def send_file(
     context: ToolContext,
     path: Annotated[str, Field(description="Where the file is in your folder: /workspace/report.pdf")],

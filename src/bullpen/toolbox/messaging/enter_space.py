@@ -9,14 +9,14 @@ from pydantic import Field
 from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
 from bullpen.threads import actions as threads
-from bullpen.toolbox.messaging.spaces import member_room
+from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import of_messages
 
 HISTORY = 20
 
 
-@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]}, grant="read_space")
+@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]}, touches=named_space, grant="read_space")
 async def enter_space(
     context: ToolContext,
     space_id: Annotated[str, Field(description="The id of a space you are a member of.")],

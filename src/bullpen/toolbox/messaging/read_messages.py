@@ -8,13 +8,13 @@ from pydantic import Field
 
 from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
-from bullpen.toolbox.messaging.spaces import member_room
+from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import of_messages
 from bullpen.wire import Message
 
 
-@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]}, grant="read_space")
+@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]}, touches=named_space, grant="read_space")
 async def read_messages(
     context: ToolContext,
     space_id: Annotated[str | None, Field(description="Left out: the space you are in.")] = None,

@@ -9,7 +9,7 @@ from pydantic import Field
 from bullpen import ids
 from bullpen.errors import BadArguments
 from bullpen.spaces import actions as spaces
-from bullpen.toolbox.messaging.spaces import member_room
+from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.cards import author
 from bullpen.wire.requests import MAX_TEXT
@@ -20,6 +20,7 @@ from bullpen.wire.requests import MAX_TEXT
     act="spoke",
     aliases={"spaceId": ["channelId"], "text": ["content"]},
     changes=("space_id",),
+    touches=named_space,
     grant="post",
 )
 async def send_message(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from bullpen import ids
 from bullpen.access import rules as access
 from bullpen.errors import ToolFailed
@@ -11,6 +14,17 @@ from bullpen.spaces.types import Room
 from bullpen.tools import ToolContext
 
 
+async def named_space(context: ToolContext, args: Mapping[str, Any]) -> list[str]:
+    """Which space a call touches that may name one: that one, else the active one."""
+    wanted = args.get("space_id") or context.space_id
+    return [] if wanted is None else [ids.canonical_space(wanted)]
+
+
+async def space_of_message(context: ToolContext, args: Mapping[str, Any]) -> list[str]:
+    message = await rows.select_message(context.tx, args["message_id"])
+    return [] if message is None else [message.space_id]
+
+
 async def member_room(context: ToolContext, space_id: str | None) -> Room:
     """The space that is named, else the active one; the run must reach it."""
     wanted = space_id or context.space_id
@@ -18,6 +32,7 @@ async def member_room(context: ToolContext, space_id: str | None) -> Room:
         raise ToolFailed(f"You are in no space now. Say which with spaceId. {await spaces_list(context)}")
     room = await rows.select_room(context.tx, ids.canonical_space(wanted))
     if room is not None and await reaches(context, room.id, room.kind):
+        context.check_judged(room.id)
         return room
     if context.run.stays_in is not None:
         raise ToolFailed(

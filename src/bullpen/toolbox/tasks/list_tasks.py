@@ -11,7 +11,7 @@ from bullpen.tools import ToolContext, tool
 MOST = 200
 
 
-@tool(effect="tx", act=None, grant="read_space")
+@tool(effect="tx", act=None, touches=own.listed_spaces, grant="read_space")
 async def list_tasks(context: ToolContext) -> dict[str, Any]:
     """List the tasks of this space, newest first; in the main group, those of all groups. At most 200, and if there
     are more the result says so."""

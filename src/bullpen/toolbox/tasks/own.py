@@ -6,6 +6,7 @@ those of all groups: that is in its grants, which only such a run holds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bullpen.access import rules as access
@@ -22,6 +23,12 @@ from bullpen.tools import ToolContext
 
 async def own_room(context: ToolContext) -> Room:
     """The space whose tasks are the agent's business: the group it was woken in, else the space it is in."""
+    room = await _own_room(context)
+    context.check_judged(room.id)
+    return room
+
+
+async def _own_room(context: ToolContext) -> Room:
     room = context.run.home
     if room is not None and room.kind == "group" and await space_rows.is_member(context.tx, room.id, context.agent.id):
         return room
@@ -33,8 +40,33 @@ async def other_group(context: ToolContext, name: str) -> Room:
     for room, options in await space_rows.select_group_options(context.tx):
         named = name in (room.id, options.get("folder"))
         if named and await space_rows.is_member(context.tx, room.id, context.agent.id):
+            context.check_judged(room.id)
             return room
     raise ToolFailed(f"You are not a member of a group {name!r}.")
+
+
+async def target_room(context: ToolContext, target_group: str | None) -> tuple[Room, bool]:
+    """Whose task it is to be, and whether a group was named in vain."""
+    if target_group is None or not manages_groups(context):
+        return await own_room(context), target_group is not None
+    return await other_group(context, target_group), False
+
+
+# Which spaces a call touches: see tools/types.py.
+
+
+async def target_space(context: ToolContext, args: Mapping[str, Any]) -> list[str]:
+    room, _ = await target_room(context, args["target_group"])
+    return [room.id]
+
+
+async def space_of_task(context: ToolContext, args: Mapping[str, Any]) -> list[str]:
+    task = await rows.select_task(context.tx, args["task_id"])
+    return [] if task is None else [task.space_id]
+
+
+async def listed_spaces(context: ToolContext, args: Mapping[str, Any]) -> list[str]:
+    return await own_spaces(context)
 
 
 async def own_task(context: ToolContext, id: str) -> Task:
@@ -43,11 +75,12 @@ async def own_task(context: ToolContext, id: str) -> Task:
     task = await rows.select_task(context.tx, id)
     if task is None or task.space_id not in await own_spaces(context):
         raise ToolFailed(f"There is no task {id!r} here. list_tasks shows those there are.")
+    context.check_judged(task.space_id)
     return task
 
 
 async def own_spaces(context: ToolContext) -> list[str]:
-    room = await own_room(context)
+    room = await _own_room(context)
     if not manages_groups(context):
         return [room.id]
     return sorted({room.id, *await space_rows.select_groups(context.tx)})

@@ -13,7 +13,6 @@ from bullpen.errors import BadArguments
 from bullpen.inbox.types import Cause
 from bullpen.tasks import actions as tasks
 from bullpen.tasks.actions import Maker, Wish
-from bullpen.toolbox.messaging.spaces import manages_groups
 from bullpen.toolbox.tasks import own
 from bullpen.tools import ToolContext, tool
 from bullpen.wire.nouns import ContextMode, ScheduleType
@@ -29,7 +28,7 @@ class Asked(BaseModel):
     args: Annotated[dict[str, Any], Field(description="Its arguments.")] = {}
 
 
-@tool(effect="tx", grant="schedule", wary=True)
+@tool(effect="tx", touches=own.target_space, grant="schedule", wary=True)
 async def schedule_task(
     context: ToolContext,
     prompt: Annotated[
@@ -66,10 +65,7 @@ async def schedule_task(
     """
     if not prompt.strip() or len(prompt) > MAX_TEXT or "\x00" in prompt:
         raise BadArguments(f"prompt must have 1 to {MAX_TEXT} characters and say something.")
-    room = await own.own_room(context)
-    ignored = target_group is not None and not manages_groups(context)
-    if target_group is not None and not ignored:
-        room = await own.other_group(context, target_group)
+    room, ignored = await own.target_room(context, target_group)
     run = context.run
     held = access.parsed(run.grants)
     cause = Cause(run.cause_kind, run.cause_id, tasks.grants(held, may_schedule=False))

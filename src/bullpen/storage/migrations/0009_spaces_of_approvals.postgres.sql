@@ -1,0 +1,1 @@
+ALTER TABLE pending_calls ADD COLUMN spaces TEXT COLLATE "C";
