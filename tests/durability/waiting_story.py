@@ -23,7 +23,7 @@ URL = "http://api.example.com/weather/{city}"
 def tool(name: str, kind: str, **more: Any) -> dict[str, Any]:
     schema = {"type": "object", "properties": {"what": {"type": "string"}, "city": {"type": "string"}}}
     described = {"name": name, "description": f"{name}.", "inputSchema": schema, "executionType": kind}
-    return {**described, "visible": False, "timeout": LONG, **more}
+    return {**described, "visible": False, "timeout": LONG, "policy": "allow", **more}
 
 
 TOOLS = [

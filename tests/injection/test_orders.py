@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import pytest
 
 from bullpen.testing import snapshot
@@ -12,6 +11,7 @@ from bullpen.tools import Tool, ToolContext, tool
 from tests.databases import Database
 from tests.driver import Api, Driver, Offices
 from tests.injection.obeying import evil
+from tests.injection.ordering import order
 from tests.path.scripts import Json
 
 pytestmark = pytest.mark.one_database
@@ -27,10 +27,6 @@ FETCH: Json = {
 SHOP: Json = {**FETCH, "name": "shop", "isAsync": True, "policy": "ask"}
 
 
-def order(name: str, **args: Any) -> str:
-    return f"CALL {name} {orjson.dumps(args).decode()}"
-
-
 def call_api(office: Driver, token: str) -> Json:
     """A tool with which an agent could reach this very office, with its own token."""
     return {
@@ -43,6 +39,7 @@ def call_api(office: Driver, token: str) -> Json:
         },
         "executionType": "gateway",
         "visible": False,
+        "policy": "allow",
         "execution": {
             "url": f"{office.office.url}/api/pending/{{callId}}/resolve",
             "method": "POST",

@@ -97,7 +97,14 @@ async def clean(sweep: Sweep, folder: Path) -> dict[str, bytes]:
 
 
 async def define(office: Driver, name: str, kind: str = "gateway", **more: Any) -> None:
-    base = {"name": name, "description": "Ask.", "inputSchema": SCHEMA, "executionType": kind, "visible": True}
+    base = {
+        "name": name,
+        "description": "Ask.",
+        "inputSchema": SCHEMA,
+        "executionType": kind,
+        "visible": True,
+        "policy": "allow",
+    }
     await office.create("/tools", {**base, **more})
 
 

@@ -362,7 +362,7 @@ PLACES = {
 @pytest.mark.one_database
 async def test_an_argument_stays_in_its_place_in_the_url(office: Driver) -> None:
     """None: refused, since no server would keep it there."""
-    await office.create("/tools", WEATHER)
+    await office.create("/tools", {**WEATHER, "policy": "allow"})
     turns = [turn(f"^go {n}$", step(call("weather", city=city)), say("done")) for n, city in enumerate(PLACES)]
     await office.agent("ada", turns, tools=["messaging", "weather"])
     await office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})

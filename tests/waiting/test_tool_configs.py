@@ -178,7 +178,7 @@ async def test_a_server_that_takes_too_long_is_a_time_out(office: Driver) -> Non
 @pytest.mark.one_database
 async def test_a_gateway_reaches_a_private_host_only_if_allowed_to(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"url": "http://10.0.0.5:8123/lights"}))
-    await office.create("/tools", gateway("other", execution={"url": "http://10.0.0.5:8123/lights"}))
+    await office.create("/tools", gateway("other", execution={"url": "http://10.0.0.5:8123/lights"}, policy="allow"))
     async with world(Allowance({"gateway:fetchWeather": ["http://10.0.0.5:8123"]})) as outer:
         connect(office, outer)
         server = await outer.server(says(answer(b"on")), address="10.0.0.5", port=8123)

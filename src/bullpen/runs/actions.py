@@ -47,6 +47,7 @@ from bullpen.tools import approvals, cards, pending
 from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
+from bullpen.tools.outward import MEMORY, merge_places
 from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, ToolCall, ToolResult
 from bullpen.wire import Agent
 from bullpen.wire.nouns import Outcome, StopReason
@@ -116,7 +117,7 @@ async def _start(
     _, scope, home, _, run_count, most = thread
     space_id = _active_space(scope, home, agent, items)
     room = None if space_id is None else await space_rows.select_room(tx, space_id)
-    prompt = await _prompt(tx, agent, room, teaching)
+    prompt, remembers = await _prompt(tx, agent, room, teaching)
     newest = items[-1]
     run = Run(
         id=id,
@@ -154,6 +155,7 @@ async def _start(
         started_at=tx.clock.now(),
         finished_at=None,
         outside=together(*(transcript.sources(item.payload) for item in items)),
+        seen_in=merge_places(_spoken_in(items), (MEMORY,) if remembers else ()),
     )
     entry_id = ids.run_message()
     content = shown(transcript.waking([(item.kind, item.payload) for item in items], entry_id))
@@ -205,8 +207,14 @@ async def take_in(tx: Transaction, lease: Lease, run: Run, entries: list[Entry])
         position=run.position + 1,
         addressed=run.addressed or any(item.addressed for item in items),
         outside=together(run.outside, *(transcript.sources(item.payload) for item in items)),
+        seen_in=merge_places(run.seen_in, _spoken_in(items)),
     )
     return await written(tx, lease, run), [*entries, entry]
+
+
+def _spoken_in(items: Sequence[Item]) -> set[str]:
+    """Whose text the items are. What rings from outside is nobody's here."""
+    return {item.space_id or MEMORY for item in items if item.kind != "trigger"}
 
 
 async def _authority(tx: Transaction, items: Sequence[Item], room: Room | None, most: str | None) -> str:
@@ -243,14 +251,15 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
     return found
 
 
-async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]) -> str:
-    """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time."""
+async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]) -> tuple[str, bool]:
+    """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. And
+    whether it shows any."""
     blocks = await memory_rows.select_shown(tx, agent.id, room.id if room is not None and room.stays else None)
     lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
     text = _shown_again(transcript.system_prompt(agent, blocks, lessons), REDACTOR.version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
-    return hash
+    return hash, bool(blocks)
 
 
 def _lessons(agent: Agent, teaching: dict[str, str]) -> list[str]:
@@ -462,6 +471,7 @@ class RunJournal:
             message_ids=run.message_ids + ((result.effects.message_id,) if result.effects.message_id else ()),
             silence_reason=result.effects.silence_reason or run.silence_reason,
             outside=together(run.outside, result.effects.outside),
+            seen_in=merge_places(run.seen_in, result.effects.seen_in),
         )
         await self._go_on(tx, run, added)
 

@@ -18,6 +18,9 @@ from bullpen.observe.redact import REDACTOR
 from bullpen.runs import steps, transcript
 from bullpen.runs.steps import Asking
 from bullpen.spaces import rows as space_rows
+from bullpen.storage import Transaction
+from bullpen.tools import rows as tool_rows
+from bullpen.tools.types import Tool
 from bullpen.variables import actions as variables
 from bullpen.variables.types import Place
 from bullpen.wire import Agent
@@ -38,10 +41,7 @@ async def ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.T
     tools = drive.world.registry.listed(agent.tools, drive.defined)
     definitions = [tool.spec for tool in tools]
     if drive.live.watched:
-        drive.live.space_id = drive.space_id
-        drive.live.visible = frozenset(tool.name for tool in tools if tool.visible)
-        mine = await drive.world.store.read(lambda tx: space_rows.select_spaces_of(tx, agent.id, limit=2))
-        drive.live.only_space = len(mine) == 1
+        await _prepare_live(drive, agent, tools)
     away = 0.0
     for attempt in range(1, TRIES + 1):
         try:
@@ -70,6 +70,24 @@ async def _model(drive: Drive, agent: Agent) -> Model:
         return models.resolve(drive.model, values)
     except Invalid as error:
         raise ModelRefused(error.message) from error
+
+
+async def _prepare_live(drive: Drive, agent: Agent, tools: Sequence[Tool]) -> None:
+    """Show nothing while it is written that somebody may have to approve, or that is refused."""
+
+    async def read(tx: Transaction) -> tuple[int, set[str]]:
+        mine = await space_rows.select_spaces_of(tx, agent.id, limit=2)
+        return len(mine), await tool_rows.select_guarded(tx, agent.id, drive.space_id)
+
+    count, guarded = await drive.world.store.read(read)
+    guarded |= {name for name, decision in agent.policy.items() if decision != "allow"}
+    guarded |= {tool.name for tool in tools if tool.policy in ("ask", "deny")}
+    live, run = drive.live, drive.run
+    reads_elsewhere = bool((run.outside or drive.outside) and drive.space_id != run.space_id)
+    live.space_id = None if reads_elsewhere else drive.space_id
+    live.visible = frozenset(tool.name for tool in tools if tool.visible and tool.name not in guarded)
+    live.speaks = "send_message" not in guarded
+    live.only_space = count == 1
 
 
 async def _asked(drive: Drive, model: Model, shown: Transcript, definitions: Sequence[ToolSpec]) -> Reply:

@@ -32,6 +32,7 @@ class Live:
         # Where an unaddressed message will go, and whether the agent could send it anywhere else.
         self.space_id: str | None = None
         self.only_space = False
+        self.speaks = True  # what it says is sure to be said: nobody has to approve it
         self.visible: frozenset[str] = frozenset()  # tools whose calls everybody in that space sees
         self._moves = False  # the answer that comes just now takes the agent elsewhere
         self._last: tuple[int, str] | None = None
@@ -78,7 +79,7 @@ class Live:
             call=shown,
             text=growing(delta.arguments),
         )
-        if delta.name == "send_message" and self.space_id is not None:
+        if delta.name == "send_message" and self.space_id is not None and self.speaks:
             text = partial_text(delta.arguments, self.space_id, sure=self.only_space)
             if text:
                 key = f"{key}/text"

@@ -40,6 +40,7 @@ from bullpen.threads import rows as thread_rows
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.configs import made
 from bullpen.tools.outside import together
+from bullpen.tools.outward import merge_places
 from bullpen.tools.registry import Registry
 from bullpen.tools.toolkit import Toolkit, get_toolkit
 from bullpen.tools.types import Means, RunView, Stopped, Tool
@@ -113,6 +114,7 @@ class Drive:
     system: str = ""
     before: list[Turn] = field(default_factory=list)
     outside: Sequence[str] = ()  # where that came from, if from outside; counts once it has led to something
+    seen_in: Sequence[str] = ()  # whose text it is, if of this office
     tokens: int = 0  # how much the model is shown at once
     pictures: pictures.Pictures = field(default_factory=dict)
     said: str = ""  # the text of what woke the run
@@ -241,7 +243,7 @@ async def _look_back(tx: Transaction, drive: Drive) -> None:
     if drive.scope == "fresh":
         return
     seen = await past.read(tx, drive.run, drive.scope, drive.tokens)
-    drive.before, drive.outside, drive.cleaned = seen.turns, seen.outside, -1
+    drive.before, drive.outside, drive.seen_in, drive.cleaned = seen.turns, seen.outside, seen.seen_in, -1
 
 
 def _takes_pictures(drive: Drive) -> bool:
@@ -331,7 +333,11 @@ async def _answer(drive: Drive, agent: Agent) -> tuple[Reply, Asking] | None:
 
 
 async def _keep(drive: Drive, agent: Agent, reply: Reply, cost: Asking) -> None:
-    drive.run = replace(drive.run, outside=together(drive.run.outside, drive.outside))
+    drive.run = replace(
+        drive.run,
+        outside=together(drive.run.outside, drive.outside),
+        seen_in=merge_places(drive.run.seen_in, drive.seen_in),
+    )
 
     async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
         await leases.check(tx, drive.lease)
@@ -426,6 +432,7 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
         group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
         agents_per_minute=settings.limits.agent_messages_per_minute,
         outside=run.outside,
+        seen_in=run.seen_in,
         approval_ms=None if rules.is_attended(run) else int(settings.limits.approval_seconds * 1000),
     )
     world = drive.world

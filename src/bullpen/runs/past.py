@@ -29,6 +29,7 @@ EARLIER = "What you did here longer ago, of which the messages are not shown any
 class Past:
     turns: list[Turn]
     outside: tuple[str, ...] = ()
+    seen_in: tuple[str, ...] = ()  # whose text it is: see tools/outward.py
 
 
 async def read(tx: Transaction, run: Run, scope: str, tokens: int) -> Past:
@@ -60,7 +61,8 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> P
     if lately:
         turns.append(UserTurn("\n".join([HERE, *(transcript.short(line) for line, _ in lately)])))
     read = [sources for _, sources in (*earlier, *lately)]
-    return Past(turns, together(*(_sources(row) for row in window if row[0] > cut), *read))
+    sources = together(*(_sources(row) for row in window if row[0] > cut), *read)
+    return Past(turns, sources, (space_id,) if turns else ())
 
 
 def _sources(row: Row) -> list[str]:
@@ -82,4 +84,5 @@ async def _of_mind(tx: Transaction, run: Run, most: Bounds) -> Past:
     for journal in journals[first:]:
         turns += journal
     read = [sources for _, _, sources in earlier[first:]] + [sources for _, sources in summaries]
-    return Past(turns, together(*read))
+    # A mind keeps what it was ever shown: what it says now may come from any of it.
+    return Past(turns, together(*read), await rows.select_seen_in(tx, run.thread_id, run.ordinal - 1))

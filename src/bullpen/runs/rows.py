@@ -43,6 +43,7 @@ _CHANGING = (
     "retry_at",
     "retries",
     "outside",
+    "seen_in",
 )
 _UPDATE = Statement(
     update(runs)
@@ -76,6 +77,9 @@ _SELECT_UNDER_WAY_IN = Statement(
     select(*_COLUMNS).where(
         runs.c.finished_at.is_(None), runs.c.space_id.concat("") == bindparam("space_id"), runs.c.thread_id != ""
     )
+)
+_SELECT_SEEN_IN = Statement(
+    select(runs.c.seen_in).where(runs.c.thread_id == bindparam("thread_id"), runs.c.ordinal == bindparam("ordinal"))
 )
 _SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
 _IS_CANCEL_REQUESTED = Statement(select(runs.c.cancel_requested).where(runs.c.id == bindparam("id")))
@@ -190,7 +194,8 @@ def _run(row: Row) -> Run:
         values[name] = bool(values[name])
     values["message_ids"] = tuple(values["message_ids"].split())
     values["acts"] = frozenset(values["acts"].split())
-    values["outside"] = tuple(orjson.loads(values["outside"])) if values["outside"] else ()
+    for name in ("outside", "seen_in"):
+        values[name] = tuple(orjson.loads(values[name])) if values[name] else ()
     return Run(**values)
 
 
@@ -199,8 +204,15 @@ def _changing(run: Run) -> dict[str, Any]:
     values["corrected"] = int(run.corrected)
     values["message_ids"] = " ".join(run.message_ids)
     values["acts"] = " ".join(sorted(run.acts))
-    values["outside"] = orjson.dumps(run.outside).decode() if run.outside else None
+    for name in ("outside", "seen_in"):
+        values[name] = orjson.dumps(values[name]).decode() if values[name] else None
     return values
+
+
+async def select_seen_in(tx: Transaction, thread_id: str, ordinal: int) -> tuple[str, ...]:
+    """Whose text the n-th run of a thread was shown."""
+    row = await tx.one(_SELECT_SEEN_IN, thread_id=thread_id, ordinal=ordinal)
+    return tuple(orjson.loads(row[0])) if row is not None and row[0] else ()
 
 
 async def insert_run(tx: Transaction, run: Run) -> None:

@@ -50,6 +50,7 @@ class Run:
     retries: int = 0  # how often it has waited for that
     outside: tuple[str, ...] = ()  # where text came from that it has read, if from outside the office
     paused_reason: str | None = None  # it is put aside: which budget is used up
+    seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: see tools/outward.py
 
 
 @dataclass(frozen=True, slots=True)

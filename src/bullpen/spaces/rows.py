@@ -29,7 +29,7 @@ from sqlalchemy.sql import ColumnElement
 from bullpen.files import rows as file_rows
 from bullpen.inbox.types import Recipient
 from bullpen.spaces import rules
-from bullpen.spaces.types import Room
+from bullpen.spaces.types import Audience, Room
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, insert_or_ignore
 from bullpen.storage.tables import agents, members, messages, people, reactions, spaces, threads, webhooks
@@ -382,6 +382,9 @@ async def select_agents_wait(tx: Transaction, space_id: str, price: int) -> int:
 
 # ── members ─────────────────────────────────────────────────────────────────────────────────────────────
 
+_SELECT_OPEN_TO = Statement(
+    select(spaces.c.id, spaces.c.kind, spaces.c.private, spaces.c.options).where(any_of(spaces.c.id, "ids"))
+)
 _INSERT_MEMBER = insert_or_ignore(members)
 _NEXT_POSITION = Statement(
     select(func.coalesce(func.max(members.c.position), 0) + 1).where(members.c.space_id == bindparam("space_id"))
@@ -495,6 +498,19 @@ async def select_members(tx: Transaction, space_ids: list[str]) -> dict[str, lis
     for space_id, id_, kind, name, joined_at in await tx.all(_SELECT_MEMBERS, ids=space_ids):
         found[space_id].append(Member(id=id_, kind=kind, name=name or id_, joined_at=joined_at))
     return found
+
+
+async def select_audiences(tx: Transaction, space_ids: list[str]) -> dict[str, Audience]:
+    """Who reads in these spaces, as far as they exist."""
+    inside = await select_members(tx, space_ids)
+    return {
+        id: Audience(
+            members=frozenset(member.id for member in inside.get(id, [])),
+            public=not private and kind != "dm",
+            bridged=orjson.loads(options).get("bridge") is not None,
+        )
+        for id, kind, private, options in await tx.all(_SELECT_OPEN_TO, ids=space_ids)
+    }
 
 
 async def select_recipients(tx: Transaction, room: Room) -> list[Recipient]:

@@ -32,6 +32,21 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
+class Audience:
+    """Who reads what is said in a space."""
+
+    members: frozenset[str]
+    public: bool  # everybody in the office
+    bridged: bool  # and people in a chat elsewhere
+
+    def is_within(self, other: Audience) -> bool:
+        """Could everybody who reads here read there as well?"""
+        if self.bridged:
+            return False
+        return other.public or (not self.public and self.members <= other.members)
+
+
+@dataclass(frozen=True, slots=True)
 class Author:
     """Who speaks, and on whose behalf: an agent's words carry the depth and chain of the run that speaks them."""
 

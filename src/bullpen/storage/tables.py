@@ -318,6 +318,7 @@ runs = Table(
     # Its provider was not there: when it is asked again (milliseconds), and how often the run has waited for that.
     _number("retry_at", null=True),
     _number("retries", default=0),
+    _text("seen_in", null=True),  # JSON: whose text of this office it was shown: spaces, and see tools/outward.py
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),
@@ -577,6 +578,7 @@ pending_calls = Table(
     _text("execution", null=True),
     _text("outside", null=True),  # JSON: what its run had read from outside the office when it asked
     _text("spaces", null=True),  # JSON, of approvals: which spaces the call touches
+    _text("reason", null=True),  # outward: no policy asks for the approval, but what its run has read
     Index("pending_calls_deadline", "deadline_at", sqlite_where=_waiting, postgresql_where=_waiting),
     Index("pending_calls_open", "status", "call_id", sqlite_where=_open, postgresql_where=_open),
     Index("pending_calls_agent", "agent_id", "call_id"),

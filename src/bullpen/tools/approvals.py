@@ -22,8 +22,7 @@ from bullpen.errors import BadArguments, Conflict, Invalid
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
 from bullpen.tools import actions, pending, policies, rows
-from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
-from bullpen.wire.nouns import PendingStatus
+from bullpen.tools.types import RunView, Tool, Waiting
 from bullpen.wire.requests import ApprovalAnswer
 
 MOST_ASKS: Final = 2  # a tool that changes under every approval is not asked for again
@@ -58,20 +57,11 @@ def _bound(waiting: Waiting, tool_hash: str) -> Waiting:
 # ── asking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def ask(
-    tx: Transaction,
-    run: RunView,
-    tool: Tool,
-    call: ToolCall,
-    space_id: str | None,
-    status: PendingStatus,
-    spaces: tuple[str, ...],
-) -> Waiting:
-    """`waiting`: the run waits for it, as long as the tool says. `spaces`: all that the call touches."""
-    waiting = pending.made(tx, run, tool, call, space_id, status, "approval")
+async def ask(tx: Transaction, run: RunView, tool: Tool, waiting: Waiting) -> Waiting:
+    """A call, as it would be carried out."""
     if run.approval_ms is not None:
         waiting = replace(waiting, expires_at=tx.clock.millis() + run.approval_ms)
-    waiting = replace(_bound(replace(waiting, spaces=spaces), tool.hash), asks=1)
+    waiting = replace(_bound(waiting, tool.hash), asks=1)
     await rows.insert_pending(tx, waiting)
     await actions.ask(tx, waiting)
     return waiting

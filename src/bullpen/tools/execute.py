@@ -43,11 +43,12 @@ from bullpen.observe.redact import REDACTOR
 from bullpen.storage import Store, Transaction
 from bullpen.storage.statements import storable
 from bullpen.storage.store import Body, RetryTransaction
-from bullpen.tools import approvals, cards, pending, policies, rules
+from bullpen.tools import approvals, cards, outward, pending, policies, rules
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.outside import Outside, together
 from bullpen.tools.schema import Function
 from bullpen.tools.types import (
+    AskReason,
     Denied,
     Done,
     Effects,
@@ -98,11 +99,12 @@ class Door:
     late: bool = False  # after its run had gone on: what comes of it goes by inbox
     asks: bool = False  # the tool keeps what it would do as a proposal
     spaces: tuple[str, ...] | None = None  # which the call touches; None: it has not been judged yet
+    unseen: bool = False  # its card would tell people what they may not read, as long as nobody has allowed that
     reached: list[str] = field(default_factory=list)  # who outside has answered the call
 
     def context(self, tool: Tool, call: ToolCall, tx: Transaction | None, prepared: Any = None) -> ToolContext:
         use = tool.use or f"tool:{tool.name}"
-        outside = Outside(use, self.means.egress, self.means.vault, self.values, self.reached)
+        outside = Outside(use, self.means.egress, self.means.vault, self.values, self.reached, tool.goes_out)
         return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.asks, self.spaces)
 
 
@@ -148,6 +150,8 @@ async def execute_late(
 async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResult | None:
     if tool is None:
         return await _settle(door, None, call, Denied(f"There is no tool named {call.tool!r} among yours."))
+    if tool.visible:
+        door = replace(door, unseen=await door.store.read(partial(_would_tell, door=door)))
     if call.started and (tool.awaits is not None or not rules.may_run_again(tool)):
         return await _settle(door, tool, call, OutcomeUnknown(rules.interrupted(tool.name)))
     if (refusal := _refusal(door, tool)) is not None:
@@ -161,14 +165,15 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
             door = replace(door, values=await _values(door, tool))
     except ToolError as error:
         return await _settle(door, tool, call, _as_outcome(tool, error))
-    decision, spaces = await door.store.read(partial(_judge, door=door, tool=tool, call=call, args=args))
-    door = replace(door, spaces=spaces)
-    if decision == "deny":
+    judged = await door.store.read(partial(_judge, door=door, tool=tool, call=call, args=args))
+    door = replace(door, spaces=judged.spaces)
+    if judged.decision == "deny":
         return await _settle(door, tool, call, Denied(rules.denied(tool)))
-    if decision == "ask" and tool.proposes:
+    if judged.decision == "ask" and tool.proposes:
         door = replace(door, asks=True)
-    elif decision == "ask" and door.approval is None:
-        return await _ask(door, tool, call)
+    elif judged.decision == "ask" and door.approval is None:
+        return await _ask(door, tool, call, "outward" if door.unseen else judged.reason)
+    door = replace(door, unseen=False)
     try:
         return await _begin(door, tool, call, args)
     except _Void:
@@ -337,8 +342,18 @@ async def _park(tx: Transaction, door: Door, waiting: Waiting) -> None:
 
 def _shown_in(door: Door, tool: Tool | None) -> str | None:
     """The space whose people see the call. One that was approved goes on where it was asked for."""
-    visible = (tool is not None and tool.visible) if door.approval is None else door.approval.visible
-    return door.space_id if visible else None
+    return door.space_id if _shows(door, tool) and not door.unseen else None
+
+
+def _shows(door: Door, tool: Tool | None) -> bool:
+    visible = tool is not None and tool.visible
+    if door.approval is None or _was_asked_unseen(door.approval):
+        return visible
+    return door.approval.visible
+
+
+def _was_asked_unseen(approval: Waiting) -> bool:
+    return approval.reason is not None and not approval.visible
 
 
 def _where_shown(door: Door, tool: Tool | None) -> list[str]:
@@ -349,7 +364,7 @@ def _where_shown(door: Door, tool: Tool | None) -> list[str]:
 
 async def _show(tx: Transaction, door: Door, tool: Tool, call: ToolCall, status: MessageStatus) -> None:
     """That the call is under way: on a card of its own, or on the one that it was approved on."""
-    if door.approval is not None:
+    if door.approval is not None and not _was_asked_unseen(door.approval):
         who = {"approvedBy": door.approval.answered_by, **approvals.edited(door.approval)}
         await pending.show(tx, replace(door.approval, answered_by=None), status, **who)
     elif tool.visible:
@@ -367,30 +382,61 @@ class _Moved(Exception):
     """What the arguments name lies in another space than when the call was judged."""
 
 
-async def _judge(
-    tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]
-) -> tuple[Decision, tuple[str, ...]]:
-    """What the policies say about this call, and for which spaces. Read for each call: what was denied a moment ago is
-    denied."""
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    decision: Decision
+    spaces: tuple[str, ...]  # for which it was judged
+    reason: AskReason | None = None  # why it asks, if no policy says so
+
+
+async def _judge(tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> _Judged:
+    """What the policies say about this call. Read for each call: what was denied a moment ago is denied."""
     run = door.run
-    spaces = await _touched(tx, door, tool, call, args)
+    targets = await _targets(tx, door, tool, call, args)
+    spaces = _touched(door, targets)
     found = await tool_rows.select_rules(tx, run.agent.id, spaces, tool.name, tool.hash)
     of_agent = run.agent.policy.get(tool.name)
-    of_tool = "ask" if tool.wary and run.outside else tool.policy
-    decision = policies.decide_for_all(spaces, found, _as_shown(tool, args), of_agent=of_agent, of_tool=of_tool)
-    return decision, spaces
+    of_tool = tool.policy or ("ask" if tool.wary and run.outside else None)
+    shown = _as_shown(tool, args)
+    decision = policies.decide_for_all(spaces, found, shown, of_agent=of_agent, of_tool=of_tool)
+    if decision != "allow" or not outward.is_suspect(run):
+        return _Judged(decision, spaces)
+    requests = outward.sends_arguments(tool, args)
+    leaving = spaces if requests else await _wider(tx, door, tool, targets)
+    if not requests and not leaving:
+        return _Judged("allow", spaces)
+    # Whoever allows the tool there, in whatever place, has allowed this too.
+    decision = policies.decide_for_all(leaving, found, shown, of_agent=of_agent, of_tool=of_tool or "ask")
+    return _Judged(decision, spaces, "outward" if decision == "ask" else None)
 
 
-async def _touched(tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> tuple[str, ...]:
-    """The space the agent is in, and those the tool says; else the one its run was woken in, which it works for."""
-    found = {door.space_id}
+async def _wider(tx: Transaction, door: Door, tool: Tool, targets: frozenset[str]) -> tuple[str, ...]:
+    """Where the call would tell people what they could not read."""
+    shown_in = {door.space_id} if tool.visible and door.space_id is not None else set()
+    return tuple(sorted(await outward.select_wider(tx, door.run, shown_in | (targets if tool.speaks else set()))))
+
+
+async def _would_tell(tx: Transaction, door: Door) -> bool:
+    """Would a card in this space tell people what they could not read, and nobody has allowed it?"""
+    if door.approval is not None:
+        return _was_asked_unseen(door.approval)
+    if door.space_id is None or not outward.is_suspect(door.run):
+        return False
+    return bool(await outward.select_wider(tx, door.run, [door.space_id]))
+
+
+async def _targets(tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> frozenset[str]:
+    """The spaces the tool says; if it says nothing, the one its run was woken in, which it works for."""
     if tool.touches is None:
-        found.add(None if door.run.home is None else door.run.home.id)
-    else:
-        context = replace(door, spaces=None).context(tool, call, tx)
-        with suppress(ToolError, RequestError):  # what it names is not there, and the tool says so itself
-            found.update(await tool.touches(context, args))
-    return tuple(sorted(id for id in found if id is not None and storable(id)))
+        return frozenset() if door.run.home is None else frozenset({door.run.home.id})
+    context = replace(door, spaces=None).context(tool, call, tx)
+    with suppress(ToolError, RequestError):  # what it names is not there, and the tool says so itself
+        return frozenset(filter(storable, await tool.touches(context, args)))
+    return frozenset()
+
+
+def _touched(door: Door, targets: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(targets if door.space_id is None else targets | {door.space_id}))
 
 
 def _as_shown(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -404,7 +450,7 @@ def _as_shown(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**given, **{to_camel(name): value for name, value in given.items()}}
 
 
-async def _ask(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
+async def _ask(door: Door, tool: Tool, call: ToolCall, reason: AskReason | None) -> ToolResult | None:
     """Nothing happens yet. The run waits for an approval as long as it would for the tool, and goes on then."""
     call = replace(call, arguments=call.arguments or "{}", started=True)
 
@@ -412,8 +458,10 @@ async def _ask(door: Door, tool: Tool, call: ToolCall) -> ToolResult | None:
         await in_turn(tx, *_where_shown(door, tool))
         await door.journal.check(tx)
         status: PendingStatus = "pending" if tool.is_async else "waiting"
-        waiting = await approvals.ask(tx, door.run, tool, call, door.space_id, status, door.spaces or ())
-        if tool.visible:
+        waiting = pending.made(tx, door.run, tool, call, door.space_id, status, "approval")
+        waiting = replace(waiting, visible=tool.visible and not door.unseen, reason=reason, spaces=door.spaces or ())
+        waiting = await approvals.ask(tx, door.run, tool, waiting)
+        if waiting.visible:
             await cards.show_started(
                 tx, door.run, door.space_id, call, call.shown, status="requires_action", approval=True
             )
@@ -442,14 +490,15 @@ async def _look_for_approval(door: Door, tool: Tool | None, call: ToolCall) -> T
         assert waiting is not None
         if approvals.is_approved(waiting):
             return waiting
+        here = replace(door, unseen=_was_asked_unseen(waiting))
         if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
             await _park(tx, door, waiting)
             return None
         if waiting.status == "waiting":
             await tool_rows.move_pending(tx, waiting, "pending")
-            return await _tell_waiting(tx, door, tool, call)
+            return await _tell_waiting(tx, here, tool, call)
         result = ToolResult(call, Denied(await _why_not(tx, waiting)), call.shown, Effects())
-        await door.journal.settled(tx, result, _shown_in(door, tool))
+        await door.journal.settled(tx, result, _shown_in(here, tool))
         return result
 
     found = await door.store.transact(body)
@@ -480,7 +529,7 @@ async def _take(
     """A call begins, if it is what was judged, and its approval still stands. With `begins`, what it does outlives the
     transaction."""
     judged = door.spaces or ()
-    spaces = judged if tool.touches is None else await _touched(tx, door, tool, call, args)
+    spaces = judged if tool.touches is None else _touched(door, await _targets(tx, door, tool, call, args))
     if door.approval is None:
         if spaces != judged:
             raise _Moved
@@ -505,16 +554,17 @@ async def _ask_anew(door: Door, tool: Tool, call: ToolCall) -> ToolResult:
         await in_turn(tx, *_where_shown(door, tool))
         await door.journal.check(tx)
         assert door.approval is not None
+        here = replace(door, unseen=_was_asked_unseen(door.approval))
         standing = await _standing(tx, door.approval.call_id)
         again = await approvals.ask_anew(tx, standing, tool, door.spaces or ())
         if again is None:
             refused = ToolResult(call, Denied(approvals.GIVEN_UP), call.shown, Effects())
-            return await _record(tx, door, tool, refused)
+            return await _record(tx, here, tool, refused)
         note = approvals.told(call.id, approvals.ASKED_ANEW)
         if door.late:
             await pending.by_inbox(tx, again, note, key=f":{again.asks}")
             return ToolResult(call, Done(note, None), call.shown, Effects())
-        return await _tell_waiting(tx, door, tool, replace(call, started=True), message=approvals.ASKED_ANEW)
+        return await _tell_waiting(tx, here, tool, replace(call, started=True), message=approvals.ASKED_ANEW)
 
     return await door.store.transact(body)
 
@@ -578,7 +628,11 @@ async def _settle(
 
 async def _record(tx: Transaction, door: Door, tool: Tool | None, result: ToolResult) -> ToolResult:
     """Keep the result, without any secret that a tool, a server or an error put into it."""
-    effects = replace(result.effects, outside=together(result.effects.outside, door.reached))
+    effects = replace(
+        result.effects,
+        outside=together(result.effects.outside, door.reached),
+        seen_in=outward.merge_places(result.effects.seen_in, _read_in(door, tool)),
+    )
     result = replace(result, outcome=_cleaned(result.outcome), effects=effects, approval=door.approval)
     if door.approval is not None:
         await _standing(tx, door.approval.call_id)
@@ -589,9 +643,16 @@ async def _record(tx: Transaction, door: Door, tool: Tool | None, result: ToolRe
         # Somebody has been at the database: an operator should know.
         about = {name: result.outcome.detail[name] for name in ("variable", "scope")}
         note(tx, SYSTEM, "secret.invalid", "variable", about["variable"], scope=about["scope"], runId=door.run.id)
-    if (tool is not None and tool.visible) or (door.approval is not None and door.approval.visible):
+    visible = (tool is not None and tool.visible) or (door.approval is not None and door.approval.visible)
+    if visible and not door.unseen:
         await cards.show_settled(tx, door.run, door.space_id, result)
     return result
+
+
+def _read_in(door: Door, tool: Tool | None) -> tuple[str, ...]:
+    """Whose text a result shows: a tool that takes a right tells of the spaces it touches, but for its own words."""
+    reads = tool is not None and tool.grant is not None and not tool.speaks
+    return (door.spaces or ()) if reads else ()
 
 
 def _count(tx: Transaction, tool: Tool | None, outcome: Outcome) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bullpen.errors import EgressError, VariablesRequired
+from bullpen.errors import Broken, EgressError, VariablesRequired
 from bullpen.net import urls
 from bullpen.variables import rules
 from bullpen.variables.actions import Vault
@@ -58,6 +58,7 @@ class Outside:
     vault: Vault
     values: Mapping[str, Value] = field(default_factory=dict)
     reached: list[str] = field(default_factory=list)  # who has answered, if only with an error
+    goes_out: bool = True  # the tool is one that may; calls of others were not judged as such
 
     async def request(
         self,
@@ -70,6 +71,8 @@ class Outside:
         limits: Limits | None = None,
     ) -> Answer:
         """Ask. URL and headers may refer to variables; `places` are the model's, for each `{name}` of the URL."""
+        if not self.goes_out:
+            raise Broken(f"{self.use} only touches our database (effect `tx`), so it may not send requests.")
         words: dict[str, Callable[[], str]] = {}
         target = urls.fill(self._stand_in(url, words), places or {})
         named = {name: self._stand_in(value, words) for name, value in (headers or {}).items()}

@@ -119,6 +119,7 @@ _PENDING = (
     pending_calls.c.progress,
     pending_calls.c.outside,
     pending_calls.c.spaces,
+    pending_calls.c.reason,
 )
 _INSERT_PENDING = insert_or_ignore(pending_calls)
 _LOCK_PENDING = Statement(select(*_PENDING).where(pending_calls.c.call_id == bindparam("call_id")).with_for_update())
@@ -217,7 +218,7 @@ _SELECT_WAITED_FOR = Statement(
 def _waiting(row: Row) -> Waiting:
     call_id, kind, status, agent_id, run_id, thread_id, space_id, tool_name, args, result, answered_by, *rest = row
     via, visible, deadline_at, expires_at, cause_kind, cause_id, grants, depth, chain_id, created_at, *approval = rest
-    tool_hash, hash, asks, execution, progress, outside, spaces = approval
+    tool_hash, hash, asks, execution, progress, outside, spaces, reason = approval
     return Waiting(
         call_id=call_id,
         kind=kind,
@@ -245,6 +246,7 @@ def _waiting(row: Row) -> Waiting:
         progress=None if progress is None else Progress.model_validate_json(progress),
         outside=() if outside is None else tuple(orjson.loads(outside)),
         spaces=() if spaces is None else tuple(orjson.loads(spaces)),
+        reason=reason,
     )
 
 
@@ -285,6 +287,7 @@ async def insert_pending(tx: Transaction, waiting: Waiting) -> bool:
         progress=None,
         outside=orjson.dumps(waiting.outside).decode() if waiting.outside else None,
         spaces=_listed(waiting.spaces),
+        reason=waiting.reason,
     )
     return touched > 0
 
@@ -444,6 +447,7 @@ _BEGIN_AGAIN = Statement(
     .values(
         kind=bindparam("kind_"),
         status=bindparam("status_"),
+        visible=bindparam("visible_"),
         tool_hash=bindparam("tool_hash_"),
         hash=bindparam("hash_"),
         spaces=bindparam("spaces_"),
@@ -498,6 +502,7 @@ async def begin_again(tx: Transaction, waiting: Waiting) -> None:
         id_=waiting.call_id,
         kind_=waiting.kind,
         status_=waiting.status,
+        visible_=int(waiting.visible),
         tool_hash_=waiting.tool_hash,
         hash_=waiting.hash,
         spaces_=_listed(waiting.spaces),
@@ -547,6 +552,13 @@ _SELECT_RULES = Statement(
         policies.c.tool_name == bindparam("tool_name"),
         or_(policies.c.space_id.is_(None), any_of(policies.c.space_id, "spaces")),
         or_(policies.c.tool_hash.is_(None), policies.c.tool_hash == bindparam("tool_hash")),
+    )
+)
+_SELECT_GUARDED = Statement(
+    select(policies.c.tool_name).where(
+        policies.c.agent_id == bindparam("agent_id"),
+        or_(policies.c.space_id.is_(None), policies.c.space_id == bindparam("space_id")),
+        policies.c.decision != literal_column("'allow'"),
     )
 )
 _DELETE_POLICY = Statement(delete(policies).where(policies.c.id == bindparam("id_")))
@@ -614,6 +626,11 @@ async def select_rules(
         Rule(decision, space, None if condition is None else orjson.loads(condition))
         for decision, space, condition in found
     ]
+
+
+async def select_guarded(tx: Transaction, agent_id: str, space_id: str | None) -> set[str]:
+    """Tools of which some calls are refused, or have to be approved, here."""
+    return {row[0] for row in await tx.all(_SELECT_GUARDED, agent_id=agent_id, space_id=space_id or "")}
 
 
 async def delete_policy(tx: Transaction, id: str) -> bool:

@@ -34,6 +34,8 @@ Effect = Literal["tx", "pure", "idempotent", "once"]
 # What a successful call makes of its run; None: it only looked, or chose silence.
 Act = Literal["spoke", "reacted", "acted", "silence"]
 
+# Why a call has to be approved although no policy says so: it would carry words out of where they were read.
+AskReason = Literal["outward"]
 # How far an approved call has come.
 Execution = Literal["inline", "queued", "started"]
 
@@ -77,6 +79,16 @@ class Tool:
     def __post_init__(self) -> None:
         object.__setattr__(self, "spec", ToolSpec(self.name, self.description, self.input_schema))
 
+    @property
+    def goes_out(self) -> bool:
+        """Does a call send a request? People and programs that answer calls come for them, with rights of their own."""
+        return self.effect != "tx" and self.awaits is None
+
+    @property
+    def speaks(self) -> bool:
+        """Do its arguments show in the space that it names?"""
+        return self.act in ("spoke", "reacted")
+
 
 @dataclass(frozen=True, slots=True)
 class RunView:
@@ -97,6 +109,7 @@ class RunView:
     home: Room | None = None  # where it was woken
     agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
     outside: tuple[str, ...] = ()  # where outside text came from that it has read so far
+    seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: spaces, and see tools/outward.py
     # How long an approval may take, if nobody is there who asked for anything.
     approval_ms: int | None = None
 
@@ -122,6 +135,7 @@ class Effects:
     space_id: str | None = None
     silence_reason: str | None = None
     outside: tuple[str, ...] = ()  # where the result came from, if that is outside the office
+    seen_in: tuple[str, ...] = ()  # whose text of this office it shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +241,7 @@ class Waiting:
     execution: Execution | None = None
     outside: tuple[str, ...] = ()  # what its run had read when it asked
     spaces: tuple[str, ...] = ()  # which spaces the call touches, if it has to be approved
+    reason: AskReason | None = None  # why it has to be approved, if no policy says so
 
     @property
     def arguments(self) -> str:
@@ -258,7 +273,10 @@ class Waiting:
     @property
     def _metadata(self) -> dict[str, Any]:
         about = {"outside": list(self.outside)} if self.outside else {}
-        return about | {"spaces": list(self.spaces)} if self.spaces and self.kind == "approval" else about
+        if self.kind != "approval":
+            return about
+        reason = {} if self.reason is None else {"reason": self.reason}
+        return about | ({"spaces": list(self.spaces)} if self.spaces else {}) | reason
 
 
 @dataclass(frozen=True, slots=True)

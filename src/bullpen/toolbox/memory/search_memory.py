@@ -8,6 +8,7 @@ from pydantic import Field
 
 from bullpen.memory import actions as memory
 from bullpen.tools import ToolContext, tool
+from bullpen.tools.outward import MEMORY
 
 
 @tool(effect="tx", act=None)
@@ -18,4 +19,6 @@ async def search_memory(
     """Search what you have stored with store_memory. Finds passages that contain every word of the query."""
     group_id = context.run.stays_in
     found = await memory.search(context.tx, context.agent.id, query.replace("\x00", ""), group_id=group_id)
+    if found:
+        context.effects.seen_in = (MEMORY,)
     return {"passages": [{key: p[key] for key in ("id", "content", "tags", "createdAt")} for p in found]}

@@ -1,0 +1,3 @@
+ALTER TABLE pending_calls ADD COLUMN reason TEXT COLLATE "C";
+
+ALTER TABLE runs ADD COLUMN seen_in TEXT COLLATE "C";
