@@ -97,6 +97,11 @@ def thread() -> str:
     return "thr_" + _stem()
 
 
+def thread_for(message_id: str) -> str:
+    """The thread of a skill that a message starts: the same message names the same thread."""
+    return "thr_" + message_id.removeprefix("msg_")
+
+
 def inbox_item() -> str:
     return "itm_" + _stem()
 

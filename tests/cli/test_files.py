@@ -37,6 +37,9 @@ def test_a_file_is_uploaded_listed_downloaded_and_shown(demo_data: Path, tmp_pat
     alone = json.loads(output(demo_data, "send", "general", "--attach", "note.txt", "--attach", "note.txt", "--json"))
     assert (alone["type"], len(alone["attachments"])) == ("file", 2)
     assert output(demo_data, "files", "--space", "general").count("note.txt") == 3
+    assert output(demo_data, "upload", "note.txt", "--key", "k1") == output(
+        demo_data, "upload", "note.txt", "--key", "k1"
+    )
     into_space = json.loads(output(demo_data, "upload", "note.txt", "--space", "general", "--json"))
     assert into_space["spaceId"] == "general"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,15 @@ from bullpen.client import (
 from bullpen.wire.errors import rebuild
 from tests.client.scripted_server import answer, scripted
 
+FILE = {
+    "id": "fil_1",
+    "name": "note.txt",
+    "size": 9,
+    "type": "text/plain",
+    "sha256": "0",
+    "ownerId": "psn_1",
+    "createdAt": "2026-11-15T12:00:00Z",
+}
 MESSAGE = {
     "id": "msg_1",
     "spaceId": "general",
@@ -53,6 +63,24 @@ async def test_client_message_ids_are_unique_unless_the_caller_sets_them() -> No
     assert names[0] != names[2]
     assert names[1] == names[3] == "mine"
     assert server.requests[1].json["replyTo"] == "msg_0"
+
+
+async def test_an_unanswered_upload_is_resent_whole_under_its_key(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("all of it")
+    async with scripted(None, None, answer(201, FILE)) as server, Bullpen(server.url, "t") as bp:
+        assert (await bp.files.upload(tmp_path / "note.txt")).id == "fil_1"
+    assert len({request.line for request in server.requests}) == 1
+    assert "clientFileId=" in server.requests[0].line
+    assert [b"all of it" in request.body for request in server.requests] == [True] * 3
+
+
+async def test_an_unanswered_invocation_is_resent_under_its_key() -> None:
+    begun = {"messageId": "msg_1", "spaceId": "hall", "name": "standup", "agentId": "ada", "threadId": "thr_1"}
+    async with scripted(None, answer(202, begun)) as server, Bullpen(server.url, "t") as bp:
+        assert (await bp.skills.invoke("hall", "standup")).thread_id == "thr_1"
+    first, second = (request.json for request in server.requests)
+    assert first["clientMessageId"]
+    assert first == second
 
 
 async def test_a_request_unsafe_to_repeat_is_not_retried() -> None:

@@ -16,10 +16,17 @@ BOUNDARY = "----bullpen"
 
 
 async def give(
-    api: Api, content: bytes = b"hello", name: str = "note.txt", *, space: str | None = None, status: int = 201
+    api: Api,
+    content: bytes = b"hello",
+    name: str = "note.txt",
+    *,
+    space: str | None = None,
+    key: str | None = None,
+    status: int = 201,
 ) -> Json:
     """Upload one file; the answer."""
-    params = {} if space is None else {"spaceId": space}
+    said = {"spaceId": space, "clientFileId": key}
+    params = {name: value for name, value in said.items() if value is not None}
     made: Json = await api.ask("POST", "/files", params=params, files={"file": (name, content)}, status=status)
     return made
 

@@ -56,6 +56,20 @@ async def test_a_thumbnail_contains_no_metadata(office: Driver) -> None:
     assert not Image.open(BytesIO(answer.content)).getexif()
 
 
+@pytest.mark.proves("E11")
+async def test_who_left_the_space_gets_no_thumbnail_again(office: Driver) -> None:
+    pat, as_pat = await office.person("Pat")
+    await office.space("hall", [pat], private=True)
+    made = await give(office, picture(), "p.png", space="hall")
+    path = f"/files/{made['id']}/thumbnail"
+    shown = await as_pat.http.get(path)
+    assert shown.headers["cache-control"] == "private, no-cache", "or the browser would not ask again"
+    known = {"If-None-Match": shown.headers["etag"]}
+    assert (await as_pat.http.get(path, headers=known)).status_code == 304
+    await office.ask("DELETE", f"/spaces/hall/members/{pat}")
+    assert (await as_pat.http.get(path, headers=known)).status_code == 404
+
+
 def bomb(width: int, height: int) -> bytes:
     """A picture that says it is enormous, in a few bytes."""
 

@@ -10,7 +10,7 @@ import pytest
 
 from bullpen.settings import FileSettings
 from tests.driver import Driver, Offices
-from tests.files.offering import BOUNDARY, content, faults, form, give, on_disk, part, picture, send_form
+from tests.files.offering import BOUNDARY, content, faults, form, give, on_disk, part, picture, send_form, until_kept
 
 
 async def test_an_upload_is_kept_and_described(office: Driver) -> None:
@@ -178,3 +178,50 @@ async def test_a_picture_is_recognised_by_its_bytes_not_its_name(office: Driver)
         assert (await give(office, picture(kind), "picture.exe"))["type"] == type
     said = form(part(b"<html>", more=b"Content-Type: text/html\r\n"))
     assert (await send_form(office, said)).json()["type"] == "text/plain"
+
+
+# ── the same again ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_upload_repeated_under_its_key_is_kept_once(office: Driver) -> None:
+    await office.space("hall")
+    first = await give(office, space="hall", key="k1")
+    assert await give(office, space="hall", key="k1") == first
+    assert await office.items("/files", spaceId="hall") == [first]
+    await until_kept(office, [first["id"]])
+    assert (await give(office, space="hall", key="k2"))["id"] != first["id"]
+    _, pat = await office.person("Pat")
+    assert (await give(pat, key="k1"))["id"] != first["id"], "a key is its holder's own"
+    assert await faults(office) == []
+
+
+async def test_a_key_that_means_another_file_is_a_conflict(office: Driver) -> None:
+    await office.space("hall")
+    await office.space("den")
+    first = await give(office, space="hall", key="k1")
+    for more in ({"content": b"other"}, {"space": "den"}):
+        refused = await give(office, **{"space": "hall", "key": "k1", **more}, status=409)
+        assert "clientFileId" in refused["error"]["fields"]
+    await until_kept(office, [first["id"]])
+
+
+async def test_a_repeated_upload_is_found_after_a_message_took_it(office: Driver) -> None:
+    await office.space("hall")
+    first = await give(office, key="k1")
+    await office.post("hall", "see", attachments=[first["id"]])
+    assert await give(office, key="k1") == {**first, "spaceId": "hall"}
+
+
+async def test_a_repeated_upload_fits_where_the_first_filled_the_room(offices: Offices) -> None:
+    office = await offices.open(files=FileSettings(space_bytes=10))
+    await office.space("hall")
+    first = await give(office, b"x" * 8, space="hall", key="k1")
+    assert await give(office, b"x" * 8, space="hall", key="k1") == first
+    await give(office, b"y" * 8, space="hall", key="k2", status=413)
+
+
+async def test_uploads_at_once_under_one_key_make_one_file(office: Driver) -> None:
+    made = await asyncio.gather(*(give(office, key="k1") for _ in range(4)))
+    assert len({file["id"] for file in made}) == 1
+    await until_kept(office, [made[0]["id"]])
+    assert await faults(office) == []

@@ -435,6 +435,26 @@ async def test_replies_from_long_ago_are_all_there(house: House, visit: Visit) -
     await expect(panel.get_by_text("a late reply")).to_be_visible()
 
 
+async def test_an_upload_whose_answer_was_lost_is_kept_once(house: House, visit: Visit) -> None:
+    room = await house.room()
+    page = await visit.room(room)
+    answers: list[int] = []
+
+    async def lose_the_first(route: Any) -> None:
+        answer = await route.fetch()
+        answers.append(answer.status)
+        await (route.abort() if len(answers) == 1 else route.fulfill(response=answer))
+
+    await page.route("**/api/files?*", lose_the_first)
+    chosen = FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"three words here")
+    await page.locator("input[type=file]").set_input_files([chosen])
+    await write(page, room, "see the file")
+    (sent,) = await house.messages_once_there(room, 1)
+    assert answers == [201, 201]
+    files = (await house.ask("GET", "/files", params={"spaceId": room}))["items"]
+    assert [file["id"] for file in files] == [sent["attachments"][0]["id"]]
+
+
 async def test_a_message_awaiting_its_upload_sends_despite_switching_rooms(house: House, visit: Visit) -> None:
     room, elsewhere = await house.room(), await house.room()
     page = await visit.room(room)

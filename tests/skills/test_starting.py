@@ -49,6 +49,32 @@ async def test_the_same_message_again_starts_nothing(office: Driver) -> None:
     assert len(await office.runs()) == 1
 
 
+async def test_an_invocation_repeated_under_its_key_starts_once(office: Driver) -> None:
+    await studio(office)
+    await stored(office)
+    path, body = "/spaces/studio/skills/standup/invoke", {"parameters": "now", "clientMessageId": "once"}
+    first = await office.create(path, body, status=202)
+    assert [await office.create(path, body, status=202) for _ in range(2)] == [first, first]
+    await office.idle()
+    assert len(await office.runs()) == 1
+    await office.ask("DELETE", "/spaces/studio/skills/standup")
+    assert await office.create(path, body, status=202) == first, "whatever became of the skill"
+
+
+@pytest.mark.one_database
+async def test_an_invocation_key_that_means_something_else_is_refused(office: Driver) -> None:
+    await studio(office)
+    await office.space("other", ["ada"])
+    await stored(office)
+    await stored(office, space="other")
+    path, body = "/spaces/studio/skills/standup/invoke", {"parameters": "now", "clientMessageId": "once"}
+    await office.create(path, body, status=202)
+    await office.create(path, {**body, "parameters": "later"}, status=409)
+    await office.create("/spaces/other/skills/standup/invoke", body, status=409)
+    await office.post("studio", "hello", clientMessageId="said")
+    await office.create(path, {"clientMessageId": "said"}, status=409)
+
+
 @pytest.mark.one_database
 @pytest.mark.parametrize("text", ["/standup", "/standup\nfor all", "  /standup  "])
 async def test_a_command_may_stand_alone_or_before_lines(office: Driver, text: str) -> None:

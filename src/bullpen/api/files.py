@@ -37,6 +37,10 @@ from bullpen.wire.nouns import File
 router = APIRouter(prefix="/files", route_class=CappedRoute, tags=["files"])
 
 InSpace = Annotated[str | None, Query(alias="spaceId", max_length=200)]
+ClientFileId = Annotated[
+    str | None,
+    Query(alias="clientFileId", min_length=1, max_length=200, description="The same again is the same file."),
+]
 # Nothing in a file may run, load or open anything, should a browser show it after all.
 SANDBOX = "sandbox; default-src 'none'"
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})\Z")
@@ -72,16 +76,20 @@ class Place:
     space_id: str | None
     counter: Counter
     left: int
+    client_file_id: str | None = None
 
 
 @router.post("", status_code=201, response_model=File, openapi_extra=_FORM)
-async def upload(request: Request, caller: Caller, office: Office, space_id: InSpace = None) -> Response:
+async def upload(
+    request: Request, caller: Caller, office: Office, space_id: InSpace = None, client_file_id: ClientFileId = None
+) -> Response:
     """One file, as the part `file` of a multipart form. With `spaceId` it is in that space at once; else it is yours
-    alone until a message of yours shows it. What no message shows is forgotten after a day.
+    alone until a message of yours shows it. What no message shows is forgotten after a day. With a `clientFileId` it
+    is kept once, however often it is sent.
     """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise HTTPException(415, "Send the body as it is, without Content-Encoding")
-    place = await office.store.read(lambda tx: _place(tx, office, caller, space_id))
+    place = await office.store.read(lambda tx: _place(tx, office, caller, space_id, client_file_id))
     most = _most(request, office, place)
     part = FilePart(request.headers.get("content-type", ""), most=most)
     id = ids.file()
@@ -95,14 +103,19 @@ async def upload(request: Request, caller: Caller, office: Office, space_id: InS
     return answer(file, 201)
 
 
-async def _place(tx: Transaction, office: Office, caller: Principal, space_id: str | None) -> Place:
+async def _place(
+    tx: Transaction, office: Office, caller: Principal, space_id: str | None, client_file_id: str | None
+) -> Place:
     if space_id is None:
         access.authorize(caller, "upload_file")
     else:
         space_id = (await spaces.writable_room(tx, caller, space_id)).id
     counter = rules.counter_of(space_id, caller.kind, caller.id)
     used = await rows.select_usage(tx, counter)
-    return Place(space_id, counter, rules.room_left(counter, used, office.settings.files))
+    left = rules.room_left(counter, used, office.settings.files)
+    if client_file_id is not None and (known := await rows.select_by_client_id(tx, caller.id, client_file_id)):
+        left = max(left, known.size)  # it is counted already, and may be what has filled the room
+    return Place(space_id, counter, left, client_file_id)
 
 
 def _most(request: Request, office: Office, place: Place) -> int:
@@ -150,6 +163,7 @@ async def _added(office: Office, caller: Principal, id: str, name: str, kept: Ke
                 space_id=place.space_id,
                 thumbnail=small,
                 limits=office.settings.files,
+                client_file_id=place.client_file_id,
             )
 
         file: File = await office.store.transact(body)
@@ -157,6 +171,8 @@ async def _added(office: Office, caller: Principal, id: str, name: str, kept: Ke
         # Refused, so surely not there. After any other failure nobody knows, and the sweep finds out.
         await office.sweeper.forget_bytes([id])
         raise
+    if file.id != id:  # it was there already
+        await office.sweeper.forget_bytes([id])
     return file
 
 
@@ -249,7 +265,7 @@ async def _small(request: Request, office: Office, file: Owned) -> Response:
         "Content-Type": file.thumbnail.type,
         "Content-Disposition": rules.disposition(file.name, "inline"),
         "Content-Security-Policy": SANDBOX,
-        "Cache-Control": "private, max-age=31536000, immutable",
+        "Cache-Control": "private, no-cache",  # asked for again each time: who left the space sees it no more
         "ETag": tag,
     }
     if request.headers.get("if-none-match") == tag:

@@ -21,14 +21,14 @@ def run(args: Namespace) -> int:
 
 async def _upload(args: Namespace) -> int:
     async with door.to_server(load_settings(data=args.data)) as bp:
-        file = await upload(bp, args.file, space=args.space)
+        file = await upload(bp, args.file, space=args.space, key=args.key)
     print(show.as_json(file) if args.json else file.id)
     return 0
 
 
-async def upload(bp: Bullpen, path: Path, *, space: str | None = None) -> File:
+async def upload(bp: Bullpen, path: Path, *, space: str | None = None, key: str | None = None) -> File:
     try:
-        return await bp.files.upload(path, space=space)
+        return await bp.files.upload(path, space=space, client_file_id=key)
     except OSError as error:
         raise CommandFailed(f"Cannot read {path}: {error.strerror or error}.") from error
 

@@ -34,7 +34,9 @@ async def _run(args: Namespace) -> int:
             case "delete":
                 await bp.skills.delete(args.space, args.name)
             case "invoke":
-                begun = await bp.skills.invoke(args.space, args.name, " ".join(args.parameters))
+                begun = await bp.skills.invoke(
+                    args.space, args.name, " ".join(args.parameters), client_message_id=args.key
+                )
                 print(show.as_json(begun) if args.json else f"{begun.agent_id} follows /{begun.name}")
             case "import":
                 await _import(bp, args)

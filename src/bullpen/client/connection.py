@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Generic, TypeVar
 from urllib.parse import quote
@@ -95,11 +95,14 @@ class Connection:
         request = self._build(method, path, body, query)
         if seconds is not None:
             request.extensions["timeout"] = httpx.Timeout(30.0, connect=5.0, read=seconds).as_dict()
-        give_up = asyncio.get_running_loop().time() + (self.patience if repeatable or method == "GET" else 0)
+        return await self._patiently(lambda: request, self.patience if repeatable or method == "GET" else 0)
+
+    async def _patiently(self, build: Callable[[], httpx.Request], patience: float) -> Any:
+        give_up = asyncio.get_running_loop().time() + patience
         attempt = 0
         while True:
             try:
-                return _read(await self._send(request))
+                return _read(await self._send(build()))
             except ApiError as error:
                 wait = error.retry_after if error.retry_after is not None else pause(attempt)
                 passing = isinstance(error, Unreachable) or error.status in PASSING
@@ -111,10 +114,15 @@ class Connection:
     async def upload(
         self, path: str, files: Mapping[str, tuple[str, BinaryIO]], *, query: Mapping[str, Any], seconds: float
     ) -> Any:
-        """Send a form with files, once. The JSON of the answer."""
-        request = self.http.build_request("POST", path, files=dict(files), params=_said(query))
-        request.extensions["timeout"] = httpx.Timeout(30.0, connect=5.0, read=seconds).as_dict()
-        return _read(await self._send(request))
+        """Send a form with files, again if no answer comes and they can be read again. The JSON of the answer."""
+
+        def build() -> httpx.Request:  # anew for each attempt: httpx reads the files from their beginning
+            request = self.http.build_request("POST", path, files=dict(files), params=_said(query))
+            request.extensions["timeout"] = httpx.Timeout(30.0, connect=5.0, read=seconds).as_dict()
+            return request
+
+        again = all(opened.seekable() for _, opened in files.values())
+        return await self._patiently(build, self.patience if again else 0)
 
     async def open_stream(self, path: str, *, query: Mapping[str, Any], headers: Mapping[str, str]) -> httpx.Response:
         """An answer that keeps coming. The caller closes it."""

@@ -1,17 +1,18 @@
 """Files, as the SDK has them: `bp.files.upload(path)`, `bp.files.download(id, path)`.
 
 Nothing is ever held whole: an upload is read from the disk as it goes out, a download is written as it comes in, to a
-name of its own until all of it is there. Uploading is not repeated by itself: there would be two files.
+name of its own until all of it is there. An upload is tried again when the connection is lost, and is kept once.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from bullpen.client.connection import Connection, Page, path
 from bullpen.wire.nouns import File
@@ -24,22 +25,30 @@ class Files:
         self._connection = connection
 
     async def upload(
-        self, source: Path | str | bytes | BinaryIO, *, name: str | None = None, space: str | None = None
+        self,
+        source: Path | str | bytes | BinaryIO,
+        *,
+        name: str | None = None,
+        space: str | None = None,
+        client_file_id: str | None = None,
     ) -> File:
         """Keep a file: one on this disk, bytes, or anything that can be read. Without a `space` it is yours alone.
 
         Show it with `bp.spaces(id).send(text, attachments=[file])`; what no message shows is forgotten after a day.
+        It is kept once, however often the connection is lost on the way. To keep that promise over a restart of your
+        own program too, choose the `client_file_id` yourself.
         """
+        query = {"spaceId": space, "clientFileId": client_file_id or uuid4().hex}
         if isinstance(source, bytes):
-            return await self._send(BytesIO(source), name or "file", space)
+            return await self._send(BytesIO(source), name or "file", query)
         if isinstance(source, str | Path):
             with _opened(Path(source)) as opened:
-                return await self._send(opened, name or Path(source).name, space)
-        return await self._send(source, name or "file", space)
+                return await self._send(opened, name or Path(source).name, query)
+        return await self._send(source, name or "file", query)
 
-    async def _send(self, opened: BinaryIO, name: str, space: str | None) -> File:
+    async def _send(self, opened: BinaryIO, name: str, query: Mapping[str, str | None]) -> File:
         found = await self._connection.upload(
-            path("files"), {"file": (name, opened)}, query={"spaceId": space}, seconds=UPLOAD_SECONDS
+            path("files"), {"file": (name, opened)}, query=query, seconds=UPLOAD_SECONDS
         )
         return File.model_validate(found)
 

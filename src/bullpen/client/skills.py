@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from bullpen.client.connection import Connection, Page, path
 from bullpen.wire.nouns import Invoked, Skill, SkillStatus
@@ -67,10 +68,16 @@ class Skills:
     async def delete(self, space: str, name: str) -> None:
         await self._connection.request("DELETE", _at(space, name))
 
-    async def invoke(self, space: str, name: str, parameters: str = "") -> Invoked:
-        """Start it, as if you had written `/name parameters` in the space."""
-        body = {"parameters": parameters}
-        return Invoked.model_validate(await self._connection.request("POST", _at(space, name, "invoke"), body=body))
+    async def invoke(
+        self, space: str, name: str, parameters: str = "", *, client_message_id: str | None = None
+    ) -> Invoked:
+        """Start it, as if you had written `/name parameters` in the space. It starts once, however often this is tried.
+
+        To keep that promise over a restart of your own program too, choose the `client_message_id` yourself.
+        """
+        body = {"parameters": parameters, "clientMessageId": client_message_id or uuid4().hex}
+        found = await self._connection.request("POST", _at(space, name, "invoke"), body=body, repeatable=True)
+        return Invoked.model_validate(found)
 
 
 def _at(space: str, name: str, *rest: str) -> str:

@@ -16,6 +16,7 @@ from bullpen.files.rows import Owned
 from bullpen.files.types import Counter, Kept, Usage
 from bullpen.settings import FileSettings
 from bullpen.storage import Transaction
+from bullpen.storage.store import RetryTransaction
 from bullpen.wire.nouns import File, Thumbnail
 
 ATTACHMENTS = 10
@@ -32,13 +33,22 @@ async def add(
     space_id: str | None,
     thumbnail: Thumbnail | None = None,
     limits: FileSettings | None = None,
+    client_file_id: str | None = None,
 ) -> File:
     """The row of a file whose bytes are kept already. QuotaExceeded if that is more than may be kept.
 
-    Adding the same id again changes nothing, and gives the file that is there.
+    Adding the same id again changes nothing, and gives the file that is there. So does the same `client_file_id` of the
+    same owner; with other bytes or in another space it is a conflict.
     """
     known = await rows.select_file(tx, id)
     if known is not None:
+        return known.shown()
+    if client_file_id is not None and (known := await rows.select_by_client_id(tx, owner_id, client_file_id)):
+        if known.sha256 != kept.sha256 or space_id not in (None, known.space_id):
+            raise Conflict(
+                f"clientFileId {client_file_id!r} was used for another file ({known.id}); use a new one.",
+                fields={"clientFileId": "was used for another file"},
+            )
         return known.shown()
     file = File(
         id=id,
@@ -52,7 +62,8 @@ async def add(
         created_at=tx.clock.now(),
     )
     await _count(tx, rules.counter_of(space_id, owner_kind, owner_id), [file], limits)
-    await rows.insert_file(tx, file, owner_kind=owner_kind)
+    if not await rows.insert_file(tx, file, owner_kind=owner_kind, client_file_id=client_file_id):
+        raise RetryTransaction("The same file was added just now.")  # and is found the next time
     return file
 
 

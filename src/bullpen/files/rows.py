@@ -29,6 +29,11 @@ _FILE = (
 )
 _INSERT = insert_or_ignore(files)
 _SELECT = Statement(select(*_FILE, files.c.owner_kind, files.c.attached).where(files.c.id == bindparam("id")))
+_SELECT_BY_CLIENT_ID = Statement(
+    select(*_FILE, files.c.owner_kind, files.c.attached).where(
+        files.c.owner_id == bindparam("owner_id"), files.c.client_file_id == bindparam("client_file_id")
+    )
+)
 # In the order of their ids, so that two who want the same ones wait for each other in the same order.
 _LOCK = Statement(
     select(*_FILE, files.c.owner_kind, files.c.attached)
@@ -108,7 +113,7 @@ def _owned(row: Row) -> Owned:
     return Owned(**{name: getattr(_file(row), name) for name in File.model_fields}, owner_kind=row[9], attached=row[10])
 
 
-async def insert_file(tx: Transaction, file: File, *, owner_kind: str) -> bool:
+async def insert_file(tx: Transaction, file: File, *, owner_kind: str, client_file_id: str | None = None) -> bool:
     """False: it is there already."""
     small = None if file.thumbnail is None else orjson.dumps(file.thumbnail.model_dump()).decode()
     touched = await tx.run(
@@ -124,12 +129,18 @@ async def insert_file(tx: Transaction, file: File, *, owner_kind: str) -> bool:
         attached=0,
         thumbnail=small,
         created_at=file.created_at,
+        client_file_id=client_file_id,
     )
     return touched > 0
 
 
 async def select_file(tx: Transaction, id: str) -> Owned | None:
     row = await tx.one(_SELECT, id=id)
+    return None if row is None else _owned(row)
+
+
+async def select_by_client_id(tx: Transaction, owner_id: str, client_file_id: str) -> Owned | None:
+    row = await tx.one(_SELECT_BY_CLIENT_ID, owner_id=owner_id, client_file_id=client_file_id)
     return None if row is None else _owned(row)
 
 

@@ -29,6 +29,7 @@ from bullpen.spaces import rules as space_rules
 from bullpen.spaces.types import Draft, Room
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
+from bullpen.threads import rows as thread_rows
 from bullpen.wire.nouns import SkillStatus
 
 NOBODY = "There is no agent here who could do that. Add one to the space first."
@@ -241,13 +242,26 @@ async def start(tx: Transaction, room: Room, skill: Skill, draft: Draft, paramet
     cause = draft.author.cause
     most = access.parsed(cause.grants) & access.parsed(version.grants)
     thread_id = await threads.create_fresh(
-        tx, agent.agent_id, room.id, cause_kind=cause.kind, cause_id=cause.id, grants=access.written(most)
+        tx,
+        agent.agent_id,
+        room.id,
+        cause_kind=cause.kind,
+        cause_id=cause.id,
+        grants=access.written(most),
+        id=ids.thread_for(draft.id),
     )
     payload = {**spaces.told(draft), "text": parameters, "skill": await _instructions(tx, skill, version)}
     await inbox.deliver_skill(
         tx, thread_id, key=key(draft.id), space_id=room.id, payload=payload, cause=cause, chain_id=draft.chain_id
     )
     return agent.agent_id, thread_id
+
+
+async def started_by(tx: Transaction, message_id: str) -> tuple[str, str] | None:
+    """The agent and the thread of the skill that this message started; None: it started none."""
+    thread_id = ids.thread_for(message_id)
+    found = await thread_rows.select_thread(tx, thread_id)
+    return None if found is None else (str(found[0]), thread_id)
 
 
 def key(message_id: str) -> str:

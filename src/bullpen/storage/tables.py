@@ -473,6 +473,15 @@ files = Table(
     _number("attached", default=0),  # messages that show it; one that none shows is swept away after a while
     _text("thumbnail", null=True),  # JSON: width, height and type of the small picture
     _text("created_at"),
+    _text("client_file_id", null=True),  # chosen by whoever uploaded it: the same again is the same file
+    Index(
+        "files_client_file_id",
+        "owner_id",
+        "client_file_id",
+        unique=True,
+        sqlite_where=text("client_file_id IS NOT NULL"),
+        postgresql_where=text("client_file_id IS NOT NULL"),
+    ),
     Index("files_space", "space_id", "id"),
     Index("files_owner", "owner_id", "id"),
     Index(

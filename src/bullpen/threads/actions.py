@@ -27,10 +27,17 @@ async def ensure(tx: Transaction, agent_id: str, scope: str, space_id: str | Non
 
 
 async def create_fresh(
-    tx: Transaction, agent_id: str, space_id: str | None, *, cause_kind: str, cause_id: str, grants: str
+    tx: Transaction,
+    agent_id: str,
+    space_id: str | None,
+    *,
+    cause_kind: str,
+    cause_id: str,
+    grants: str,
+    id: str | None = None,
 ) -> str:
     """A thread with no history: an isolated piece of work. Nothing in it ever has more rights than what it is for."""
-    id = ids.thread()
+    id = id or ids.thread()
     await rows.insert_thread(
         tx,
         id=id,

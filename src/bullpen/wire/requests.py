@@ -446,6 +446,7 @@ class ApproveSkill(Request):
 
 class InvokeSkill(Request):
     parameters: Annotated[str, StringConstraints(max_length=MAX_TEXT - 64), AfterValidator(_storable)] = ""
+    client_message_id: ShortText | None = None
 
 
 class ApplySkill(Request):

@@ -169,23 +169,35 @@ export const api = {
   checkModel: (body: { model: unknown; apiKey?: string }) => ask<ModelCheck>("POST", "/models/check", { body }),
 };
 
+const UPLOAD_ATTEMPTS = 3;
+
 /** Send a file, with how far it has come. fetch cannot tell, so this is the one place with XMLHttpRequest. */
 export function upload(file: File, spaceId: string, onProgress: (share: number) => void): { done: Promise<File_>; stop(): void } {
-  const request = new XMLHttpRequest();
-  const form = new FormData();
-  form.append("file", file);
+  const clientFileId = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`; // tried again under the same key, it is kept once
+  let request = new XMLHttpRequest();
+  let attempts = 0;
   const done = new Promise<File_>((resolve, reject) => {
-    request.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
-    request.onerror = () => reject(new Problem(0, "no_answer", "The connection broke. Nothing was uploaded."));
-    request.onabort = () => reject(new Problem(0, "stopped", "Stopped. Nothing was uploaded."));
-    request.onload = () => {
-      const said: unknown = request.response;
-      if (request.status < 300) resolve(said as File_);
-      else reject(problem(request.status, said));
+    const begin = (): void => {
+      attempts += 1;
+      request = new XMLHttpRequest();
+      request.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
+      request.onerror = () => {
+        if (attempts < UPLOAD_ATTEMPTS) begin();
+        else reject(new Problem(0, "no_answer", "The connection broke. Add the file again."));
+      };
+      request.onabort = () => reject(new Problem(0, "stopped", "Stopped. Nothing was uploaded."));
+      request.onload = () => {
+        const said: unknown = request.response;
+        if (request.status < 300) resolve(said as File_);
+        else reject(problem(request.status, said));
+      };
+      request.open("POST", address("/files", { spaceId, clientFileId }));
+      request.responseType = "json";
+      const form = new FormData();
+      form.append("file", file);
+      request.send(form);
     };
+    begin();
   });
-  request.open("POST", address("/files", { spaceId }));
-  request.responseType = "json";
-  request.send(form);
   return { done, stop: () => request.abort() };
 }

@@ -440,7 +440,8 @@ export interface paths {
         /**
          * Upload
          * @description One file, as the part `file` of a multipart form. With `spaceId` it is in that space at once; else it is yours
-         *     alone until a message of yours shows it. What no message shows is forgotten after a day.
+         *     alone until a message of yours shows it. What no message shows is forgotten after a day. With a `clientFileId` it
+         *     is kept once, however often it is sent.
          */
         post: operations["upload_api_files_post"];
         delete?: never;
@@ -1458,6 +1459,8 @@ export interface paths {
         /**
          * Invoke Skill
          * @description Start it, as if the caller had written `/name parameters` in the space: the message is there to be seen.
+         *
+         *     The same `clientMessageId` again starts nothing, and answers what was started before.
          */
         post: operations["invoke_skill_api_spaces__id__skills__name__invoke_post"];
         delete?: never;
@@ -2939,6 +2942,8 @@ export interface components {
         };
         /** InvokeSkill */
         InvokeSkill: {
+            /** Clientmessageid */
+            clientMessageId?: string | null;
             /**
              * Parameters
              * @default
@@ -5560,6 +5565,8 @@ export interface operations {
         parameters: {
             query?: {
                 spaceId?: string | null;
+                /** @description The same again is the same file. */
+                clientFileId?: string | null;
             };
             header?: never;
             path?: never;
