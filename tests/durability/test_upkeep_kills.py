@@ -19,19 +19,18 @@ from tests.driver import Offices
 from tests.durability.lives import Found, live, live_again, pick_kills
 from tests.durability.worlds import Worlds
 from tests.upkeep.copies import back_up, bring_back, rows_of
+from tests.upkeep.homes import Home, move_in
 from tests.upkeep.offices import NAME, WORD, hits
-from tests.upkeep.offices import live as live_in
 from tests.waits import BOUND
 
-SAMPLE = {"sqlite": 4, "postgres": 3}
+SAMPLE = {"sqlite": 3, "postgres": 2}
 FIRST_COMMITS = 5  # one of these begins the erasure
 
 
-async def lived_in(world: Database) -> str:
-    """A lived-in office; the id of the person who will be forgotten."""
-    async with AsyncExitStack() as stack:
-        lived = await live_in(await Offices(world, stack).open(watch=False))
-        return lived.erin_id
+@pytest.fixture(scope="module")
+def home(worlds: Worlds) -> Home:
+    """A lived-in office. Only to be copied."""
+    return move_in(worlds.new())
 
 
 async def run(forks: Forks, target: str, world: Database, **how: Any) -> Found | None:
@@ -56,13 +55,14 @@ def name_for(world: Database) -> str:
 
 
 @pytest.mark.proves("V17")
-async def test_a_killed_backup_leaves_a_complete_old_or_new_file(worlds: Worlds, forks: Forks, tmp_path: Path) -> None:
-    world, empty = worlds.new(), worlds.new()
+async def test_a_killed_backup_leaves_a_complete_old_or_new_file(
+    worlds: Worlds, forks: Forks, home: Home, tmp_path: Path
+) -> None:
+    world, empty = worlds.new(home.database), worlds.new()
     old, path = tmp_path / "old", tmp_path / "new" / name_for(world)
     path.parent.mkdir()
-    await back_up(world, path)
+    await back_up(empty, path)
     shutil.copy(path, old)
-    await lived_in(world)
     expected = await rows_of(world)
     calm = await run(forks, "backup", world, path=str(path))
     assert calm is not None
@@ -83,12 +83,11 @@ async def test_a_killed_backup_leaves_a_complete_old_or_new_file(worlds: Worlds,
 @pytest.mark.proves("V17", "V14")
 @pytest.mark.parametrize("form", ["own", "lines"])
 async def test_a_killed_restore_leaves_the_old_or_the_new_office(
-    worlds: Worlds, forks: Forks, tmp_path: Path, form: str
+    worlds: Worlds, forks: Forks, home: Home, tmp_path: Path, form: str
 ) -> None:
     if form == "lines" and worlds.kind == "postgres":
         pytest.skip("lines are its own form")
-    old, new = worlds.new(), worlds.new()
-    await lived_in(new)
+    old, new = worlds.new(), home.database
     path = tmp_path / (name_for(new) if form == "own" else "office.jsonl")
     await back_up(new, path)
     async with AsyncExitStack() as stack:
@@ -116,9 +115,10 @@ async def test_a_killed_restore_leaves_the_old_or_the_new_office(
     assert seen == {"old", "new"}
 
 
-async def test_an_erasure_killed_after_any_commit_is_finished_on_restart(worlds: Worlds, forks: Forks) -> None:
-    before = worlds.new()
-    person_id = await lived_in(before)
+async def test_an_erasure_killed_after_any_commit_is_finished_on_restart(
+    worlds: Worlds, forks: Forks, home: Home
+) -> None:
+    before, person_id = home.database, home.erin_id
     calm = await run(forks, "erase", worlds.new(before), kind="person", id=person_id)
     assert calm is not None
     assert calm["commits"] > 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from bullpen.testing import snapshot
@@ -17,16 +18,26 @@ NAME = "Wilhelmina"  # what Erin is called
 MEMORY = "quinquagenarian"  # what Mona remembers
 
 
+@dataclass(frozen=True)
 class Lived:
-    """`general` with Erin, Mona (one thread per space) and Lea (one mind), their DMs, and `attic` for comparison."""
+    """An open office in which `live` has happened."""
 
-    def __init__(self, office: Driver, erin_id: str, erin: Api) -> None:
-        self.office = office
-        self.erin_id = erin_id
-        self.erin = erin
+    office: Driver
+    database: Database
+    erin_id: str
+    erin: Api
+
+    async def talk_at_length(self, lines: int) -> None:
+        """A long history of `attic`."""
+        await talk(self.office, "attic", [f"line {n} of a long story" for n in range(lines)])
+        await self.office.idle()
 
 
-async def live(office: Driver, *, long: int = 0) -> Lived:
+async def live(office: Driver) -> tuple[str, Api]:
+    """`general` with Erin, Mona (one thread per space) and Lea (one mind), their DMs, and `attic` for comparison.
+
+    Erin's id, and her API.
+    """
     made = await office.create("/people", {"name": f"{NAME} Zwart"})
     token = await office.create("/tokens", {"name": f"token of {NAME}", "personId": made["id"]})
     erin = Api(office.office, token["token"])
@@ -45,13 +56,11 @@ async def live(office: Driver, *, long: int = 0) -> Lived:
     await office.create("/agents/mona/passages", {"content": f"a {MEMORY} passage"})
     await office.space("general", [made["id"], "mona", "lea"], wake={"people": "all", "agents": "none"})
     await office.space("attic", ["lea"], wake={"people": "all", "agents": "none"})
-    lived = Lived(office, made["id"], erin)
-    await _talk(lived, long)
-    return lived
+    await _talk(office, made["id"], erin)
+    return made["id"], erin
 
 
-async def _talk(lived: Lived, long: int) -> None:
-    office, erin = lived.office, lived.erin
+async def _talk(office: Driver, erin_id: str, erin: Api) -> None:
     first = await office.post("general", "Good morning")
     await office.idle()
     said = await erin.create("/spaces/general/messages", {"text": f"{WORD} one", "clientMessageId": f"{WORD}-1"})
@@ -64,12 +73,10 @@ async def _talk(lived: Lived, long: int) -> None:
     await office.idle()
     await erin.ask("DELETE", f"/messages/{gone['id']}")
     for other, text in (("echo", "between us: "), ("lea", "also "), (office.owner_id, "dear owner, ")):
-        dm = await erin.create("/spaces", {"kind": "dm", "members": [lived.erin_id, other]})
+        dm = await erin.create("/spaces", {"kind": "dm", "members": [erin_id, other]})
         await erin.create(f"/spaces/{dm['id']}/messages", {"text": text + WORD})
-    with_owner = "dm-" + "-".join(sorted([lived.erin_id, office.owner_id]))
+    with_owner = "dm-" + "-".join(sorted([erin_id, office.owner_id]))
     await office.post(with_owner, "Noted.")
-    if long:
-        await talk(office, "attic", [f"line {n} of a long story" for n in range(long)])
     await office.post("attic", "Anybody here?")
     await office.idle()
 

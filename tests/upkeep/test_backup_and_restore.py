@@ -21,7 +21,8 @@ from tests.driver import Driver, Offices
 from tests.path.scripts import say
 from tests.postgres import PostgresServer
 from tests.upkeep.copies import back_up, bring_back, rows_of
-from tests.upkeep.offices import live
+from tests.upkeep.homes import Home
+from tests.upkeep.offices import Lived
 
 
 @pytest.fixture
@@ -37,9 +38,9 @@ def name_for(database: Database) -> str:
     return "office.db" if database.kind == "sqlite" else "office.jsonl.gz"
 
 
-async def lived_in(database: Database, *, long: int = 0) -> None:
+async def talk_at_length(home: Home, lines: int) -> None:
     async with AsyncExitStack() as stack:
-        await live(await Offices(database, stack).open(), long=long)
+        await (await home.enter(stack, watch=False)).talk_at_length(lines)
 
 
 # ── there and back ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -47,9 +48,10 @@ async def lived_in(database: Database, *, long: int = 0) -> None:
 
 @pytest.mark.parametrize("name", ["office.jsonl", "office.jsonl.gz"])
 async def test_a_jsonl_backup_restores_into_either_database_and_back(
-    database: Database, others: dict[Kind, Database], tmp_path: Path, name: str
+    home: Home, others: dict[Kind, Database], tmp_path: Path, name: str
 ) -> None:
-    await lived_in(database, long=600)  # more than one page, and than one piece of the index
+    await talk_at_length(home, 600)  # more than one page, and than one piece of the index
+    database = home.database
     before = await rows_of(database)
     for number, other in enumerate((others["postgres"], others["sqlite"], others["postgres"])):
         path = tmp_path / f"{number}-{name}"
@@ -59,9 +61,8 @@ async def test_a_jsonl_backup_restores_into_either_database_and_back(
         database = other
 
 
-async def test_a_sqlite_backup_is_a_file_that_any_sqlite_opens(sqlite_template: Path, tmp_path: Path) -> None:
-    database = sqlite_database(tmp_path / "data", sqlite_template)
-    await lived_in(database)
+async def test_a_sqlite_backup_is_a_file_that_any_sqlite_opens(sqlite_home: Home, tmp_path: Path) -> None:
+    database = sqlite_home.database
     made = await back_up(database, tmp_path / "office.db")
     assert made.path.stat().st_mode & 0o777 == 0o600
     assert (made.format, made.holds["key"], made.size) == ("sqlite", False, made.path.stat().st_size)
@@ -189,10 +190,12 @@ async def test_an_existing_backup_file_is_overwritten_only_on_request(database: 
     await bring_back(database, path)
 
 
-async def test_an_existing_office_is_replaced_only_by_force_and_kept(database: Database, tmp_path: Path) -> None:
+async def test_an_existing_office_is_replaced_only_by_force_and_kept(
+    home: Home, sqlite_template: Path, tmp_path: Path
+) -> None:
+    database = home.database
     path = tmp_path / name_for(database)
-    await back_up(database, path)  # an empty one
-    await lived_in(database)
+    await back_up(sqlite_database(tmp_path / "empty", sqlite_template), path)
     before = await rows_of(database)
     with pytest.raises(CannotStart, match="holds an office already"):
         await bring_back(database, path)
@@ -205,10 +208,8 @@ async def test_an_existing_office_is_replaced_only_by_force_and_kept(database: D
     assert await rows_of(database) == before
 
 
-async def test_nothing_is_restored_while_a_server_works_on_it(
-    office: Driver, database: Database, tmp_path: Path
-) -> None:
-    await live(office)
+async def test_nothing_is_restored_while_a_server_works_on_it(lived: Lived, tmp_path: Path) -> None:
+    office, database = lived.office, lived.database
     made = await back_up(database, tmp_path / name_for(database))
     with pytest.raises(CannotStart, match=r"in use by pid \d+|uses this database"):
         await bring_back(database, made.path, force=True)
@@ -217,11 +218,11 @@ async def test_nothing_is_restored_while_a_server_works_on_it(
 
 @pytest.mark.parametrize("name", ["office.jsonl", "office.jsonl.gz", "office.db"])
 async def test_a_truncated_or_altered_backup_is_refused_and_changes_nothing(
-    database: Database, tmp_path: Path, name: str
+    home: Home, tmp_path: Path, name: str
 ) -> None:
+    database = home.database
     if name == "office.db" and database.kind == "postgres":
         pytest.skip("PostgreSQL is backed up as lines")
-    await lived_in(database)
     before = await rows_of(database)
     path = tmp_path / name
     whole = (await back_up(database, path)).path.read_bytes()
@@ -286,9 +287,8 @@ async def test_what_is_no_backup_is_refused(database: Database, tmp_path: Path, 
         await bring_back(database, tmp_path / "nowhere")
 
 
-async def test_a_damaged_database_can_be_replaced_and_is_kept_unchanged(sqlite_template: Path, tmp_path: Path) -> None:
-    database = sqlite_database(tmp_path / "data", sqlite_template)
-    await lived_in(database)
+async def test_a_damaged_database_can_be_replaced_and_is_kept_unchanged(sqlite_home: Home, tmp_path: Path) -> None:
+    database = sqlite_home.database
     made = await back_up(database, tmp_path / "office.db")
     before = await rows_of(database)
     database.path.write_bytes(b"scribbled over" * 1000)
@@ -299,9 +299,9 @@ async def test_a_damaged_database_can_be_replaced_and_is_kept_unchanged(sqlite_t
 
 
 @pytest.mark.one_database
-async def test_progress_rises_to_the_end(database: Database, tmp_path: Path) -> None:
-    await lived_in(database, long=300)
+async def test_progress_rises_to_the_end(home: Home, tmp_path: Path) -> None:
+    await talk_at_length(home, 300)
     told: list[tuple[int, int]] = []
-    await back_up(database, tmp_path / "office.jsonl", progress=lambda done, total: told.append((done, total)))
+    await back_up(home.database, tmp_path / "office.jsonl", progress=lambda done, total: told.append((done, total)))
     assert [done for done, _ in told] == sorted({done for done, _ in told})
     assert told[-1][0] == told[-1][1] > 500

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.driver import Api, Driver
+from tests.driver import Api
 from tests.path.talk import talk
-from tests.upkeep.offices import MEMORY, WORD, live
+from tests.upkeep.offices import MEMORY, WORD, Lived
 
 Json = dict[str, Any]
 
@@ -29,8 +29,8 @@ def of_type(lines: list[Json], type: str) -> list[Json]:
     return [line[type] for line in lines if line["type"] == type]
 
 
-async def test_a_space_is_exported_as_the_api_shows_it(office: Driver) -> None:
-    await live(office)
+async def test_a_space_is_exported_as_the_api_shows_it(lived: Lived) -> None:
+    office = lived.office
     await talk(office, "attic", [f"line {n}" for n in range(450)])  # more than two pages
     await office.idle()
     lines = await exported(office, "/spaces/attic/export")
@@ -45,8 +45,8 @@ async def test_a_space_is_exported_as_the_api_shows_it(office: Driver) -> None:
 
 
 @pytest.mark.one_database
-async def test_members_export_a_space_without_journals_and_outsiders_cannot(office: Driver) -> None:
-    lived = await live(office)
+async def test_members_export_a_space_without_journals_and_outsiders_cannot(lived: Lived) -> None:
+    office = lived.office
     await office.space("secret", private=True)
     lines = await exported(lived.erin, "/spaces/general/export")
     assert of_type(lines, "run")
@@ -57,8 +57,8 @@ async def test_members_export_a_space_without_journals_and_outsiders_cannot(offi
 
 
 @pytest.mark.one_database
-async def test_a_personal_export_includes_dms_only_for_the_person_themselves(office: Driver) -> None:
-    lived = await live(office)
+async def test_a_personal_export_includes_dms_only_for_the_person_themselves(lived: Lived) -> None:
+    office = lived.office
     lines = await exported(lived.erin, f"/people/{lived.erin_id}/export")
     said = [message["text"] for message in of_type(lines, "message")]
     assert f"between us: {WORD}" in said
@@ -75,8 +75,8 @@ async def test_a_personal_export_includes_dms_only_for_the_person_themselves(off
 
 
 @pytest.mark.one_database
-async def test_an_agent_is_exported_with_its_memory_words_and_journals(office: Driver) -> None:
-    lived = await live(office)
+async def test_an_agent_is_exported_with_its_memory_words_and_journals(lived: Lived) -> None:
+    office = lived.office
     lines = await exported(office, "/agents/mona/export")
     assert of_type(lines, "agent")[0]["instructions"] == f"You remember {MEMORY}."
     assert of_type(lines, "block")[0]["content"] == f"the {MEMORY} note"

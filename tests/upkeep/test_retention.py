@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
 import pytest
 
 from bullpen.clock import Clock
@@ -12,7 +14,8 @@ from bullpen.upkeep import retention
 from tests.databases import Database
 from tests.driver import Driver, Offices
 from tests.path.talk import talk
-from tests.upkeep.offices import MEMORY, WORD, hits, live
+from tests.upkeep.homes import Home
+from tests.upkeep.offices import MEMORY, WORD, hits
 
 DAY = 86_400
 FOR_EVER = RetentionSettings(events_days=0, journals_days=0, sessions_days=0)
@@ -80,10 +83,9 @@ async def test_a_follower_overtaken_by_retention_during_replay_gets_a_reset(
     office.office.feed.leave(follower)
 
 
-async def test_old_journals_go_and_runs_stay(offices: Offices, database: Database) -> None:
-    clock = today()
-    office = await offices.open(clock=clock)
-    await live(office)
+async def test_old_journals_go_and_runs_stay(home: Home, stack: AsyncExitStack) -> None:
+    clock, database = today(), home.database
+    office = (await home.enter(stack, clock=clock, drive=False)).office  # it forgets nothing by itself
     runs = await office.runs()
     clock.advance(91 * DAY)
     done = await forget(office, journals_days=90)
@@ -122,10 +124,9 @@ async def test_a_run_in_progress_keeps_its_journal_and_prompt(offices: Offices, 
     assert (await forget(office, journals_days=90)).journals == 1, "it is looked at again when it is over"
 
 
-async def test_zero_keeps_everything_and_the_audit_log_always_stays(offices: Offices, database: Database) -> None:
-    clock = today()
-    office = await offices.open(clock=clock)
-    await live(office)
+async def test_zero_keeps_everything_and_the_audit_log_always_stays(home: Home, stack: AsyncExitStack) -> None:
+    clock, database = today(), home.database
+    office = (await home.enter(stack, clock=clock, drive=False)).office  # it forgets nothing by itself
     before = await snapshot.read(database.url)
     clock.advance(3650 * DAY)
     assert not await retention.forget(office.office.store, FOR_EVER)
