@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.selection import is_whole_run
-from tests.syntax import nodes, parse_folder
+from tools.syntax import nodes, parse_folder
 
 TESTS = Path(__file__).parent
 MANIFEST = TESTS / "promises.txt"

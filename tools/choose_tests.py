@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from tools.syntax import nodes, parse_file
+
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 SOURCE = ROOT / "src"
@@ -69,27 +71,26 @@ class Words:
     arguments: frozenset[str]
 
 
-@cache
 def tree_of(name: str) -> ast.Module:
-    return ast.parse(modules()[name].read_text())
+    return parse_file(modules()[name])
 
 
 @cache
 def words_of(name: str) -> Words:
-    return _words_in(tree_of(name).body, name)
+    return _words_in([tree_of(name)], name)
 
 
-def _words_in(body: Iterable[ast.AST], name: str) -> Words:
-    imported, strings, arguments = set(), set(), set()
-    for node in (each for statement in body for each in ast.walk(statement)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            strings.add(node.value)
-        elif isinstance(node, ast.arg):
-            arguments.add(node.arg)
-        elif isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+def _words_in(trees: Iterable[ast.AST], name: str) -> Words:
+    imported: set[str] = set()
+    strings: set[str] = set()
+    arguments: set[str] = set()
+    for tree in trees:
+        strings |= {node.value for node in nodes(tree, ast.Constant) if isinstance(node.value, str)}
+        arguments |= {node.arg for node in nodes(tree, ast.arg)}
+        imported |= {alias.name for node in nodes(tree, ast.Import) for alias in node.names}
+        for node in nodes(tree, ast.ImportFrom):
+            if node.module:
+                imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return Words(frozenset(imported & names() - {name}), frozenset(strings), frozenset(arguments))
 
 

@@ -36,6 +36,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from tools.syntax import parse_file, without_gc
+
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "mutants.toml"
 PROMISES = ROOT / "tests" / "promises.txt"
@@ -201,9 +203,9 @@ def list_places(node: ast.AST, found: list[Place]) -> list[Place]:
 class Source:
     """One file of src/bullpen: its text, its tree, and the nodes of each function."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tree: ast.Module | None = None) -> None:
         self.text = text
-        self.tree = ast.parse(text)
+        self.tree = tree or ast.parse(text)
         self._scopes: dict[str, list[ast.AST]] = defaultdict(list)  # an overloaded function has several
         for name, node in list_scopes(self.tree):
             self._scopes[name].append(node)
@@ -339,13 +341,13 @@ def read_source(file: str) -> Source:
     path = ROOT / "src" / "bullpen" / file
     if not path.is_file():
         raise Stale(f"src/bullpen/{file} does not exist. Name the file that has the code now.")
-    return Source(path.read_text())
+    return Source(path.read_text(), parse_file(path))
 
 
 @cache
 def list_tests(file: str) -> frozenset[str]:
     """The test functions, classes and methods of a file, as pytest names them."""
-    return frozenset(name.replace(".", "::") for name, _ in list_scopes(ast.parse((ROOT / file).read_text())))
+    return frozenset(name.replace(".", "::") for name, _ in list_scopes(parse_file(ROOT / file)))
 
 
 def check_test(test: str) -> None:
@@ -372,8 +374,8 @@ def read_tests() -> dict[str, str]:
 @cache
 def list_proofs(promise: str) -> list[str]:
     """The tests that are marked with `proves(promise)`."""
-    files = {file: text for file, text in read_tests().items() if f'"{promise}"' in text}
-    claims = (claim for file, text in files.items() for claim in list_claims(ast.parse(text), file))
+    files = [file for file, text in read_tests().items() if f'"{promise}"' in text]
+    claims = (claim for file in files for claim in list_claims(parse_file(ROOT / file), file))
     return list(dict.fromkeys(test for id, test in claims if id == promise))
 
 
@@ -413,7 +415,8 @@ def find_problem(mutant: Mutant) -> str:
 
 def find_stale(mutants: Iterable[Mutant]) -> dict[Mutant, str]:
     """The stale mutants, each with its problem."""
-    return {mutant: problem for mutant in mutants if (problem := find_problem(mutant))}
+    with without_gc():
+        return {mutant: problem for mutant in mutants if (problem := find_problem(mutant))}
 
 
 def report_stale(mutants: Sequence[Mutant]) -> int:
@@ -618,9 +621,8 @@ def main(arguments: Sequence[str]) -> int:
     options = read_options(arguments)
     mutants = choose(load_mutants(), options.only, options.slice)
     if options.stale:
-        gc.disable()  # hundreds of syntax trees: looking for garbage among them would take half of the time
         code = report_stale(mutants)
-        gc.freeze()  # nor when Python ends
+        gc.freeze()  # it would look through all syntax trees when Python ends
         return code
     if not mutants:
         print("There are no mutants to run.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.syntax import nodes, parse_folder
+from tools.syntax import nodes, parse_folder
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.architecture import source
 from tests.architecture.source import Module
-from tests.syntax import nodes
+from tools.syntax import nodes
 
 EDGES = (
     "api/",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.architecture import source
-from tests.syntax import nodes
+from tools.syntax import nodes
 
 MOST_WORDS = 10
 MOST_COPIES = 2  # of one helper; the third belongs in a module that all of them import
