@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
@@ -21,14 +20,11 @@ from weakref import WeakSet
 import httpx
 import orjson
 import pytest
-from fastapi import FastAPI
-from starlette.datastructures import State
 
 from bullpen import app
 from bullpen.access import actions as access
 from bullpen.access import rows as access_rows
 from bullpen.access.types import Principal
-from bullpen.api import server
 from bullpen.app import Office, office
 from bullpen.clock import Clock
 from bullpen.llm import prices
@@ -38,8 +34,8 @@ from bullpen.storage import Store, Transaction, migrations
 from bullpen.testing import UNLIMITED
 from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
-from bullpen.web import pages
 from tests.databases import Database
+from tests.routes import build_shared
 from tests.waits import BOUND
 
 Json = dict[str, Any]
@@ -47,18 +43,6 @@ Json = dict[str, Any]
 
 # ── what all offices share ──────────────────────────────────────────────────────────────────────────────────────────
 # Doing this anew for each office would take most of the time of most tests.
-
-
-@cache
-def _routes() -> FastAPI:
-    return server.build(None, pages.router)
-
-
-def _build(office: Any, *more: Any) -> FastAPI:
-    """The same application for another office: shared routes, a state of its own."""
-    made = copy.copy(_routes())
-    made.state = State({"office": office})
-    return made
 
 
 @cache
@@ -88,7 +72,7 @@ _FROM_TEMPLATE: WeakSet[Store] = WeakSet()  # open on PostgreSQL, on a copy of t
 
 
 def share_routes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "build", _build)
+    monkeypatch.setattr(app, "build", build_shared)
     monkeypatch.setattr(app, "prices", SimpleNamespace(load=_load_prices))
     monkeypatch.setattr(app, "migrations", SimpleNamespace(migrate=_migrate))
 
