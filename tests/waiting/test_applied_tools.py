@@ -34,6 +34,7 @@ async def applied(office: Driver, **project: Any) -> Json:
 
 
 @pytest.mark.proves("S4-02")
+@pytest.mark.one_database
 async def test_a_projects_tools_are_applied_before_its_agents(office: Driver) -> None:
     project = {"agents": [ADA], "tools": [ASK, WEATHER]}
     assert await applied(office, **project) == {

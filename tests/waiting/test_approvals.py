@@ -172,6 +172,7 @@ async def test_a_built_in_tool_can_require_approval_before_it_runs(room: Room) -
     assert (await room.row(asked))["deliveredVia"] == "inline"
 
 
+@pytest.mark.one_database
 async def test_a_rejected_call_never_runs_and_the_model_reads_why(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     await room.answer(asked, approved=False, reason="Bo was paid already")
@@ -183,6 +184,7 @@ async def test_a_rejected_call_never_runs_and_the_model_reads_why(room: Room) ->
     assert (await room.row(asked))["deliveredVia"] == "inline"
 
 
+@pytest.mark.one_database
 async def test_arguments_edited_on_approval_are_validated_executed_and_shown(room: Room) -> None:
     asked = await room.asks("pay_in_public", to="Bo", amount=5000)
     refused = await room.answer(asked, approved=True, args={"to": "Bo", "amount": "many"}, status=422)
@@ -253,6 +255,7 @@ async def test_an_invisible_tools_approval_is_shown_only_to_possible_approvers(r
 
 
 @pytest.mark.proves("C15")
+@pytest.mark.one_database
 async def test_only_people_with_the_right_can_approve_and_never_agents(room: Room) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     await room.office.agent("eve")
@@ -372,6 +375,7 @@ async def test_a_late_rejection_is_told_once(hasty: Room) -> None:
     assert hasty.paid == []
 
 
+@pytest.mark.one_database
 async def test_arguments_edited_on_late_approval_are_reported_with_the_editor(hasty: Room) -> None:
     asked = await hasty.asks("pay_in_public", to="Bo", amount=5000)
     await hasty.gone_on()
@@ -508,6 +512,7 @@ async def test_an_external_call_approved_late_delivers_its_result_by_inbox(rooms
     assert '"found":1' in (await room.office.journal(run["id"]))[0]["content"]
 
 
+@pytest.mark.one_database
 async def test_a_program_does_not_see_its_call_before_approval(room: Room) -> None:
     await room.office.create("/tools", {**FETCH, "policy": "ask"})
     made = await room.office.create("/tokens", {"name": "p", "tools": ["fetch"]})
@@ -825,6 +830,7 @@ async def test_approving_with_always_allows_later_calls_too(room: Room) -> None:
 
 
 @pytest.mark.parametrize("always", ["space", "agent"])
+@pytest.mark.one_database
 async def test_always_allow_does_not_override_a_deny_set_meanwhile(room: Room, always: str) -> None:
     asked = await room.asks("pay", to="Bo", amount=5)
     where = {"spaceId": "lab"} if always == "space" else {}

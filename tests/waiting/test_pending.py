@@ -100,6 +100,7 @@ async def test_a_repeated_result_is_a_duplicate_and_another_is_refused(office: D
 
 
 @pytest.mark.proves("C2", "C14", "C15")
+@pytest.mark.one_database
 async def test_only_the_callers_own_program_may_answer_its_call(office: Driver) -> None:
     call_ = await with_tool(office, FETCH, query="x")
     path = f"/pending/{call_['callId']}/resolve"
@@ -119,6 +120,7 @@ async def test_only_the_callers_own_program_may_answer_its_call(office: Driver) 
 
 
 @pytest.mark.proves("C15")
+@pytest.mark.one_database
 async def test_a_card_is_answered_only_by_people_in_the_space(office: Driver) -> None:
     call_ = await with_tool(office, ASK, what="?")
     path = f"/pending/{call_['callId']}/resolve"
@@ -148,6 +150,7 @@ async def test_of_fifty_concurrent_answers_one_wins(office: Driver) -> None:
 
 @pytest.mark.proves("S4-26", "C1")
 @pytest.mark.parametrize("change", ["taken from its agent", "deleted", "made another kind"])
+@pytest.mark.one_database
 async def test_a_result_reaches_an_agent_that_lost_the_tool_meanwhile(office: Driver, change: str) -> None:
     call_ = await with_tool(office, {**FETCH, "visible": True}, query="x")
     if change == "made another kind":
@@ -235,6 +238,7 @@ async def test_a_run_cancelled_just_before_waiting_does_not_wait(
 
 
 @pytest.mark.proves("I12", "S4-42")
+@pytest.mark.one_database
 async def test_a_programs_stream_contains_only_calls_of_its_tools(office: Driver) -> None:
     await office.agent("ada")
     program = await agents_token(office, tools=["fetchExternalData"])
@@ -287,6 +291,7 @@ async def test_a_result_with_other_keys_beside_error_is_no_error(office: Driver)
     assert (await office.results((await office.run_finished())["id"]))[0] == result
 
 
+@pytest.mark.one_database
 async def test_a_late_error_comes_by_inbox_as_an_error(office: Driver) -> None:
     call_ = await with_tool(office, ASK, what="Book it?")
     await office.run_finished()

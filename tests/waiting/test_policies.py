@@ -71,6 +71,7 @@ async def test_an_invalid_policy_is_refused(office: Driver, body: Json, status: 
     assert await office.items("/policies") == []
 
 
+@pytest.mark.one_database
 async def test_an_agents_own_policy_is_part_of_its_definition(office: Driver) -> None:
     await ada(office, say("hello"), policy={"send_message": "deny"})
     assert (await office.get("/agents/ada"))["policy"] == {"send_message": "deny"}

@@ -78,7 +78,7 @@ CROWDED_BOUND = 4 * BOUND  # a thousand calls are a lot for two cores that other
 
 @pytest.mark.proves("C6", "V7")
 async def test_one_of_many_concurrent_answers_wins_a_thousand_times(offices: Offices, database: Database) -> None:
-    calls, crowded = effort.count(1000, sample=60), effort.count(20, sample=2)
+    calls, crowded = effort.count(1000, sample=40), effort.count(20, sample=1)
     through = await doors(offices)
     office = through[0]
     await set_to_work(office, 10, calls // 10, isAsync=True)
@@ -179,7 +179,7 @@ def meetings(monkeypatch: pytest.MonkeyPatch) -> dict[str, Meeting]:
 async def test_a_result_racing_its_timeout_arrives_inline_or_by_inbox(
     offices: Offices, database: Database, meetings: dict[str, Meeting]
 ) -> None:
-    rounds = effort.count(50, sample=5)  # 1,000 calls, or 100
+    rounds = effort.count(50, sample=3)  # 1,000 calls, or 60
     clock = FakeClock()
     through = await doors(offices, clock=clock)
     office = through[0]

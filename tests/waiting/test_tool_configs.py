@@ -102,6 +102,7 @@ async def test_tool_names_are_unique_and_built_in_tools_cannot_change(office: Dr
 
 
 @pytest.mark.proves("S4-13", "S4-05", "S4-18")
+@pytest.mark.one_database
 async def test_an_internal_tool_returns_its_arguments_and_posts_a_card(office: Driver) -> None:
     await office.create("/tools", CHART)
     result = await called(office, "displayChart", points=[1, 2])

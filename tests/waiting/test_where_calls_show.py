@@ -15,6 +15,7 @@ async def cards(office: Driver, space_id: str) -> list[Json]:
 
 
 @pytest.mark.proves("S4-01", "S4-18")
+@pytest.mark.one_database
 async def test_a_call_shows_in_the_entered_space_with_unchanged_arguments(
     office: Driver,
 ) -> None:
