@@ -22,7 +22,11 @@ AT_ONCE: dict[Kind, int] = {"sqlite": 2, "postgres": 3}
 SAMPLED = not effort.EVERYTHING and effort.SLICE is None
 GOLDEN_RATIO = 0.618  # its multiples are spread evenly between whole numbers
 LONG = 3 * BOUND  # for a life in which the whole story is told
-RUN_OUT = "UPDATE leases SET until = 1 WHERE owner IS NOT NULL"
+# What a killed process held on PostgreSQL has run out: its leases, and its jobs, which nobody keeps alive any more.
+RUN_OUT = (
+    "UPDATE leases SET until = 1 WHERE owner IS NOT NULL",
+    "UPDATE pgqueuer SET heartbeat = 'epoch' WHERE status = 'picked'",
+)
 
 
 def live(forks: Forks, target: str, world: Database, *, seconds: float = BOUND, **how: Any) -> Found | None:
@@ -32,12 +36,12 @@ def live(forks: Forks, target: str, world: Database, *, seconds: float = BOUND, 
 
 
 def live_again(forks: Forks, target: str, world: Database, **how: Any) -> Found:
-    """The life after a kill, to its end. The leases that the killed one held have run out by then.
+    """The life after a kill, to its end. What the killed one held has run out by then.
 
     Processes that wait for the lease of a dead one are in test_many_processes.py and test_chaos.py.
     """
     if world.kind == "postgres":
-        sql(world.url, RUN_OUT)
+        sql(world.url, *RUN_OUT)
     found = live(forks, target, world, **how)
     assert found is not None, "the second life ended before its time"
     return found

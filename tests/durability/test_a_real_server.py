@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.cli.processes import Process, PythonProcess
 from tests.durability.rooms import until_said
 from tests.servers import Server, Servers
@@ -14,12 +12,6 @@ ECHO: dict[str, Any] = {
     "provider": "script",
     "turns": [{"steps": [{"calls": [{"tool": "send_message", "args": {"text": "Heard: {{trigger.text}}"}}]}]}],
 }
-
-
-@pytest.fixture
-def server(servers: Servers) -> Server:
-    """With a Python of its own on SQLite, as people start it."""
-    return servers.serve(PythonProcess if servers.database.kind == "sqlite" else Process)
 
 
 async def test_killed_and_started_again_a_server_has_everything_it_acknowledged(server: Server) -> None:
@@ -33,7 +25,9 @@ async def test_killed_and_started_again_a_server_has_everything_it_acknowledged(
         assert await until_said(bp, "general", 2) == ["hello", "Heard: hello"]
 
 
-def test_sigterm_closes_everything_and_is_a_success(server: Server) -> None:
+def test_sigterm_closes_everything_and_is_a_success(servers: Servers) -> None:
+    # With a Python of its own on SQLite, as people start it.
+    server = servers.serve(PythonProcess if servers.database.kind == "sqlite" else Process)
     assert server.stop() == 0
     left = {path.name for path in server.data.iterdir()}
     assert left & {"bullpen.sock", "bullpen.db-wal"} == set()

@@ -18,7 +18,7 @@ async def test_killed_workers_neither_lose_nor_repeat_a_task_firing(worlds: Worl
     kills = max(6, effort.count(40, sample=6))
     firings = 20 * kills
     seen = await alarms.storm(
-        forks, world.url, world.data, tasks=40, firings=firings, kills=kills, workers=workers, gap=0.25
+        forks, world.url, world.data, tasks=80, firings=firings, kills=kills, workers=workers, gap=0.25
     )
     assert seen.faults == []
     assert seen.firings >= firings

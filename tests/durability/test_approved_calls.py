@@ -20,7 +20,7 @@ KINDS_OF_APPROVAL = {
     "late, refused": "refused",
 }
 AGENTS = list(KINDS_OF_APPROVAL.values())
-SAMPLE = {"sqlite": 2, "postgres": 1}
+FIRST_TURN = {"sqlite": 0, "postgres": 1}  # the two databases are killed at different commits
 
 
 @pytest.mark.proves("P5", "P6", "C8")
@@ -39,9 +39,8 @@ def test_a_crash_after_any_commit_around_an_approval_changes_nothing(worlds: Wor
         wrong = [*found["violations"], *differences(calm["told"], found["told"])]
         return Ending(died, [f"killed after commit {commit}: {line}" for line in wrong])
 
-    commits = pick_kills(
-        calm["commits"], sample=SAMPLE[worlds.kind], turn=2 * AGENTS.index(agent) + 1, began=calm["began"]
-    )
+    turn = FIRST_TURN[worlds.kind] + 2 * AGENTS.index(agent)
+    commits = pick_kills(calm["commits"], sample=1, turn=turn, began=calm["began"])
     wrong = kill_at(worlds.kind, attempt, commits)
     assert not wrong, "\n".join(wrong[:20])
 

@@ -27,6 +27,7 @@ from bullpen.storage.sqlite import SqliteStore
 from bullpen.storage.store import Store
 from bullpen.testing import invariants, snapshot
 from bullpen.testing.histories import Send
+from tests import effort
 from tests.cli.processes import PythonProcess
 from tests.databases import Database, drop, postgres_database, sqlite_database
 from tests.disks import fill
@@ -38,11 +39,11 @@ from tests.servers import Servers
 from tests.waits import BOUND
 
 LEASE = 2.0
-ECHO: list[Json] = [{"calls": [{"tool": "send_message", "args": {"text": "Heard: {{trigger.text}}"}}]}]
+ECHO: Json = {"steps": [{"calls": [{"tool": "send_message", "args": {"text": "Heard: {{trigger.text}}"}}]}]}
 
 
-def slow(milliseconds: int) -> list[Json]:
-    return [{**ECHO[0], "delayMs": milliseconds}]
+def slow(milliseconds: int, when: str = "") -> Json:
+    return {"when": when, "steps": [{**ECHO["steps"][0], "delayMs": milliseconds}]}
 
 
 class Impatient(Database):
@@ -84,8 +85,8 @@ async def near(postgres: Database, tmp_path: Path) -> AsyncIterator[Offices]:
         yield Offices(Database("postgres", postgres.url, tmp_path / "near"), stack)
 
 
-async def hall(office: Driver, steps: list[Json]) -> None:
-    await office.agent("ada", steps=steps)
+async def hall(office: Driver, *turns: Json) -> None:
+    await office.agent("ada", turns)
     await office.space("hall", ["ada"], wake={"people": "all"})
 
 
@@ -159,7 +160,7 @@ async def test_repeated_database_outages_lose_or_double_nothing_acknowledged(
             sends[id] = Send(id, outcome, "hall")
 
     senders = [asyncio.create_task(sender(name)) for name in ("pia", "otto", "rosa")]
-    for _ in range(4):
+    for _ in range(effort.count(4, sample=2)):
         await asyncio.sleep(0.4)
         network.cut()
         await asyncio.sleep(0.3)
@@ -180,7 +181,7 @@ async def test_a_cut_off_worker_stops_and_another_takes_its_threads(
     far: Offices, near: Offices, network: Network, postgres: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lost = await far.open(watch=False, engine=EngineSettings(lease_seconds=LEASE))
-    await hall(lost, slow(5000))
+    await hall(lost, slow(5000, when="carry on"), ECHO)
     await lost.post("hall", "carry on")
     await lost.until(lambda: _is(bool(lost.office.engine.driving)))
     other = await near.open(engine=EngineSettings(lease_seconds=LEASE))

@@ -15,7 +15,7 @@ from tests.durability.lives import Ending, Found, kill_at, live, live_again, pic
 from tests.durability.worlds import Worlds
 from tests.waits import BOUND
 
-SAMPLE = {"sqlite": 4, "postgres": 2}
+SAMPLE = {"sqlite": 3, "postgres": 2}
 
 
 def act(forks: Forks, world: Database, agent: str, die_after: int | None = None) -> Found | None:

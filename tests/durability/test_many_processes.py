@@ -21,6 +21,7 @@ import pytest
 from bullpen.client import Bullpen, Event
 from bullpen.client.connection import Unreachable
 from bullpen.testing import invariants, snapshot
+from bullpen.testing.chaos import BUSY
 from bullpen.testing.histories import Follower, Send, pair
 from bullpen.testing.snapshot import Snapshot
 from tests import effort
@@ -85,25 +86,24 @@ async def hire(bp: Bullpen, crew: list[str], delay_ms: int) -> None:
 async def rest(company: Company) -> Snapshot:
     """Until nobody has anything left to do; what the database then holds."""
 
-    async def look() -> Snapshot | None:
-        seen = await snapshot.read(company.url)
-        busy = any(t["state"] != "idle" for t in seen["threads"]) or any(
-            not i["claimed_by"] for i in seen["inbox_items"]
-        )
-        return None if busy else seen
+    async def look() -> bool:
+        return await snapshot.ask(company.url, BUSY) == [(0,)]
 
-    found = await until(look)
-    assert found is not None
-    return found
+    await until(look)
+    return await snapshot.read(company.url)
+
+
+async def drivers(company: Company) -> list[int]:
+    """The pid of whoever holds a lease, once for each."""
+    owners = await snapshot.ask(company.url, "SELECT owner FROM leases WHERE owner IS NOT NULL")
+    return [int(owner.split(":")[1]) for (owner,) in owners]
 
 
 async def a_driver(company: Company) -> int:
     """A process that drives something now, waited for."""
 
     async def look() -> int | None:
-        seen = await snapshot.read(company.url)
-        pids = [int(lease["owner"].split(":")[1]) for lease in seen["leases"] if lease["owner"]]
-        alive = [pid for pid in pids if pid in company.processes]
+        alive = [pid for pid in await drivers(company) if pid in company.processes]
         return random.choice(alive) if alive else None
 
     pid = await until(look)
@@ -244,8 +244,7 @@ async def test_a_killed_drivers_work_is_taken_up_by_another(
     killed_at = time.monotonic()
 
     async def taken_up() -> bool:
-        seen = await snapshot.read(company.url)
-        return any(lease["owner"] and f":{pid}:" not in lease["owner"] for lease in seen["leases"])
+        return any(other != pid for other in await drivers(company))
 
     await until(taken_up)
     took = time.monotonic() - killed_at

@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any
 
 import httpx
@@ -17,6 +16,7 @@ import pytest
 from bullpen.client import Bullpen
 from bullpen.testing import invariants, snapshot
 from tests.driver import Json
+from tests.durability.rooms import texts, until_said
 from tests.hangs import fair_share
 from tests.servers import Server, Servers
 from tests.waits import BOUND, until
@@ -35,10 +35,6 @@ def say(text: str, **more: Any) -> Json:
 async def hire(bp: Bullpen, name: str, *steps: Json) -> None:
     await bp.agents.create(id=name, name=name, model=script(*steps), tools=["messaging"])
     await bp.spaces.create(id=f"room-{name}", members=[name], wake={"people": "all"})
-
-
-async def texts(bp: Bullpen, name: str) -> list[str]:
-    return [message.text for message in await bp.spaces(f"room-{name}").messages()]
 
 
 @asynccontextmanager
@@ -70,10 +66,10 @@ async def test_sigterm_under_load_ends_in_time_and_runs_resume_identically(
     async with server.client() as bp:
         await hire(bp, "calm", say("first"), say("second"))
         await bp.spaces("room-calm").send("go")
-        await until(lambda: _says(bp, "calm", "second"))
+        await until_said(bp, "room-calm", 3)
         await hire(bp, "cut", say("first"), say("second", delayMs=3000))
         await bp.spaces("room-cut").send("go")
-        await until(lambda: _says(bp, "cut", "first"))
+        await until_said(bp, "room-cut", 2)
         await bp.spaces.create(id="talk")
         posting = asyncio.create_task(_post_until_the_end(bp, "talk"))
         async with stream(server) as reading:
@@ -88,17 +84,14 @@ async def test_sigterm_under_load_ends_in_time_and_runs_resume_identically(
     assert took * fair_share() < SECONDS
     server.start()
     async with server.client() as bp:
+        await until_said(bp, "room-cut", 3)
         await until(lambda: _is_over(bp, "cut"))
-        assert await texts(bp, "cut") == await texts(bp, "calm") == ["go", "first", "second"]
+        assert await texts(bp, "room-cut") == await texts(bp, "room-calm") == ["go", "first", "second"]
         assert await journal(bp, "cut") == await journal(bp, "calm")
         newest = (await bp.spaces("talk").messages(limit=1))[0].seq
         assert newest >= len(acknowledged), "numbers have no gaps, so all of them are there"
     seen = invariants.Seen(await snapshot.read(server.database_url), at_rest=True)
     assert invariants.violations(seen) == []
-
-
-async def _says(bp: Bullpen, name: str, text: str) -> bool:
-    return text in await texts(bp, name)
 
 
 async def _is_over(bp: Bullpen, name: str) -> bool:
@@ -170,5 +163,4 @@ async def test_a_stopped_worker_ends_quickly_and_another_takes_over_immediately(
         assert await asyncio.to_thread(worker.stop) == 0
         assert (time.monotonic() - began) * fair_share() < SECONDS
         for name in names:
-            await until(partial(_says, bp, name, "second"))
-            assert await texts(bp, name) == ["go", "first", "second"]
+            assert await until_said(bp, f"room-{name}", 3) == ["go", "first", "second"]

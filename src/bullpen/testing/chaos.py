@@ -26,6 +26,7 @@ from bullpen.testing.serving import owner_of
 from bullpen.testing.snapshot import Snapshot
 
 REST_SECONDS = 120
+INTERRUPTED = 3  # drives at least: a storm that hits nobody at work shows nothing, however many it kills
 BUSY = """
     SELECT (SELECT count(*) FROM threads WHERE state <> 'idle')
          + (SELECT count(*) FROM inbox_items WHERE claimed_by IS NULL)
@@ -134,8 +135,12 @@ class Storm:
     async def _start(self, slot: Slot) -> None:
         slot.child = await asyncio.to_thread(self.forks.start, slot.target, **slot.arguments)
 
+    @property
+    def _has_killed_enough(self) -> bool:
+        return self.kills >= self.plan.kills and len(self.interrupted) >= INTERRUPTED
+
     async def _kill_at_random(self) -> None:
-        for _ in range(self.plan.kills):
+        while not self._has_killed_enough:
             await asyncio.sleep(self._chance.expovariate(1 / self.plan.gap))
             slot = self._chance.choice(self.slots)
             assert slot.child is not None
@@ -154,7 +159,7 @@ class Storm:
     async def _post(self, poster: Poster) -> None:
         """As long as there are posts to make or kills to come."""
         pause = 2 * self.plan.kills * self.plan.gap * self.plan.posters / max(1, self.plan.posts)
-        while self.posts < self.plan.posts or self.kills < self.plan.kills:
+        while self.posts < self.plan.posts or not self._has_killed_enough:
             self.posts += 1
             await poster.post()
             await asyncio.sleep(poster.chance.uniform(0, pause))
