@@ -37,6 +37,7 @@ from bullpen.api.door import LOCAL
 from bullpen.api.edge import Edge, is_loopback
 from bullpen.api.limits import Limits
 from bullpen.api.server import build
+from bullpen.api.variables import secrets_in
 from bullpen.ending import Ending
 from bullpen.engine.embedded import EmbeddedEngine
 from bullpen.errors import CannotStart
@@ -52,7 +53,7 @@ from bullpen.inbox.types import Cause
 from bullpen.llm import prices
 from bullpen.llm.models import Models
 from bullpen.llm.types import Model, Reach
-from bullpen.observe import logs, process
+from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
 from bullpen.runs import holds, loop
 from bullpen.settings import Settings
@@ -67,6 +68,7 @@ from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools import actions as tool_actions
 from bullpen.tools import rows as tool_rows
+from bullpen.tools.naming import reserved_names
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
@@ -196,6 +198,7 @@ class Office:
         self.feed = Feed(store, self.signals, spaces.readable)
         self.engine = self._engine()
         self.registry = Registry(families)
+        names.keep(reserved_names(families))
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
         self._egress = egress
         self.task_rules = TaskRules(settings.tasks, settings.timezone, self.registry.names_of)
@@ -403,7 +406,8 @@ class Office:
             if owner is not None:
                 await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
 
-        await self.store.transact(body)
+        async with self.vault.setting(self.store, secrets_in(request.variables)):
+            await self.store.transact(body)
 
     async def welcome(self, tx: Transaction, owner: Principal) -> None:
         """The demo's host says hello to whoever has claimed the office, so that they do not come into an empty room."""

@@ -16,6 +16,8 @@ import pytest
 
 from bullpen.testing.model_server import KEY, fails, model_server, plays
 from bullpen.testing.wires import Text
+from bullpen.variables.keys import Keys
+from bullpen.variables.types import Scope
 from tests.cli.processes import bullpen, output, serving
 from tests.databases import Database, sqlite_database
 from tests.postgres import PostgresServer
@@ -321,3 +323,43 @@ def test_audit_verify_names_the_first_broken_link_and_fails(claimed_data: Path) 
     done = bullpen(claimed_data, "audit", "verify", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["brokenAt"] == listed[0]["number"]
+
+
+def stored_secret(data: Path, name: str, value: str) -> str:
+    """A statement that stores it as a version did that knew no bounds."""
+    ring = Keys(data / "keys.json").ring() or Keys(data / "keys.json").make()
+    sealed = ring.seal(ring.first, Scope("person", "psn_mia"), name, value)
+    fields = "scope_kind, scope_id, name, type, value, key_id, scoped, description, created_by, created_at, updated_at"
+    return (
+        f"INSERT INTO variables ({fields}) VALUES "
+        f"('person', 'psn_mia', '{name}', 'secret', '{sealed}', '{ring.first}', 0, '', 'psn_mia', '', '')"
+    )
+
+
+@pytest.mark.proves("F12")
+def test_doctor_names_old_secrets_that_could_not_be_set_now(claimed_data: Path) -> None:
+    huge = "".join(f"{number:05}-huge " for number in range(5_900))
+    good = stored_secret(claimed_data, "GOOD", "a-g00d-secret-4711")
+    silence = stored_secret(claimed_data, "SILENCE", "send_message")
+    with changed(claimed_data, good, silence, stored_secret(claimed_data, "HUGE", huge)):
+        code, parts = found(claimed_data)
+    said = " ".join(finding["message"] for finding in parts["secrets"])
+    assert (code, level(parts, "secrets")) == (0, "warning")
+    assert "The secret HUGE of person psn_mia" in said
+    assert "at most 8 KiB" in said
+    assert "The secret SILENCE of person psn_mia" in said
+    assert "the name of a tool" in said
+    assert "GOOD" not in said
+
+
+@pytest.mark.proves("F12")
+def test_doctor_names_poor_secrets_of_the_environment(claimed_data: Path) -> None:
+    more = {"BULLPEN_VARIABLES__SHOP_KEY": "hunter2", "BULLPEN_VARIABLES__CITY": "Rome"}
+    code, parts = found(claimed_data, **more, BULLPEN_VARIABLES__BOT_TOKEN="send_message")
+    said = " ".join(finding["message"] for finding in parts["settings"])
+    assert (code, level(parts, "settings")) == (0, "warning")
+    assert "SHOP_KEY" in said
+    assert "at least 8 characters" in said
+    assert "BOT_TOKEN" in said
+    assert "hunter2" not in said
+    assert "CITY" not in said

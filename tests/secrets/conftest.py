@@ -18,13 +18,13 @@ Add = Callable[[str, str], None]
 @pytest.fixture
 def known() -> Iterator[Add]:
     """Tells the redactor of a secret, as whoever sets or opens one does."""
-    before = set(REDACTOR._masks)
+    before = REDACTOR.values()
 
     def add(value: str, name: str) -> None:
         REDACTOR.add(value, name=name)
 
     yield add
-    for value in set(REDACTOR._masks) - before:
+    for value in REDACTOR.values() - before:
         REDACTOR.forget(value)
 
 

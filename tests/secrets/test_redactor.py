@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bullpen import ids
-from bullpen.observe import forms, redact, shapes
-from bullpen.observe.redact import MASK, Redactor
+from bullpen.observe import forms, names, shapes, values
+from bullpen.observe.redact import MASK, Masker, Redactor
 from tests import effort
 from tests.secrets.writing import ACCOUNT, AWKWARD, PARTS, PEM, SECRETS, TOKEN, traces, written
 
@@ -22,9 +23,9 @@ ROOT = Path(__file__).parents[2]
 TRIED = "tried-out-and-kept-nowhere"
 
 
-def knowing(values: Mapping[str, str]) -> Redactor:
+def knowing(known: Mapping[str, str]) -> Redactor:
     made = Redactor()
-    for name, value in values.items():
+    for name, value in known.items():
         made.add(value, name=name)
     return made
 
@@ -60,12 +61,13 @@ def test_masks_name_the_secret_and_leave_the_rest(redactor: Redactor) -> None:
     redactor.add("no-name-4-this")
     redactor.add("an-0dd-name", name="a name\nof two lines")
     assert redactor.clean("no-name-4-this, an-0dd-name") == "***, ***"
+    assert redactor.clean(f"{TOKEN[:20]} alone") == f"{TOKEN[:20]} alone", "only how it begins"
 
 
 def test_a_longer_value_wins_over_its_beginning_whatever_the_order() -> None:
-    for values in (("hunter2!", "hunter2!more"), ("hunter2!more", "hunter2!")):
+    for both in (("hunter2!", "hunter2!more"), ("hunter2!more", "hunter2!")):
         redactor = Redactor()
-        for value in values:
+        for value in both:
             redactor.add(value)
         assert redactor.clean("hunter2!more hunter2!") == "*** ***"
 
@@ -87,7 +89,7 @@ def test_a_value_with_a_line_end_is_found_without_it() -> None:
 
 
 def test_a_long_value_is_masked_in_pieces_with_bounded_memory() -> None:
-    value = "".join(base64.b64encode(bytes([n % 251, n % 241, n % 239])).decode() for n in range(20_000))
+    value = long_value(forms.BOUND)
     redactor = Redactor()
     redactor.add(value, name="LONG")
     assert sum(map(len, forms.forms(value))) < 40 * len(value)
@@ -95,6 +97,45 @@ def test_a_long_value_is_masked_in_pieces_with_bounded_memory() -> None:
         clean = redactor.clean(text)
         assert "***LONG***" in clean
         assert len(clean.replace("***LONG***", "")) < 1100, "not more than what stands around the pieces"
+
+
+def test_a_too_long_value_costs_no_more_than_another() -> None:
+    value = long_value(80_000)
+    redactor = Redactor()
+    redactor.add(value, name="HUGE")
+    assert redactor.clean(value[: forms.LIMIT]) == "***HUGE***" * (forms.LIMIT // forms.PIECE)
+    assert "***HUGE***" in redactor.clean(json.dumps({"said": value[1000:3000]}))
+    legal = Redactor()
+    legal.add(long_value(forms.BOUND), name="LEGAL")
+    assert nodes(redactor) <= 2 * nodes(legal)
+
+
+def test_a_value_of_many_forms_is_split_over_automata(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "MOST", 512)
+    value = "".join(random.Random(7).choices([chr(sign) for sign in range(33, 127)], k=forms.BOUND))
+    redactor = Redactor()
+    redactor.add(value, name="ODD")
+    sizes = [segment.size for segment in redactor.segments]
+    assert len(sizes) > 1
+    assert max(sizes) <= values.MOST
+    for text in (value, json.dumps(value)[1:-1], value.encode().hex()):
+        assert set(redactor.clean(text).split("***ODD***")) == {""}
+    redactor.add(value, "ODD", "person ann")
+    assert set(redactor.masker(["person ann"]).segments) == set(redactor.segments), "built once for all"
+    redactor.add("an0ther-value", "X", "person ann")
+    redactor.drop("ODD", "person ann")
+    redactor.forget(value)
+    assert redactor.clean(value) == value
+    assert redactor.clean("an0ther-value") == "***X***"
+
+
+def long_value(size: int) -> str:
+    return "".join(base64.b64encode(bytes([n % 251, n % 241, n % 239])).decode() for n in range(size // 4))
+
+
+def nodes(masker: Masker) -> int:
+    """How large what it builds can be."""
+    return sum(segment.nodes for segment in masker.segments)
 
 
 @pytest.mark.parametrize("value", ["", "abc", "1234", "    ", "  ab  "])
@@ -117,37 +158,135 @@ def test_case_variants_are_masked_only_for_non_word_secrets() -> None:
 
 def test_a_value_that_is_forgotten_is_shown_again(redactor: Redactor) -> None:
     version = redactor.version
-    redactor.forget(TOKEN)
     redactor.forget("never added")
+    assert redactor.version == version
+    redactor.forget(TOKEN)
     assert redactor.clean(TOKEN) == TOKEN
     assert redactor.clean(PEM) == "***PEM***"
-    assert redactor.version == version + 1
+    assert redactor.version != version
 
 
 def test_many_added_secrets_are_compiled_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    real = redact._Compiled
+    real = values._Compiled
 
     def make(*args: Any) -> Any:
         made.append(args)
         return real(*args)
 
-    monkeypatch.setattr(redact, "_Compiled", make)
+    monkeypatch.setattr(values, "_Compiled", make)
     redactor = Redactor()
-    for n in range(200):
-        redactor.add(f"s3cret number {n}", name=f"N{n}")
-    for n in range(200):
-        assert redactor.add(f"s3cret number {n}", name="again")
-    assert redactor.clean("s3cret number 7, s3cret number 77") == "***N7***, ***N77***"
+    for n in range(100):
+        redactor.add(f"s3cret-number-{n}", name=f"N{n}")
+    for n in range(100):
+        assert redactor.add(f"s3cret-number-{n}", name="again")
+    assert redactor.clean("s3cret-number-7, s3cret-number-77") == "***N7***, ***N77***"
     assert len(made) == 1
+
+
+def test_one_more_secret_builds_one_small_automaton(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "MOST", 64)
+    redactor = Redactor()
+    for n in range(40):
+        redactor.add(f"s3cret-number-{n}", name=f"N{n}")
+    assert redactor.clean("s3cret-number-7") == "***N7***"
+    made: list[int] = []
+    real = values._compile
+
+    def build(held: Any) -> Any:
+        built = real(held)
+        made.append(len(built.forms))
+        return built
+
+    monkeypatch.setattr(values, "_compile", build)
+    redactor.add("0ne-m0re", name="MORE")
+    assert redactor.clean("0ne-m0re s3cret-number-7 s3cret-number-39") == "***MORE*** ***N7*** ***N39***"
+    assert len(made) == 1
+    assert made[0] <= 64
+    count = len(list(redactor.segments))
+    assert count <= sum(segment.size for segment in redactor.segments) // 48 + 1
+    for n in range(40):
+        redactor.forget(f"s3cret-number-{n}")
+        redactor.add(f"s3cret-number-{n + 40}")
+    assert len(list(redactor.segments)) <= count + 1, "room that was left is used again"
+
+
+# ── owners and names ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_masker_knows_the_values_of_its_owners_alone() -> None:
+    redactor = Redactor()
+    redactor.add("office-wide-1", "O")
+    redactor.add("of-ann-alone-1", "A", "person ann")
+    redactor.add("of-bob-alone-1", "B", "person bob")
+    redactor.add("of-bob-alone-1", "B", "space lab")
+    text = "office-wide-1 of-ann-alone-1 of-bob-alone-1"
+    assert redactor.clean(text) == "***O*** ***A*** ***B***"
+    assert redactor.masker().clean(text) == "***O*** of-ann-alone-1 of-bob-alone-1"
+    ann = redactor.masker(["person ann", "space other"])
+    assert ann.clean(text) == "***O*** ***A*** of-bob-alone-1"
+    assert redactor.masker(["person ann"]) is ann, "it is made once"
+    redactor.drop("B", "person bob")
+    assert redactor.clean(text) == "***O*** ***A*** ***B***", "the space still has it"
+    redactor.drop_all("space lab")
+    assert redactor.clean(text) == "***O*** ***A*** of-bob-alone-1"
+    redactor.replace("0f-ann-anew", "A", "person ann")
+    assert redactor.masker(["person ann"]).clean("0f-ann-anew of-ann-alone-1") == "***A*** of-ann-alone-1"
+
+
+def test_anothers_secret_does_not_make_a_run_look_again() -> None:
+    redactor = Redactor()
+    redactor.add("of-ann-alone-1", "A", "person ann")
+    ann = redactor.masker(["person ann"]).version
+    redactor.add("of-bob-alone-1", "B", "person bob")
+    assert redactor.masker(["person ann"]).version == ann
+    redactor.add("of-ann-too-12", "C", "person ann")
+    assert redactor.masker(["person ann"]).version != ann
+
+
+@pytest.fixture
+def named(monkeypatch: pytest.MonkeyPatch) -> Redactor:
+    """Knows names, and values that are parts of them."""
+    monkeypatch.setattr(names, "KEPT", {"send_message", "tool.started", "clientMessageId"})
+    return knowing(
+        {"A": "end_messag", "B": "tool.start", "C": "ntMessageI", "D": "Send_Message 9", "E": "0123456789abcd"}
+    )
+
+
+@pytest.mark.parametrize(
+    "text, clean",
+    [
+        ("use send_message.", "use send_message."),
+        ("use end_message", "use ***A***e"),
+        ("resend_message", "res***A***e"),
+        ('{"type":"tool.started"}', '{"type":"tool.started"}'),
+        ("tool.starter", "***B***er"),
+        ("clientMessageId", "clientMessageId"),
+        ("send_message 9", "***D***"),
+        ("run_0123456789abcdefghijklmnop", "run_0123456789abcdefghijklmnop"),
+        ("run_0123456789abcdefghijklmnopq", "run_***E***efghijklmnopq"),
+        ("in my-0123456789abcd-space", "in my-***E***-space"),
+    ],
+)
+def test_no_value_takes_away_part_of_a_name(named: Redactor, text: str, clean: str) -> None:
+    assert named.clean(text) == clean
+    for size in range(1, len(text)):
+        given, _ = streamed(named, [text[at : at + size] for at in range(0, len(text), size)])
+        assert given == clean
+    assert named.keeping({"my-0123456789abcd-space"}).clean("my-0123456789abcd-space") == "my-0123456789abcd-space"
+
+
+def test_a_name_is_never_taken_as_a_value(named: Redactor) -> None:
+    for value in ("send_message", "SEND_message", ids.run(), ids.agent().upper()):
+        assert named.add(value, name="X") is False
 
 
 # ── JSON ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_json_without_a_secret_comes_back_as_the_same_object(redactor: Redactor) -> None:
-    values: list[Any] = [{"a": ['b\n"', {"c": 1.5, "https://x.y/z": None}]}, [], "text", 5, None, ("a", "b")]
-    for value in values:
+    innocent: list[Any] = [{"a": ['b\n"', {"c": 1.5, "https://x.y/z": None}]}, [], "text", 5, None, ("a", "b")]
+    for value in innocent:
         assert redactor.clean_json(value) is value
 
 

@@ -18,7 +18,7 @@ from bullpen.agents import rows as agent_rows
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Office, Owner
 from bullpen.api.pages import answer
-from bullpen.api.variables import put_one
+from bullpen.api.variables import put_one, secrets_in
 from bullpen.audit.actions import note
 from bullpen.budgets import rows as budget_rows
 from bullpen.errors import Invalid
@@ -62,18 +62,17 @@ async def apply(request: ApplyProject, caller: Owner, office: Office) -> Respons
     async def body(tx: Transaction) -> dict[str, list[Change]]:
         return await apply_project(tx, request, caller, office.vault, office.registry, skills_per_space=most)
 
-    return answer(await office.store.transact(body))
+    async with office.vault.setting(office.store, secrets_in(request.variables)):
+        return answer(await office.store.transact(body))
 
 
 async def prepare(office: Any, request: ApplyProject) -> None:
-    """Refuse what could never run, before anything is changed; and have a key for the secrets that come along."""
+    """Refuse what could never run, before anything is changed."""
     for agent in request.agents:
         coming = [tool.name for tool in request.tools]
         await office.check_agent(agent.model, agent.tools, coming, policy=agent.policy)
     for space in request.spaces:
         office.models.check_choice(space.provider, space.model)
-    if any(variable.type == "secret" for variable in request.variables):
-        await office.vault.prepare(office.store)
 
 
 async def apply_project(

@@ -14,7 +14,7 @@ from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.audit.actions import note
 from bullpen.errors import Invalid, NotFound
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import REDACTOR, Masker, owner
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.tools import actions, approvals, configs, pending, rows
@@ -68,6 +68,14 @@ def _action(waiting: Waiting, to: Deed) -> access.Action:
     return "see_call" if to == "see" else "cancel_call"
 
 
+def _masker(waiting: Waiting, caller: Principal) -> Masker:
+    """For what somebody says about a call: the secrets of its run, and their own."""
+    cause = waiting.cause
+    owners = [owner("thread", waiting.thread_id), owner("agent", waiting.agent_id), owner(cause.kind, cause.id)]
+    owners += [owner(caller.kind, caller.id)] + ([] if waiting.space_id is None else [owner("space", waiting.space_id)])
+    return REDACTOR.masker(owners).keeping({waiting.tool_name, waiting.agent_id})
+
+
 async def submit(
     tx: Transaction, caller: Principal, office: Any, call_id: str, run_id: str | None, result: object
 ) -> Acceptance:
@@ -79,7 +87,7 @@ async def submit(
     await pending.in_turn_of(tx, seen)
     waiting = await rows.lock_pending(tx, call_id)
     assert waiting is not None
-    clean = REDACTOR.clean_json(result)
+    clean = _masker(waiting, caller).clean_json(result)
     if waiting.kind != seen.kind:  # approved meanwhile: what was to be approved is to be answered now, by others
         access.authorize(caller, _action(waiting, "answer"), await thing_of(tx, caller, waiting))
     if waiting.kind == "approval":
@@ -181,7 +189,7 @@ async def report_progress(call_id: str, request: ReportProgress, caller: Caller,
         waiting = await _for(tx, caller, call_id, "answer", lock=True)
         if waiting.kind != "external":
             raise Invalid("Only calls that a program carries out have progress.", fields={"callId": "is of a person"})
-        message = None if request.message is None else REDACTOR.clean(request.message)
+        message = None if request.message is None else _masker(waiting, caller).clean(request.message)
         said = Progress(fraction=request.fraction, message=message, at=tx.clock.now())
         return await pending.report_progress(tx, waiting, said)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -94,14 +95,17 @@ async def list_variables(
 @router.put("/variables/{name}", response_model=Variable)
 async def put_variable(name: str, request: PutVariable, caller: Caller, office: Office) -> Response:
     """Give the name a value in a scope, instead of the one it had there."""
-    if request.type == "secret":
-        await office.vault.prepare(office.store)
     asked = ApplyVariable(name=name, **dict(request))
 
     async def body(tx: Transaction) -> Variable:
         return (await put_one(tx, office.vault, caller, asked))[0]
 
-    return answer(await office.store.transact(body))
+    async with office.vault.setting(office.store, secrets_in([asked])):
+        return answer(await office.store.transact(body))
+
+
+def secrets_in(requests: Iterable[ApplyVariable]) -> list[tuple[str, str]]:
+    return [(request.name, request.value) for request in requests if request.type == "secret"]
 
 
 async def put_one(

@@ -10,7 +10,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bullpen.doctor.types import Finding, ok, warning
+from bullpen.observe import names
 from bullpen.settings import Settings, strangers
+from bullpen.toolbox import FAMILIES
+from bullpen.tools.naming import reserved_names
+from bullpen.variables.rules import refusal, sounds_secret
 
 KEYS = (
     "ANTHROPIC_API_KEY",
@@ -30,6 +34,7 @@ def examine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]
         ),
         *_who_comes_in(settings),
         *_limits_off(settings),
+        *_poor_secrets(settings),
         *_readable_files(settings),
     ]
     yield from found or [ok("settings", "All settings are known and make sense.")]
@@ -65,6 +70,15 @@ def _limits_off(settings: Settings) -> Iterator[Finding]:
     for limit in fields(settings.limits):
         if limit.name.endswith(("_per_minute", "_per_person")) and getattr(settings.limits, limit.name) == 0:
             yield warning("settings", f"The limit {limit.name} is off.", "Set it again, unless you are measuring.")
+
+
+def _poor_secrets(settings: Settings) -> Iterator[Finding]:
+    """Values from the environment are taken as they are. Some cannot be masked well."""
+    names.keep(reserved_names(FAMILIES))
+    for name, value in settings.variables.items():
+        if sounds_secret(name) and (why := refusal(value)) is not None:
+            said = f"The variable {name} of the settings is used as a secret, but cannot be masked well. {why[0]}"
+            yield warning("settings", said, "Give it another value, or another name if it is no secret.")
 
 
 def _readable_files(settings: Settings) -> Iterator[Finding]:

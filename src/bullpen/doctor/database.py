@@ -23,15 +23,19 @@ from bullpen.errors import BullpenError, CannotStart, Unavailable
 from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
 from bullpen.llm.prices import load as load_prices
+from bullpen.observe import names
 from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, lost, migrations
 from bullpen.storage.statements import now_millis
 from bullpen.storage.tables import audit as audit_rows
 from bullpen.storage.tables import events, messages, runs, spaces, threads
 from bullpen.tasks import rows as task_rows
+from bullpen.toolbox import FAMILIES
+from bullpen.tools.naming import reserved_names
 from bullpen.variables import actions as variables
 from bullpen.variables import keys
 from bullpen.variables import rows as variable_rows
+from bullpen.variables.types import Stored
 from bullpen.webhooks import actions as webhooks
 
 CONNECT_SECONDS = 10.0
@@ -39,6 +43,7 @@ OLDEST_POSTGRES = 14
 LARGE_LOG_BYTES = 256 << 20
 SKEW_SECONDS, LARGE_SKEW_SECONDS = 1.0, 30.0
 LATE_SECONDS = 60.0
+SHOWN = 10  # of many that are alike
 STILL_SECONDS = 3600.0  # an upload's row comes after its bytes
 
 _NOW = Statement(select(now_millis()))
@@ -287,7 +292,15 @@ async def secrets(patient: Patient) -> list[Finding]:
     if unopened := await patient.store.read(lambda tx: _unopened(tx, ring)):
         said = f"{len(unopened)} secrets cannot be opened: {', '.join(unopened[:5])}."
         return [problem("secrets", said, "Somebody has changed their rows. Set them again, and read the audit log.")]
+    names.keep(reserved_names(FAMILIES))
+    if refused := await patient.store.read(lambda tx: variables.refused(tx, ring)):
+        return [_refused(stored, why) for stored, why in refused[:SHOWN]]
     return [ok("secrets", f"{sum(used.values())} secrets can be opened with the keys in {path}. Keep a copy of it.")]
+
+
+def _refused(stored: Stored, why: str) -> Finding:
+    said = f"The secret {stored.name} of {stored.scope} is from an older version, and could not be set now. {why}"
+    return warning("secrets", said, "It still works, but it is not masked as others are. Set another value.")
 
 
 async def _unopened(tx: Transaction, ring: keys.KeyRing) -> list[str]:

@@ -20,7 +20,7 @@ from bullpen.hooks import rows
 from bullpen.hooks.types import Found
 from bullpen.inbox import actions as inbox
 from bullpen.inbox.types import Cause
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import REDACTOR, owner
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import Hook
 
@@ -65,10 +65,11 @@ async def ring(tx: Transaction, found: Found, text: str, key: str | None) -> str
         return known
     await rows.touch(tx, found.id)
     maker = found.maker
+    masker = REDACTOR.masker([owner(maker.kind, maker.id), owner("agent", found.agent_id)])
     payload = {
         "serviceName": found.name,
         "hookId": found.id,
-        "payload": {"text": REDACTOR.clean(text)},
+        "payload": {"text": masker.clean(text)},
         "outside": [f"hook:{found.name}"],
     }
     cause = Cause(maker.kind, maker.id, access.written(maker.grants))

@@ -87,6 +87,11 @@ _CLAIM = Statement(update(inbox_items).where(any_of(inbox_items.c.id, "ids")).va
 _SELECT_PAYLOADS = Statement(
     select(inbox_items.c.payload).where(inbox_items.c.claimed_by == bindparam("run_id")).order_by(inbox_items.c.id)
 )
+_SELECT_PEOPLE = Statement(
+    select(inbox_items.c.cause_id)
+    .distinct()
+    .where(inbox_items.c.claimed_by == bindparam("run_id"), inbox_items.c.cause_kind == "person")
+)
 _SELECT_BATCHES = Statement(
     select(inbox_items.c.batch)
     .distinct()
@@ -257,6 +262,11 @@ async def select_under_way(tx: Transaction, thread_id: str, cause: Cause) -> str
 async def select_payloads(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
     """All that a run was told, in its order."""
     return [orjson.loads(row[0]) for row in await tx.all(_SELECT_PAYLOADS, run_id=run_id)]
+
+
+async def select_people(tx: Transaction, run_id: str) -> list[str]:
+    """On whose behalf a run was told something."""
+    return [str(row[0]) for row in await tx.all(_SELECT_PEOPLE, run_id=run_id)]
 
 
 async def has_unclaimed(tx: Transaction, thread_id: str) -> bool:

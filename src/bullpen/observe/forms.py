@@ -11,7 +11,7 @@ import html
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
@@ -28,6 +28,10 @@ LINE: Final = 16
 WHOLE: Final = 512
 LONGEST: Final = 4096
 PIECE: Final = 256
+# Nobody can store a longer secret. One from the environment or from an older version is looked for in pieces, as it is
+# and in JSON, but not encoded; what is behind LIMIT is not looked for.
+BOUND: Final = 8192
+LIMIT: Final = 65_536
 
 _WORD: Final = re.compile(r"[a-z_ -]+|[A-Z_ -]+|https?://[^@\s]*")
 _UNRESERVED: Final = ("", "/", "!'()*", ";,/?:@&=+$!~*'()#")
@@ -36,8 +40,13 @@ _SHIFTS: Final = ((0, 0), (1, 2), (2, 3))
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 
 
-def forms(value: str) -> tuple[bytes, ...]:
-    """All spellings of a value, none shorter than SHORTEST. Empty for a value that is too short to be looked for."""
+def forms(value: str, between: Callable[[], None] = lambda: None) -> tuple[bytes, ...]:
+    """All spellings of a value, none shorter than SHORTEST. Empty for a value that is too short to be looked for.
+
+    Takes up to 50 ms for a long one, so not on the event loop. `between` is called every millisecond or so.
+    """
+    if len(value) > BOUND:
+        return _pieces(value[:LIMIT])
     found: dict[bytes, None] = {}
     for part in _parts(value):
         for spelled in _spellings(part):
@@ -45,7 +54,14 @@ def forms(value: str) -> tuple[bytes, ...]:
             for text in (spelled, once := _escaped(spelled), _escaped(once)):
                 if len(text) >= SHORTEST:
                     found.setdefault(text.encode("utf-8", "surrogatepass"))
+        between()
     return tuple(found)
+
+
+def _pieces(value: str) -> tuple[bytes, ...]:
+    pieces = (value[at : at + PIECE] for at in range(0, len(value), PIECE))
+    texts = (text for piece in pieces if len(piece) >= LINE for text in (piece, _escaped(piece)))
+    return tuple(dict.fromkeys(text.encode("utf-8", "surrogatepass") for text in texts))
 
 
 def is_plain(value: str) -> bool:

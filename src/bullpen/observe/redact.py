@@ -1,99 +1,63 @@
 """Takes secrets out of everything that leaves the executor: one redactor for the process, behind every sink.
 
-Two ways: values that were added (whoever learns a secret says so), in all the forms of forms.py; and shapes.py, texts
-that look like a secret whatever they hold. What it is given comes back as the very same object when there is nothing to
-hide, which is the common case. It knows no sink: docs/internals/observe.md has the table of who calls it where.
+Two ways: values that were added (whoever learns a secret says so, and whose it is), in all the forms of forms.py; and
+shapes.py, texts that look like a secret whatever they hold. `REDACTOR` itself masks every value: for logs and errors.
+`REDACTOR.masker(owners)` masks the office's values and those of these owners: for what people and models read, so that
+one member's secret changes nobody else's words. `here()` is the one for the run that is under way.
+
+What is given comes back as the very same object when there is nothing to hide, which is the common case. It knows no
+sink: docs/internals/observe.md has the table of who calls it where.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
-from bisect import bisect_left
+import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Any, Final
 
 import orjson
 
-from bullpen.observe import shapes
-from bullpen.observe.forms import SHORTEST, forms
+from bullpen.observe import names, shapes
+from bullpen.observe.forms import SHORTEST
 from bullpen.observe.shapes import MASK
+from bullpen.observe.values import START, Match, Segment, Shelf, Spelled
+from bullpen.observe.values import spell as spell_now
 
-if TYPE_CHECKING:
-    from ahocorasick_rs import BytesAhoCorasick
-
-__all__ = ["MASK", "REDACTOR", "SHORTEST", "Redactor", "Stream"]
+__all__ = ["MASK", "OFFICE", "REDACTOR", "SHORTEST", "Concern", "Masker", "Redactor", "Stream", "concerning", "here"]
 
 _NAME: Final = re.compile(r"[\w.-]{1,64}")
 # The name of a field, whatever secret is a word of it: without its fields nothing that was said can be understood.
 _FIELD: Final = re.compile(r"[A-Za-z_]{1,24}")
 _BACKSLASH: Final = b"\\\\"  # one, encoded
-_START: Final = 3  # so many bytes of a form tell that one may begin here
 
-Found = list[tuple[int, int, int]]  # which form, from, to
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    """What is looked for, ready to be found."""
-
-    automaton: BytesAhoCorasick
-    masks: Sequence[bytes]  # by the number of the form
-    forms: Sequence[bytes]  # sorted: which of them begin with these bytes?
-    starts: frozenset[bytes]
-    longest: int
+OFFICE: Final = ""  # the owner of what is masked in everybody's texts
+SMALL: Final = 256  # the spellings of such a value are found while the loop waits
+MOST_MASKERS: Final = 512
 
 
-class Redactor:
-    def __init__(self) -> None:
-        self._masks: dict[str, bytes] = {}
-        self._forms: dict[str, tuple[bytes, ...]] = {}
-        self._passing: Counter[str] = Counter()  # masked for a while only, and by how many
-        self._compiled: _Compiled | None = None
-        # Another number: other values. What was cleaned before may not be clean any more.
-        self.version = 0
+class Masker:
+    """Masks the values of some shelves."""
 
-    def add(self, value: str, name: str = "") -> bool:
-        """From now on this is masked wherever it stands. False: it is too short for that, and never will be."""
-        self._passing.pop(value, None)
-        return self._add(value, name)
+    def __init__(self, shelves: Sequence[Shelf], kept: Collection[str] = ()) -> None:
+        self.shelves = shelves
+        self._kept = kept
 
-    @contextmanager
-    def meanwhile(self, value: str, name: str = "") -> Iterator[None]:
-        """Masked until then; longer if it is a secret already, or somebody keeps it meanwhile."""
-        if value in self._masks and value not in self._passing:
-            yield
-            return
-        self._passing[value] += 1
-        self._add(value, name)
-        try:
-            yield
-        finally:
-            if self._passing[value] == 1:
-                self.forget(value)
-            elif value in self._passing:
-                self._passing[value] -= 1
+    @property
+    def version(self) -> object:
+        """Something else: other values. What was cleaned before may not be clean any more."""
+        return tuple(shelf.version for shelf in self.shelves)
 
-    def _add(self, value: str, name: str) -> bool:
-        if value not in self._masks:
-            if len(value.strip()) < SHORTEST:
-                return False
-            self._masks[value] = (f"{MASK}{name}{MASK}" if _NAME.fullmatch(name) else MASK).encode()
-            self._changed()
-        return True
-
-    def forget(self, value: str) -> None:
-        self._passing.pop(value, None)
-        if self._masks.pop(value, None) is not None:
-            self._forms.pop(value, None)
-            self._changed()
-
-    def _changed(self) -> None:
-        """Made again when it is needed next, not for each of many that are added together."""
-        self.version += 1
-        self._compiled = None
+    def keeping(self, kept: Collection[str]) -> Masker:
+        """The same, but these names are left alone too."""
+        return Masker(self.shelves, kept)
 
     # ── cleaning ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -161,45 +125,58 @@ class Redactor:
 
     # ── values ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _compile(self) -> _Compiled | None:
-        if self._compiled is None and self._masks:
-            from ahocorasick_rs import BytesAhoCorasick, MatchKind
+    @property
+    def segments(self) -> Iterator[Segment]:
+        return chain.from_iterable(shelf.segments for shelf in self.shelves)
 
-            found: dict[bytes, bytes] = {}
-            for value, mask in list(self._masks.items()):
-                if value not in self._forms:
-                    self._forms[value] = forms(value)
-                for form in self._forms[value]:
-                    found.setdefault(form, mask)
-            ordered = sorted(found)
-            self._compiled = _Compiled(
-                BytesAhoCorasick(ordered, MatchKind.LeftmostLongest),
-                [found[form] for form in ordered],
-                ordered,
-                frozenset(form[:_START] for form in ordered),
-                max(map(len, ordered)),
-            )
-        return self._compiled
+    def mask_values(self, data: bytes, before: bytes = b"") -> bytes:
+        """`before` is what stood in front: what looks like a value may be the end of a name."""
+        found = self._find(data, before)
+        return _replaced(data, found, len(data)) if found else data
 
-    def mask_values(self, data: bytes) -> bytes:
-        compiled = self._compile()
-        if compiled is None:
-            return data
-        found = compiled.automaton.find_matches_as_indexes(data)
-        return _replaced(compiled, data, found, len(data)) if found else data
-
-    def mask_so_far(self, data: bytes) -> tuple[bytes, int]:
+    def mask_so_far(self, data: bytes, before: bytes = b"") -> tuple[bytes, int]:
         """What can be decided already, with values masked, and where that ends: behind it a form may have begun."""
-        compiled = self._compile()
-        if compiled is None:
+        segments = list(self.segments)
+        if not segments:
             return data, len(data)
-        found = compiled.automaton.find_matches_as_indexes(data)
-        hold = _opening(compiled, data, found)
-        return _replaced(compiled, data, [each for each in found if each[1] < hold], hold), hold
+        in_names: list[Match] = []
+        found = self._find(data, before, in_names)
+        hold = _opening(segments, data, found)
+        whole, shift = before + data, len(before)
+        for start, stop, _ in found[-1:]:
+            if names.may_begin_name(whole, start + shift, stop + shift, self._kept):
+                hold = min(hold, start)
+        for start, stop, _ in in_names:
+            if names.is_last_word(whole, start + shift, stop + shift):
+                hold = min(hold, start)
+        return _replaced(data, [each for each in found if each[0] < hold], hold), hold
 
     def _holds_value(self, data: bytes) -> bool:
-        compiled = self._compile()
-        return compiled is not None and bool(compiled.automaton.find_matches_as_indexes(data))
+        return bool(self._find(data))
+
+    def _find(self, data: bytes, before: bytes = b"", in_names: list[Match] | None = None) -> list[Match]:
+        """The leftmost, and of those that begin there the longest. What stands in a name goes to `in_names`."""
+        found: list[Match] = []
+        for shelf in self.shelves:
+            for segment in shelf.segments:
+                found += segment.find(data)
+        if not found:
+            return found
+        found.sort(key=lambda match: (match[0], -match[1]))
+        kept, end, whole, shift = [], 0, before + data, len(before)
+        for match in found:
+            start, stop, _ = match
+            if start < end:
+                continue
+            if not names.stands_in_name(whole, start + shift, stop + shift, self._kept):
+                kept.append(match)
+                end = stop
+            elif in_names is not None:
+                in_names.append(match)
+        return kept
+
+    def _mask_of(self, value: str) -> bytes | None:
+        return next((shelf.spelled[value].mask for shelf in self.shelves if value in shelf.spelled), None)
 
     # ── JSON ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -213,7 +190,7 @@ class Redactor:
             items = [self._walk(item) for item in value]
             return value if _same(value, items) else items
         if isinstance(value, int | float) and not isinstance(value, bool):
-            mask = self._masks.get(str(value))  # a PIN
+            mask = self._mask_of(str(value))  # a PIN
             return value if mask is None else mask.decode()
         return value
 
@@ -221,33 +198,217 @@ class Redactor:
         return name if not isinstance(name, str) or _FIELD.fullmatch(name) else self.clean(name)
 
 
+class Redactor(Masker):
+    """All values there are, each with its owners. It masks every one of them."""
+
+    def __init__(self) -> None:
+        self._all = Shelf()
+        super().__init__((self._all,))
+        self._shelves: dict[str, Shelf] = {}
+        self._held: dict[str, set[tuple[str, str]]] = {}  # by owner: which values under which names
+        self._holders: Counter[str] = Counter()  # by value: under how many names of all owners
+        self._passing: Counter[str] = Counter()  # masked for a while only, and by how many
+        self._maskers: dict[frozenset[str], Masker] = {}
+
+    # ── what is known ───────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, value: str, name: str = "", owner: str = OFFICE, spelled: Spelled | None = None) -> bool:
+        """From now on this is masked: in lines and errors everywhere, else where its owner is concerned.
+
+        False: it is too short for that, or the name of something, and never will be.
+        """
+        held = self._held.get(owner)
+        if held is not None and (name, value) in held:
+            return True
+        if not is_maskable(value):
+            return False
+        spelled = spelled or self.spelled(value) or spell_now(value, _mask(name))
+        self._held.setdefault(owner, set()).add((name, value))
+        self._holders[value] += 1
+        if owner not in self._shelves:
+            self._shelves[owner] = Shelf()
+            self._maskers.clear()
+        self._shelves[owner].add(value, spelled)
+        self._all.add(value, spelled)
+        return True
+
+    def replace(self, value: str, name: str, owner: str, spelled: Spelled | None = None) -> None:
+        """The owner's value of this name is this, and no other any more."""
+        self.add(value, name, owner, spelled)
+        self._drop(owner, [pair for pair in self._held.get(owner, ()) if pair[0] == name and pair[1] != value])
+
+    def drop(self, name: str, owner: str) -> None:
+        """The owner has no value of this name any more."""
+        self._drop(owner, [pair for pair in self._held.get(owner, ()) if pair[0] == name])
+
+    def drop_all(self, owner: str) -> None:
+        self._drop(owner, list(self._held.get(owner, ())))
+
+    def forget(self, value: str, owner: str = OFFICE) -> None:
+        self._drop(owner, [pair for pair in self._held.get(owner, ()) if pair[1] == value])
+
+    def _drop(self, owner: str, pairs: Iterable[tuple[str, str]]) -> None:
+        for name, value in pairs:
+            held = self._held[owner]
+            held.remove((name, value))
+            self._holders[value] -= 1
+            if all(pair[1] != value for pair in held):
+                self._shelves[owner].remove(value)
+            if not self._holders[value]:
+                del self._holders[value]
+                if value not in self._passing:
+                    self._all.remove(value)
+            if not held:
+                del self._held[owner], self._shelves[owner]
+                self._maskers.clear()
+
+    @contextmanager
+    def meanwhile(self, value: str, name: str = "", spelled: Spelled | None = None) -> Iterator[None]:
+        """Masked in lines and errors until then; longer if somebody holds it."""
+        if not is_maskable(value):
+            yield
+            return
+        self._passing[value] += 1
+        self._all.add(value, spelled or spell_now(value, _mask(name)))
+        try:
+            yield
+        finally:
+            self._passing[value] -= 1
+            if not self._passing[value]:
+                del self._passing[value]
+                if value not in self._holders:
+                    self._all.remove(value)
+
+    def holds(self, value: str, name: str, owner: str) -> bool:
+        return (name, value) in self._held.get(owner, ())
+
+    def spelled(self, value: str) -> Spelled | None:
+        """How a value is looked for that is known."""
+        return self._all.spelled.get(value)
+
+    def values(self, owner: str = OFFICE) -> set[str]:
+        return {value for _, value in self._held.get(owner, ())}
+
+    # ── whom it concerns ────────────────────────────────────────────────────────────────────────────────
+
+    def clean_own(self, text: str, *owners: str) -> str:
+        """What somebody wrote, without the secrets of their own that they wrote into it; others' are not looked for."""
+        shelves = [self._shelves[each] for each in owners if each in self._shelves]
+        return Masker(shelves).clean(text) if shelves else text
+
+    def owns(self, kind: str) -> bool:
+        """Has anybody of this kind a value of their own?"""
+        return any(owner.startswith(f"{kind} ") for owner in self._shelves)
+
+    def masker(self, owners: Iterable[str] = ()) -> Masker:
+        """Masks the values of the office and of these owners."""
+        known = frozenset(owner for owner in (OFFICE, *owners) if owner in self._shelves)
+        found = self._maskers.get(known)
+        if found is None:
+            if len(self._maskers) >= MOST_MASKERS:
+                self._maskers.clear()
+            found = self._maskers[known] = Masker([self._shelves[owner] for owner in sorted(known)])
+        return found
+
+
+def owner(kind: str, id: str) -> str:
+    """How a person, a space, an agent or a thread is called here."""
+    return f"{kind} {id}"
+
+
+def _mask(name: str) -> bytes:
+    return (f"{MASK}{name}{MASK}" if _NAME.fullmatch(name) else MASK).encode()
+
+
+def is_maskable(value: str) -> bool:
+    return len(value.strip()) >= SHORTEST and not names.is_name(value)
+
+
+async def spell(value: str, name: str) -> Spelled:
+    """Made ready to be looked for. That takes a while for a long value, and the event loop does not wait for it."""
+    if len(value) <= SMALL:
+        return spell_now(value, _mask(name))
+    # Sleeping lets the loop have the interpreter, which a busy thread would hold for 5 ms at a time.
+    return await asyncio.to_thread(spell_now, value, _mask(name), partial(time.sleep, 0.0001))
+
+
+@dataclass(slots=True)
+class Concern:
+    """Whose values are masked in what a run reads and says: it grows with what the run is shown and what it opens."""
+
+    owners: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)  # names that this run knows: its tools, its agent, its spaces
+    _seen: tuple[Masker, int] | None = None
+    _masker: Masker | None = None
+
+    def masker(self) -> Masker:
+        found = REDACTOR.masker(self.owners)
+        if self._masker is None or self._seen != (found, len(self.kept)):
+            self._masker, self._seen = found.keeping(self.kept), (found, len(self.kept))
+        return self._masker
+
+
+_CONCERN: Final[ContextVar[Concern | None]] = ContextVar("concern", default=None)
+
+
+@contextmanager
+def concerning(concern: Concern) -> Iterator[None]:
+    """What is cleaned by `here()` meanwhile is cleaned for this run, in this task and those it starts."""
+    token = _CONCERN.set(concern)
+    try:
+        yield
+    finally:
+        _CONCERN.reset(token)
+
+
+def current() -> Concern | None:
+    return _CONCERN.get()
+
+
+def here(*owners: str) -> Masker:
+    """For the run that is under way here; outside of one, for these owners.
+
+    Nobody has said whom it concerns: then every value is masked.
+    """
+    concern = _CONCERN.get()
+    if concern is not None:
+        return concern.masker()
+    return REDACTOR.masker(owners) if owners else REDACTOR
+
+
+def involve(*owners: str) -> None:
+    """The run that is under way here has to do with them, too."""
+    concern = _CONCERN.get()
+    if concern is not None:
+        concern.owners.update(owners)
+
+
 def _same(before: Collection[Any], after: Collection[Any]) -> bool:
     return len(before) == len(after) and all(a is b for a, b in zip(before, after, strict=True))
 
 
-def _replaced(compiled: _Compiled, data: bytes, found: Found, end: int) -> bytes:
+def _replaced(data: bytes, found: Sequence[Match], end: int) -> bytes:
     pieces, begin = [], 0
-    for number, start, stop in found:
-        pieces += [data[begin:start], compiled.masks[number]]
+    for start, stop, mask in found:
+        pieces += [data[begin:start], mask]
         begin = stop
     return b"".join([*pieces, data[begin:end]])
 
 
-def _opening(compiled: _Compiled, data: bytes, found: Found) -> int:
+def _opening(segments: Sequence[Segment], data: bytes, found: Sequence[Match]) -> int:
     """The first place from which on these bytes are the beginning of a form, and not inside one that was found."""
     size, passed = len(data), 0
-    for at in range(max(0, size - compiled.longest + 1), size):
-        while passed < len(found) and found[passed][2] <= at:
+    compiled = [segment.compiled() for segment in segments]
+    longest = max(each.longest for each in compiled)
+    for at in range(max(0, size - longest + 1), size):
+        while passed < len(found) and found[passed][1] <= at:
             passed += 1
-        if passed < len(found) and found[passed][1] < at:
+        if passed < len(found) and found[passed][0] < at:
             continue
-        if at + _START <= size and data[at : at + _START] not in compiled.starts:
+        start = data[at : at + START]
+        if len(start) == START and not any(start in each.starts for each in compiled):
             continue
-        tail = data[at:]
-        place = bisect_left(compiled.forms, tail)
-        if place < len(compiled.forms) and compiled.forms[place] == tail:
-            place += 1  # it is there, whole; but it may be the beginning of another
-        if place < len(compiled.forms) and compiled.forms[place].startswith(tail):
+        if any(segment.opens(data[at:]) for segment in segments):
             return at
     return size
 
@@ -259,8 +420,9 @@ class Stream:
     decided. What was given out is never taken back.
     """
 
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._before = b""  # was given out; the beginning of a name may stand there
         self._coming = b""  # may become a value
         self._masked = b""  # values are masked; may become a shape. Its first bytes were given out:
         self._given = 0
@@ -268,7 +430,8 @@ class Stream:
     def feed(self, chunk: str) -> str:
         """What is safe to show by now."""
         coming = self._coming + _encoded(chunk)
-        masked, end = self._redactor.mask_so_far(coming)
+        masked, end = self._masker.mask_so_far(coming, self._before)
+        self._before = (self._before + coming[:end])[-names.LONGEST :]
         self._coming = coming[end:]
         data = self._masked + masked
         out, end = shapes.mask_so_far(data, self._given)
@@ -279,9 +442,9 @@ class Stream:
 
     def end(self) -> str:
         """The text is over: what was held back, for what it is."""
-        data = self._masked + self._redactor.mask_values(self._coming)
+        data = self._masked + self._masker.mask_values(self._coming, self._before)
         out = shapes.mask(data, self._given)
-        self._coming = self._masked = b""
+        self._before = self._coming = self._masked = b""
         self._given = 0
         return _decoded(out)
 

@@ -33,8 +33,8 @@ from bullpen.inbox.types import Item
 from bullpen.llm.types import Reply
 from bullpen.memory import rows as memory_rows
 from bullpen.observe import counts
-from bullpen.observe.redact import REDACTOR
-from bullpen.runs import rows, rules, steps, transcript
+from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
+from bullpen.runs import concern, rows, rules, steps, transcript
 from bullpen.runs.steps import Asking
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import rows as space_rows
@@ -68,12 +68,12 @@ def storable(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """The same, for what models are shown and people are told of a run: no secret is in it."""
-    return REDACTOR.clean(storable(text))
+    """The same, for what models are shown and people are told of a run: no secret that concerns it is there."""
+    return here().clean(storable(text))
 
 
 @lru_cache(maxsize=64)
-def _shown_again(text: str, version: int) -> str:
+def _shown_again(text: str, version: object) -> str:
     """The same for prompts, which are the same in most runs of an agent."""
     return shown(text)
 
@@ -102,7 +102,16 @@ async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str
     while not (items := await inbox.claim(tx, lease.thread_id, id)):
         if await _rest(tx, lease):
             return None
-    return await _start(tx, lease, id, thread, agent, items, teaching)
+    with concerning(await _concern(tx, lease, thread, agent, items)):
+        return await _start(tx, lease, id, thread, agent, items, teaching)
+
+
+async def _concern(tx: Transaction, lease: Lease, thread: Row, agent: Agent, items: Sequence[Item]) -> Concern:
+    spaces = [thread[2], thread[3], *(item.space_id for item in items)]
+    concerned = concern.of(lease.thread_id, agent.id, spaces, [(item.cause.kind, item.cause.id) for item in items])
+    concerned.kept |= set(agent.tools)
+    await concern.add_line(tx, concerned, lease.thread_id)
+    return concerned
 
 
 async def _start(
@@ -256,7 +265,7 @@ async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: di
     whether it shows any."""
     blocks = await memory_rows.select_shown(tx, agent.id, room.id if room is not None and room.stays else None)
     lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
-    text = _shown_again(transcript.system_prompt(agent, blocks, lessons), REDACTOR.version)
+    text = _shown_again(transcript.system_prompt(agent, blocks, lessons), here().version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
     return hash, bool(blocks)
@@ -342,13 +351,14 @@ async def record_answer(
 
 def _without_secrets(reply: Reply) -> Reply:
     """A model may have seen one that nobody knew of then, or guess one."""
-    if REDACTOR.is_clean(reply.text, *(part for wish in reply.calls for part in (wish.name, wish.arguments))):
+    masker = here()
+    if masker.is_clean(reply.text, *(part for wish in reply.calls for part in (wish.name, wish.arguments))):
         return reply
     calls = [
-        replace(wish, name=REDACTOR.clean(wish.name), arguments=REDACTOR.clean_arguments(wish.arguments))
+        replace(wish, name=masker.clean(wish.name), arguments=masker.clean_arguments(wish.arguments))
         for wish in reply.calls
     ]
-    return replace(reply, text=REDACTOR.clean(reply.text), calls=calls)
+    return replace(reply, text=masker.clean(reply.text), calls=calls)
 
 
 def _call_entry(
@@ -567,8 +577,9 @@ async def finish(
         retry_at=None,
         paused_reason=None,
     )
-    told = transcript.summary(run, entries)
-    run = replace(run, summary=None if told is None else shown(told))
+    with concerning(current() or concern.of_row(run)):
+        told = transcript.summary(run, entries)
+        run = replace(run, summary=None if told is None else shown(told))
     await rows.update_run(tx, run)
     _tell(tx, "run_finished", run)
     await inbox.pass_turn(tx, run.id)

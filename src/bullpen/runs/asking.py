@@ -6,15 +6,16 @@ Nothing is decided here about the run. Whoever thinks is told the answer, or the
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from bullpen.errors import Invalid, ModelError, ModelRefused, ModelUnavailable
+from bullpen.errors import Invalid, KeyMissing, ModelError, ModelRefused, ModelUnavailable, SecretInvalid
 from bullpen.llm.types import Model, Reply, ToolSpec, Transcript
 from bullpen.observe import counts
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import here
 from bullpen.runs import steps, transcript
 from bullpen.runs.steps import Asking
 from bullpen.spaces import rows as space_rows
@@ -67,6 +68,8 @@ async def _model(drive: Drive, agent: Agent) -> Model:
         place = Place(run.thread_id, agent.id, drive.space_id, person_id)
         settings = drive.world.means.vault.settings
         values = await drive.world.store.read(lambda tx: variables.resolve(tx, place, needed, settings))
+        with contextlib.suppress(SecretInvalid, KeyMissing):  # whoever opens it says so
+            await drive.world.means.vault.learn(values.values())
         return models.resolve(drive.model, values)
     except Invalid as error:
         raise ModelRefused(error.message) from error
@@ -113,13 +116,14 @@ async def _asked(drive: Drive, model: Model, shown: Transcript, definitions: Seq
 
 
 def clean(drive: Drive) -> None:
-    """No secret is shown to a model. Once per run, and again only if there is another secret by now."""
-    if drive.cleaned == REDACTOR.version:
+    """No secret that concerns the run is shown to a model. Once per run, and again only if there is another by now."""
+    masker = here()
+    if drive.cleaned == masker.version:
         return
-    drive.cleaned = REDACTOR.version
+    drive.cleaned = masker.version
     drive.said = str(drive.run.payload.get("text", ""))
-    if not REDACTOR.is_clean(drive.said, drive.system, *transcript.texts(drive.before, drive.entries)):
-        drive.said, drive.system = REDACTOR.clean(drive.said), REDACTOR.clean(drive.system)
+    if not masker.is_clean(drive.said, drive.system, *transcript.texts(drive.before, drive.entries)):
+        drive.said, drive.system = masker.clean(drive.said), masker.clean(drive.system)
         drive.before = [transcript.cleaned(turn) for turn in drive.before]
         drive.entries = [transcript.cleaned_entry(entry) for entry in drive.entries]
 

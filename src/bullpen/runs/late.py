@@ -17,7 +17,8 @@ from bullpen.engine import leases
 from bullpen.engine.leases import Lease
 from bullpen.errors import Broken
 from bullpen.inbox import rows as inbox_rows
-from bullpen.runs import actions, rows
+from bullpen.observe.redact import concerning
+from bullpen.runs import actions, concern, rows
 from bullpen.runs.types import Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
@@ -89,7 +90,12 @@ async def _carry_out_one(world: World, lease: Lease, approval: Waiting) -> None:
         return
     journal = LateJournal(lease, approval)
     run, tool = found
-    await execute_late(approval, tool=tool, run=run, store=world.store, journal=journal, means=world.means)
+    cause = approval.cause
+    concerned = concern.of(approval.thread_id, approval.agent_id, [approval.space_id], [(cause.kind, cause.id)])
+    concerned.kept.add(approval.tool_name)
+    await world.store.read(lambda tx: concern.add_line(tx, concerned, approval.thread_id))
+    with concerning(concerned):
+        await execute_late(approval, tool=tool, run=run, store=world.store, journal=journal, means=world.means)
 
 
 async def _tool(tx: Transaction, world: World, name: str, agent: Agent) -> Tool | None:

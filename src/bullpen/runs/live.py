@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from bullpen.events.feed import Feed
 from bullpen.llm.types import CallDelta, Delta, TextDelta
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import here
 from bullpen.runs.types import Run
 
 EVERY_SECONDS = 1 / 15
@@ -69,7 +69,7 @@ class Live:
 
     def _show_call(self, delta: CallDelta) -> None:
         key = f"{self._run.id}/{self._step}/{delta.index}"
-        shown = {"toolName": REDACTOR.clean(delta.name), "index": delta.index, "runStep": self._step + 1}
+        shown = {"toolName": here().clean(delta.name), "index": delta.index, "runStep": self._step + 1}
         seen = delta.name in self.visible and self.space_id is not None and not self._moves
         self._publish(
             "tool.streaming",
@@ -84,7 +84,7 @@ class Live:
             if text:
                 key = f"{key}/text"
                 self._publish(
-                    "message_streaming", space_id=self.space_id, key=key, index=delta.index, text=REDACTOR.so_far(text)
+                    "message_streaming", space_id=self.space_id, key=key, index=delta.index, text=here().so_far(text)
                 )
 
     def _publish(
@@ -124,17 +124,17 @@ def growing(arguments: str) -> str:
         # A model may escape what it likes, so only the texts themselves tell.
         if (shown := _growing(found, last=True)) != found:
             return orjson.dumps(shown).decode()
-    return REDACTOR.so_far(arguments)
+    return here().so_far(arguments)
 
 
 def _growing(value: Any, *, last: bool) -> Any:
     """Only the last of all texts may still grow."""
     match value:
         case str():
-            return REDACTOR.so_far(value) if last else REDACTOR.clean(value)
+            return here().so_far(value) if last else here().clean(value)
         case dict():
             end = next(reversed(value), None)
-            return {REDACTOR.clean(name): _growing(v, last=last and name == end) for name, v in value.items()}
+            return {here().clean(name): _growing(v, last=last and name == end) for name, v in value.items()}
         case list():
             return [_growing(inner, last=last and n == len(value)) for n, inner in enumerate(value, start=1)]
     return value

@@ -27,8 +27,8 @@ from bullpen.llm.models import Models, in_space
 from bullpen.llm.prices import Prices
 from bullpen.llm.types import Reply, Transcript, Turn, takes_pictures
 from bullpen.observe import logs
-from bullpen.observe.redact import REDACTOR
-from bullpen.runs import actions, asking, bounds, holds, late, past, pictures, rows, rules, transcript
+from bullpen.observe.redact import REDACTOR, Concern, concerning, owner
+from bullpen.runs import actions, asking, bounds, concern, holds, late, past, pictures, rows, rules, transcript
 from bullpen.runs.live import Live
 from bullpen.runs.steps import Asking
 from bullpen.runs.types import Entry, Run
@@ -120,7 +120,8 @@ class Drive:
     said: str = ""  # the text of what woke the run
     scope: str = "space"  # of its thread; a fresh one was made for this alone, and has no past
     home: Room | None = None  # where it was woken
-    cleaned: int = -1  # for which values of the redactor all of this is clean
+    concern: Concern = field(init=False)  # whose secrets are masked in it
+    cleaned: object = None  # for which values of the redactor all of this is clean
     defined: dict[str, Tool] = field(default_factory=dict)  # tools of the agent that somebody has made
     missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
     tries: int = 0  # how often the model has been asked for the next answer
@@ -128,6 +129,7 @@ class Drive:
 
     def __post_init__(self) -> None:
         self.live = Live(self.world.feed, self.run)
+        self.concern = concern.of_row(self.run)
 
 
 Pass = Callable[[Drive], Awaitable[None]]
@@ -167,7 +169,8 @@ async def _drive_run(drive: Drive) -> None:
     world, id = drive.world, drive.run.id
     world.driven.add(id)
     try:
-        with logs.about(run_id=id, agent_id=drive.run.agent_id, space_id=drive.run.space_id):
+        about = logs.about(run_id=id, agent_id=drive.run.agent_id, space_id=drive.run.space_id)
+        with about, concerning(drive.concern):
             await _go_through(drive)
     finally:
         world.driven.discard(id)
@@ -220,6 +223,7 @@ async def _load(drive: Drive) -> None:
         drive.space_id = None if thread is None else thread[3]
         drive.scope = "space" if thread is None else thread[1]
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
+        await concern.load(tx, drive.concern, run, drive.agent, drive.space_id)
         if drive.agent is not None and drive.agent.variables:
             await _fill_in(tx, drive, drive.agent)
         if drive.agent is not None and (others := drive.world.registry.unknown(drive.agent.tools)):
@@ -243,7 +247,8 @@ async def _look_back(tx: Transaction, drive: Drive) -> None:
     if drive.scope == "fresh":
         return
     seen = await past.read(tx, drive.run, drive.scope, drive.tokens)
-    drive.before, drive.outside, drive.seen_in, drive.cleaned = seen.turns, seen.outside, seen.seen_in, -1
+    drive.before, drive.outside, drive.seen_in, drive.cleaned = seen.turns, seen.outside, seen.seen_in, None
+    await concern.add_shown(tx, drive.concern, drive.run, seen.run_ids)
 
 
 def _takes_pictures(drive: Drive) -> bool:
@@ -409,6 +414,9 @@ async def act(drive: Drive) -> None:
         result = await toolkit.dispatch(left[0], drive.space_id)
         if result is not None and result.effects.moved:
             drive.space_id = result.effects.space_id
+            if drive.space_id is not None:
+                drive.concern.owners.add(owner("space", drive.space_id))
+                drive.concern.kept.add(drive.space_id)
     journal.adopt()
     drive.run, drive.entries = journal.run, journal.entries
 
@@ -568,6 +576,7 @@ async def give_up(world: World, thread_id: str, error: Exception) -> None:
         if run is not None and lease is not None:
             entries = await rows.select_entries(tx, run.id)
             told = REDACTOR.clean_line(f"{type(error).__name__}: {error}")[:500]  # not half a secret
-            await actions.stop(tx, lease, run, entries, "broken", told)
+            with concerning(concern.of_row(run)):
+                await actions.stop(tx, lease, run, entries, "broken", told)
 
     await world.store.transact(body)

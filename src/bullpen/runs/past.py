@@ -15,6 +15,7 @@ import orjson
 from bullpen.agents import rows as agent_rows
 from bullpen.files import rows as file_rows
 from bullpen.llm.types import Turn, UserTurn
+from bullpen.observe.redact import REDACTOR, owner
 from bullpen.runs import bounds, rows, transcript
 from bullpen.runs.bounds import Bounds
 from bullpen.runs.types import Run
@@ -30,6 +31,7 @@ class Past:
     turns: list[Turn]
     outside: tuple[str, ...] = ()
     seen_in: tuple[str, ...] = ()  # whose text it is: see tools/outward.py
+    run_ids: frozenset[str] = frozenset()  # who said what is shown of the space
 
 
 async def read(tx: Transaction, run: Run, scope: str, tokens: int) -> Past:
@@ -44,7 +46,7 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> P
     # Somebody may have wanted the agents to begin anew; what was said until then is not shown.
     anew = await rows.select_anew(tx, space_id, upto=run.window_seq)
     start = max(transcript.window_start(run.window_seq), anew)
-    window = await rows.select_window(tx, space_id, after=start, upto=run.window_seq)
+    window = [_own(row) for row in await rows.select_window(tx, space_id, after=start, upto=run.window_seq)]
     names = await agent_rows.select_names(tx, sorted({row[2] for row in window}))
     with_files = [row[1] for row in window if row[7]]
     files = await file_rows.select_shown(tx, with_files) if with_files else {}
@@ -62,7 +64,14 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> P
         turns.append(UserTurn("\n".join([HERE, *(transcript.short(line) for line, _ in lately)])))
     read = [sources for _, sources in (*earlier, *lately)]
     sources = together(*(_sources(row) for row in window if row[0] > cut), *read)
-    return Past(turns, sources, (space_id,) if turns else ())
+    speakers = frozenset(row[9] for row in window if row[9] is not None)
+    return Past(turns, sources, (space_id,) if turns else (), speakers)
+
+
+def _own(row: Row) -> Row:
+    """A person may have written a secret of theirs: it is masked in their words, and in nobody else's."""
+    cleaned = REDACTOR.clean_own(row[5], owner("person", row[2])) if row[3] == "person" else row[5]
+    return row if cleaned is row[5] else (*row[:5], cleaned, *row[6:])
 
 
 def _sources(row: Row) -> list[str]:

@@ -137,6 +137,21 @@ _SELECT_EARLIER = Statement(
     .order_by(runs.c.ordinal)
 )
 
+# The runs whose text a run may be shown: those of its thread before it, and those that spoke.
+_CONCERNED = (runs.c.thread_id, runs.c.agent_id, runs.c.space_id, runs.c.cause_kind, runs.c.cause_id)
+_SELECT_CONCERNED_BEFORE = Statement(
+    select(*_CONCERNED)
+    .where(
+        runs.c.thread_id == bindparam("thread_id"),
+        runs.c.ordinal < bindparam("before"),
+        runs.c.outcome.is_not(None),
+        runs.c.outcome != "silent",
+    )
+    .order_by(runs.c.ordinal.desc())
+    .limit(bindparam("limit"))
+)
+_SELECT_CONCERNED = Statement(select(*_CONCERNED).where(any_of(runs.c.id, "ids")))
+
 _ENTRY_FIELDS = [f.name for f in fields(Entry)]
 _ENTRY = [run_messages.c[name] for name in _ENTRY_FIELDS]
 _INSERT_ENTRY = Statement(insert(run_messages))
@@ -174,6 +189,7 @@ _WINDOW = (
     messages.c.files,
     # Of a tool's card the model is shown nothing that could be from outside, and it may be long.
     case((messages.c.type == literal_column("'tool'"), literal_column("'{}'")), else_=messages.c.metadata),
+    messages.c.run_id,
 )
 _SELECT_WINDOW = Statement(
     select(*_WINDOW)
@@ -328,6 +344,18 @@ async def select_earlier(
     return [(row[0], row[1], _sources(row[2])) for row in found]
 
 
+async def select_concerned(
+    tx: Transaction, thread_id: str, *, before: int, limit: int, run_ids: list[str]
+) -> set[tuple[str, str, str | None, str, str]]:
+    """Thread, agent, space and cause of these runs, and of the thread's own before this number, newest first."""
+    found = {
+        tuple(row) for row in await tx.all(_SELECT_CONCERNED_BEFORE, thread_id=thread_id, before=before, limit=limit)
+    }
+    if run_ids:
+        found |= {tuple(row) for row in await tx.all(_SELECT_CONCERNED, ids=run_ids)}
+    return found
+
+
 def _sources(kept: str | None) -> list[str]:
     return orjson.loads(kept) if kept else []
 
@@ -376,7 +404,7 @@ async def bring_forward(tx: Transaction) -> int:
 
 
 async def select_window(tx: Transaction, space_id: str, *, after: int, upto: int) -> list[Row]:
-    """seq, id, author id, author kind, type, text, deleted at, number of files, metadata: what the transcript needs."""
+    """seq, id, author id and kind, type, text, deleted at, files, metadata, run: what the transcript needs."""
     return list(await tx.all(_SELECT_WINDOW, space_id=space_id, after=after, upto=upto))
 
 

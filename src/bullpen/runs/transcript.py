@@ -30,7 +30,7 @@ from bullpen.llm.types import (
     Turn,
     UserTurn,
 )
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import here
 from bullpen.runs import bounds
 from bullpen.runs.bounds import Bounds
 from bullpen.runs.types import Entry, Run
@@ -270,7 +270,7 @@ def _said(run: Run, entries: Sequence[Entry]) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    line = " ".join(REDACTOR.clean(text).split())
+    line = " ".join(here().clean(text).split())
     return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
 
 
@@ -336,7 +336,7 @@ def kept_thoughts(reply: Reply) -> str | None:
     if not reply.thinking:
         return None
     text = orjson.dumps(reply.thinking).decode()
-    return text if REDACTOR.clean_arguments(text) == text else None
+    return text if here().clean_arguments(text) == text else None
 
 
 def _thoughts(kept: str | None) -> tuple[Thinking, ...]:
@@ -361,19 +361,19 @@ def cleaned(turn: Turn) -> Turn:
     """Without secrets: people may have written some, and there may be new ones since it was stored."""
     match turn:
         case UserTurn():
-            return replace(turn, text=REDACTOR.clean(turn.text))
+            return replace(turn, text=here().clean(turn.text))
         case AssistantTurn():
-            calls = [replace(call, arguments=REDACTOR.clean_arguments(call.arguments)) for call in turn.calls]
-            text = REDACTOR.clean(turn.text)
+            calls = [replace(call, arguments=here().clean_arguments(call.arguments)) for call in turn.calls]
+            text = here().clean(turn.text)
             return AssistantTurn(text, tuple(calls), _unchanged(turn.thinking))
         case ToolTurn():
-            return replace(turn, content=REDACTOR.clean_json(turn.content))
+            return replace(turn, content=here().clean_json(turn.content))
 
 
 def cleaned_entry(entry: Entry) -> Entry:
     """The same for a line of the run's own journal."""
-    content = None if entry.content is None else REDACTOR.clean(entry.content)
-    args, result = (None if text is None else REDACTOR.clean_arguments(text) for text in (entry.args, entry.result))
+    content = None if entry.content is None else here().clean(entry.content)
+    args, result = (None if text is None else here().clean_arguments(text) for text in (entry.args, entry.result))
     if (content, args, result) == (entry.content, entry.args, entry.result):
         return entry
     if entry.type == "assistant_message" and result != entry.result:
@@ -382,7 +382,7 @@ def cleaned_entry(entry: Entry) -> Entry:
 
 
 def _unchanged(thinking: Sequence[Thinking]) -> Sequence[Thinking]:
-    clean = REDACTOR.clean_json([thought.block for thought in thinking])
+    clean = here().clean_json([thought.block for thought in thinking])
     return thinking if clean == [thought.block for thought in thinking] else ()
 
 

@@ -20,7 +20,7 @@ from bullpen.errors import Conflict, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.inbox import actions as inbox
 from bullpen.inbox.types import Recipient
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import here, owner
 from bullpen.skills import rows, rules
 from bullpen.skills.types import Skill, Version, Writer
 from bullpen.spaces import actions as spaces
@@ -120,9 +120,9 @@ async def _version(tx: Transaction, room: Room, name: str, wish: Wish, writer: W
         message = f"{wish.agent_id!r} is no agent of {room.id!r}."
         raise Invalid(message, fields={"agentId": "is not an agent of the space"})
     version = Version(
-        description=_words(writer, wish.description),
-        instructions=_words(writer, wish.instructions),
-        parameters=None if not wish.parameters else _words(writer, wish.parameters),
+        description=_words(writer, room, wish.description),
+        instructions=_words(writer, room, wish.instructions),
+        parameters=None if not wish.parameters else _words(writer, room, wish.parameters),
         agent_id=wish.agent_id,
         written_by=writer.id,
         written_kind=writer.kind,
@@ -132,9 +132,9 @@ async def _version(tx: Transaction, room: Room, name: str, wish: Wish, writer: W
     return replace(version, hash=rules.hash_of(room.id, name, version))
 
 
-def _words(writer: Writer, text: str) -> str:
+def _words(writer: Writer, room: Room, text: str) -> str:
     """As they are kept: an agent's without secrets, anybody else's as they wrote them."""
-    return text if writer.kind != "agent" else REDACTOR.clean(text)
+    return text if writer.kind != "agent" else here(owner("agent", writer.id), owner("space", room.id)).clean(text)
 
 
 async def _is_agent_of(tx: Transaction, room: Room, agent_id: str) -> bool:

@@ -25,7 +25,7 @@ from bullpen.files.rows import Owned
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Cause, Recipient
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import here, owner
 from bullpen.settings import FileSettings
 from bullpen.spaces import chats, finding, rows, rules
 from bullpen.spaces.types import Author, Draft, Room
@@ -328,7 +328,7 @@ async def post(
     The same clientMessageId again is the same message, and wakes nobody; with another text, other attachments or in
     another space it is a conflict. Attachments are files of the author's own, or of the space.
     """
-    text = _words(author.kind, text)
+    text = _words(author, room.id, text, author.cause)
     if client_message_id is not None:
         known = await rows.select_by_client_id(tx, author.id, client_message_id)
         if known is not None:
@@ -365,9 +365,12 @@ def _provenance(author: Author) -> dict[str, Any]:
     return {"outside": list(author.outside)} if author.outside else {}
 
 
-def _words(kind: str, text: str) -> str:
+def _words(speaker: Author | Principal, space_id: str, text: str, cause: Cause | None = None) -> str:
     """As they are kept: a person's as they wrote them, anybody else's without secrets."""
-    return text if kind == "person" else REDACTOR.clean(text)
+    if speaker.kind == "person":
+        return text
+    people = [owner("person", cause.id)] if cause is not None and cause.kind == "person" else []
+    return here(owner("agent", speaker.id), owner("space", space_id), *people).clean(text)
 
 
 def _again(
@@ -621,7 +624,7 @@ async def edit(tx: Transaction, principal: Principal, id: str, text: str, *, see
     """
     await in_turn(tx, id)
     message = await _own_message(tx, principal, id)
-    text = _words(principal.kind, text)
+    text = _words(principal, message.space_id, text)
     if seen not in (ANY, message.edited_at):
         if message.text == text:
             return message

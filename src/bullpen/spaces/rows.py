@@ -32,7 +32,7 @@ from bullpen.spaces import rules
 from bullpen.spaces.types import Audience, Room
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, insert_or_ignore
-from bullpen.storage.tables import agents, members, messages, people, reactions, spaces, threads, webhooks
+from bullpen.storage.tables import agents, members, messages, people, reactions, runs, spaces, threads, webhooks
 from bullpen.wire import Member, Message, Reaction, Space, Wake
 from bullpen.wire.nouns import File
 
@@ -712,6 +712,16 @@ async def select_messages(
         limit=limit,
     )
     return await _messages(tx, found if from_start else found[::-1])
+
+
+_SELECT_PEOPLE_SPOKEN_FOR = Statement(
+    select(runs.c.cause_id).distinct().where(any_of(runs.c.id, "ids"), runs.c.cause_kind == "person")
+)
+
+
+async def select_people_spoken_for(tx: Transaction, run_ids: list[str]) -> list[str]:
+    """The people on whose behalf these runs spoke."""
+    return [str(row[0]) for row in await tx.all(_SELECT_PEOPLE_SPOKEN_FOR, ids=run_ids)]
 
 
 async def search_messages(tx: Transaction, space_id: str, query: str, *, offset: int, limit: int) -> list[Message]:

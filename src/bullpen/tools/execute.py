@@ -30,6 +30,7 @@ from bullpen.errors import (
     BadArguments,
     EgressError,
     Fenced,
+    KeyMissing,
     RequestError,
     SecretInvalid,
     ToolError,
@@ -39,7 +40,7 @@ from bullpen.errors import (
 )
 from bullpen.events.actions import in_turn
 from bullpen.observe import counts
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import here
 from bullpen.storage import Store, Transaction
 from bullpen.storage.statements import storable
 from bullpen.storage.store import Body, RetryTransaction
@@ -207,7 +208,14 @@ async def _values(door: Door, tool: Tool) -> Mapping[str, Value]:
     person_id = run.cause_id if run.cause_kind == "person" else None
     place = Place(run.thread_id, run.agent.id, door.space_id, person_id)
     settings = door.means.vault.settings
-    return await door.store.read(lambda tx: variables.resolve(tx, place, tool.variables, settings))
+    values = await door.store.read(lambda tx: variables.resolve(tx, place, tool.variables, settings))
+    await _learn(door, values)
+    return values
+
+
+async def _learn(door: Door, values: Mapping[str, Value]) -> None:
+    with suppress(SecretInvalid, KeyMissing):  # whoever opens it says so
+        await door.means.vault.learn(values.values())
 
 
 async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult:
@@ -662,11 +670,12 @@ def _count(tx: Transaction, tool: Tool | None, outcome: Outcome) -> None:
 
 
 def _cleaned(outcome: Outcome) -> Outcome:
+    masker = here()
     if isinstance(outcome, Done):
-        return replace(outcome, result=REDACTOR.clean_json(outcome.result))
-    message = REDACTOR.clean_line(outcome.message)
+        return replace(outcome, result=masker.clean_json(outcome.result))
+    message = masker.clean_line(outcome.message)
     if isinstance(outcome, Failed):
-        return replace(outcome, message=message, detail=REDACTOR.clean_json(outcome.detail))
+        return replace(outcome, message=message, detail=masker.clean_json(outcome.detail))
     return replace(outcome, message=message)
 
 

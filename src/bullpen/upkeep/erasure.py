@@ -39,7 +39,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.upkeep import rows, rules
 from bullpen.upkeep.export import LAST
 from bullpen.upkeep.rules import Kind, Target
-from bullpen.variables import rows as variables
+from bullpen.variables import actions as variables
 from bullpen.variables.types import Scope
 from bullpen.webhooks import rows as webhooks
 
@@ -62,7 +62,7 @@ Step: TypeAlias = Callable[[Store, Target], Awaitable[None]]
 async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Target:
     """The part that takes effect at once. The caller has checked who may. Beginning twice is harmless."""
     target = await _BEGINNINGS[kind](tx, caller, id)
-    await variables.delete_scope(tx, Scope(kind, target.id))
+    await variables.remove_scope(tx, Scope(kind, target.id))
     await tool_rows.delete_policies_of(tx, target.id)
     await budgets.forget(tx, kind, target.id)
     await hooks.delete_hooks_of(tx, target.id)

@@ -7,16 +7,18 @@ knows a value before anybody else does.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from hmac import compare_digest
 from typing import Literal
 
 from bullpen.audit.actions import Actor, note
-from bullpen.errors import CannotStart, Conflict, KeyMissing, NotFound, SecretInvalid
+from bullpen.errors import CannotStart, Conflict, Invalid, KeyMissing, NotFound, SecretInvalid
 from bullpen.events.actions import in_turn
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import REDACTOR, involve, spell
 from bullpen.storage import Store, Transaction
 from bullpen.variables import rows, rules
 from bullpen.variables.keys import KeyRing, Keys, missing_key
@@ -48,8 +50,32 @@ class Vault:
             REDACTOR.add(self.settings[ref.name], ref.name)
             return self.settings[ref.name]
         value = self.keys.holding(ref.key_id).open(ref)
-        REDACTOR.add(value, ref.name)
+        REDACTOR.add(value, ref.name, ref.scope.owner)
+        involve(ref.scope.owner)
         return value
+
+    async def learn(self, values: Iterable[Value]) -> None:
+        """Let the redactor know these secrets before they are used: the spellings of a long one take a while."""
+        for ref in values:
+            if isinstance(ref, SecretRef) and ref.scope != SETTINGS:
+                value = self.keys.holding(ref.key_id).open(ref)
+                if not REDACTOR.holds(value, ref.name, ref.scope.owner):
+                    REDACTOR.add(value, ref.name, ref.scope.owner, await spell(value, ref.name))
+                involve(ref.scope.owner)
+
+    @asynccontextmanager
+    async def setting(self, store: Store, wanted: Iterable[tuple[str, str]]) -> AsyncIterator[None]:
+        """Around a transaction that sets these secrets, each a name and a value: no line or error shows them, there is
+        a key to seal them with, and whatever takes long is done before."""
+        legal = [(name, value) for name, value in wanted if rules.refusal(value) is None]
+        if legal:
+            await self.prepare(store)
+        with ExitStack() as stack:
+            for name, value in legal:
+                stack.enter_context(REDACTOR.meanwhile(value, name, await spell(value, name)))
+            yield
+            # What is stored is masked by what `put` has left for after its commit, which may be about to happen.
+            asyncio.get_running_loop().call_soon(stack.pop_all().close)
 
     def text(self, value: Value) -> str:
         return self.opened(value) if isinstance(value, SecretRef) else value
@@ -68,12 +94,12 @@ class Vault:
         after: Stored | None = None
         while page := await store.read(partial(rows.select_secrets, after=after, limit=PAGE)):
             for stored in page:
-                self._learn(stored)
+                await self._learn(stored)
             after = page[-1]
 
-    def _learn(self, stored: Stored) -> None:
+    async def _learn(self, stored: Stored) -> None:
         try:
-            self.opened(ref_of(stored))
+            await self.learn([ref_of(stored)])
         except SecretInvalid as error:  # must not stop the office; whoever needs it is told
             logger.error("%s", error)
 
@@ -113,6 +139,20 @@ async def unopened(tx: Transaction, ring: KeyRing) -> list[str]:
     return names
 
 
+async def refused(tx: Transaction, ring: KeyRing) -> list[tuple[Stored, str]]:
+    """Secrets of an older version that nobody could set any more, and why."""
+    found: list[tuple[Stored, str]] = []
+    after: Stored | None = None
+    while page := await rows.select_secrets(tx, after=after, limit=PAGE):
+        for stored in page:
+            value = ring.open(ref_of(stored))
+            why = rules.refusal(value) or (rules.NAMED if await rows.is_named(tx, value) else None)
+            if why is not None:
+                found.append((stored, why[0]))
+        after = page[-1]
+    return found
+
+
 async def abandon(tx: Transaction, vault: Vault, actor: Actor) -> list[str]:
     """Delete the secrets whose key is gone for good; what they were called."""
     await in_turn(tx, SEALING)
@@ -123,6 +163,7 @@ async def abandon(tx: Transaction, vault: Vault, actor: Actor) -> list[str]:
     while page := await rows.select_secrets(tx, after=after, limit=PAGE):
         for stored in [each for each in page if each.key_id not in held]:
             await rows.delete_variable(tx, stored.scope, stored.name)
+            tx.after_commit(partial(REDACTOR.drop, stored.name, stored.scope.owner))
             lost.append(f"{stored.name} of {stored.scope}")
         after = page[-1]
     if (await rows.select_sealing_key(tx)) not in held:
@@ -155,17 +196,30 @@ async def put(
     wanted = Stored(scope, name, type, value, None, scoped, description, tx.clock.now())
     if there is not None and _same(vault, there, wanted):
         return there, "unchanged"
-    if there is None and await rows.count_in(tx, scope) >= rules.MOST:
-        raise Conflict(f"There are {rules.MOST} variables in {scope} already. Delete one that nobody needs.")
+    await _check_room(tx, scope, there, len(value.encode()) if type == "secret" else 0)
     if type == "secret":
+        if await rows.is_named(tx, value):
+            raise Invalid(rules.NAMED[0], fields={"value": rules.NAMED[1]})
         ring, key_id = await vault.sealing(tx)
-        REDACTOR.add(value, name)
+        tx.after_commit(partial(REDACTOR.replace, value, name, scope.owner, REDACTOR.spelled(value)))
         wanted = Stored(
             scope, name, type, ring.seal(key_id, scope, name, value), key_id, scoped, description, wanted.updated_at
         )
+    else:
+        tx.after_commit(partial(REDACTOR.drop, name, scope.owner))
     await rows.upsert_variable(tx, wanted, actor.id)
     note(tx, actor, "variable.set", "variable", name, scope=scope.kind, scopeId=scope.id, type=type)
     return wanted, "created" if there is None else "updated"
+
+
+async def _check_room(tx: Transaction, scope: Scope, there: Stored | None, size: int) -> None:
+    count, sealed = await rows.count_in(tx, scope)
+    if there is None and count >= rules.MOST:
+        raise Conflict(f"There are {rules.MOST} variables in {scope} already. Delete one that nobody needs.")
+    before = 0 if there is None or there.key_id is None else len(there.value)
+    if size and (sealed - before) * 3 // 4 + size > rules.MOST_SECRET:
+        most = rules.MOST_SECRET // 1024
+        raise Conflict(f"The secrets in {scope} may have {most} KiB together. Delete one that nobody needs.")
 
 
 def _same(vault: Vault, there: Stored, wanted: Stored) -> bool:
@@ -182,7 +236,14 @@ async def remove(tx: Transaction, actor: Actor, scope: Scope, name: str) -> None
     await in_turn(tx, SEALING)
     if not await rows.delete_variable(tx, scope, name):
         raise NotFound(f"There is no variable {name!r} in {scope}.")
+    tx.after_commit(partial(REDACTOR.drop, name, scope.owner))
     note(tx, actor, "variable.deleted", "variable", name, scope=scope.kind, scopeId=scope.id)
+
+
+async def remove_scope(tx: Transaction, scope: Scope) -> None:
+    """All that is set there, and in the threads that belong to it."""
+    for each in await rows.delete_scope(tx, scope):
+        tx.after_commit(partial(REDACTOR.drop_all, each.owner))
 
 
 async def resolve(

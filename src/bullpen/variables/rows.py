@@ -11,18 +11,20 @@ from sqlalchemy import (
     BigInteger,
     and_,
     bindparam,
+    case,
     delete,
     func,
     literal_column,
     null,
     or_,
     select,
+    union_all,
     update,
 )
 
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import upsert
-from bullpen.storage.tables import meta, threads, variables, webhooks
+from bullpen.storage.tables import agents, meta, people, spaces, threads, tools, variables, webhooks
 from bullpen.variables.types import Found, Link, Place, Scope, Stored
 from bullpen.wire.nouns import VariableScope
 
@@ -51,7 +53,29 @@ _IS = and_(
 _SELECT = Statement(select(*_COLUMNS).where(_IS))
 _DELETE = Statement(delete(variables).where(_IS))
 _COUNT_IN = Statement(
-    select(func.count()).where(variables.c.scope_kind == bindparam("kind"), variables.c.scope_id == bindparam("id"))
+    select(
+        func.count(), func.sum(case((variables.c.key_id.is_not(None), func.length(variables.c.value)), else_=0))
+    ).where(variables.c.scope_kind == bindparam("kind"), variables.c.scope_id == bindparam("id"))
+)
+_IS_NAMED = Statement(
+    union_all(
+        *(
+            select(column).where(column == bindparam("name_"))
+            for column in (agents.c.id, spaces.c.id, people.c.id, tools.c.name, threads.c.id)
+        )
+    )
+)
+_SELECT_THREADS_OF = Statement(
+    select(variables.c.scope_id)
+    .distinct()
+    .select_from(variables.join(threads, threads.c.id == variables.c.scope_id))
+    .where(
+        variables.c.scope_kind == "thread",
+        or_(
+            and_(bindparam("kind") == "agent", threads.c.agent_id == bindparam("id")),
+            and_(bindparam("kind") == "space", threads.c.space_id == bindparam("id")),
+        ),
+    )
 )
 _DELETE_SCOPE = Statement(
     delete(variables).where(
@@ -121,6 +145,8 @@ _SELECT_PLACE = Statement(
     )
 )
 
+_SELECT_LINE = Statement(select(_line.c.id))
+
 # ── keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _SELECT_SEALING_KEY = Statement(select(meta.c.value).where(meta.c.key == SEALING_KEY))
@@ -188,14 +214,22 @@ async def delete_variable(tx: Transaction, scope: Scope, name: str) -> bool:
     return await tx.run(_DELETE, kind=scope.kind, id=scope.id, name_=name) > 0
 
 
-async def count_in(tx: Transaction, scope: Scope) -> int:
+async def count_in(tx: Transaction, scope: Scope) -> tuple[int, int]:
+    """How many variables there are, and how long their secrets are together, sealed."""
     row = await tx.one(_COUNT_IN, kind=scope.kind, id=scope.id)
-    return 0 if row is None else int(row[0])
+    return (0, 0) if row is None else (int(row[0]), int(row[1] or 0))
 
 
-async def delete_scope(tx: Transaction, scope: Scope) -> None:
-    """All that is set there, and in the threads that belong to it."""
+async def is_named(tx: Transaction, name: str) -> bool:
+    """Is there an agent, a space, a person or a thread with this id, or a tool with this name?"""
+    return await tx.one(_IS_NAMED, name_=name) is not None
+
+
+async def delete_scope(tx: Transaction, scope: Scope) -> list[Scope]:
+    """All that is set there, and in the threads that belong to it; which scopes those were."""
+    found = await tx.all(_SELECT_THREADS_OF, kind=scope.kind, id=scope.id)
     await tx.run(_DELETE_SCOPE, kind=scope.kind, id=scope.id)
+    return [scope, *(Scope("thread", row[0]) for row in found)]
 
 
 def cursor(scope: Scope | VariableScope, name: str) -> str:
@@ -246,6 +280,11 @@ async def select_place(tx: Transaction, place: Place, names: Iterable[str]) -> F
             each = _stored(columns)
             stored[each.scope, each.name] = each
     return Found(tuple(links[depth] for depth in sorted(links)), stored)
+
+
+async def select_line(tx: Transaction, thread_id: str) -> list[str]:
+    """The thread and those above it."""
+    return [str(row[0]) for row in await tx.all(_SELECT_LINE, thread_id=thread_id)]
 
 
 async def select_sealing_key(tx: Transaction) -> str | None:

@@ -11,12 +11,21 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from bullpen.errors import Invalid, VariablesRequired
+from bullpen.observe.names import is_name
 from bullpen.variables.types import SETTINGS, WORKSPACE, Found, Place, Scope, SecretRef, Value
 from bullpen.wire.nouns import VariableDefinition, VariableType
 
 MOST = 1000  # in one scope
-# What is shorter cannot be hidden where it shows up by accident: it stands in too many innocent words.
-SHORTEST_SECRET = 5
+# What is shorter, or made of fewer characters, cannot be hidden: it stands in too many innocent words.
+SHORTEST_SECRET = 8
+FEWEST_CHARACTERS = 5
+# What is longer costs too much to look for: in bytes, one secret and all of one scope.
+LONGEST_SECRET = 8 * 1024
+MOST_SECRET = 128 * 1024
+NAMED = (
+    "This secret is the name of a tool, a field or an event, or an id. Those are never hidden.",
+    "choose another value, or the type text",
+)
 _WORD = re.compile(r"[A-Za-z]{1,11}")
 NAME = r"[A-Za-z_][A-Za-z0-9_]{0,127}"
 _NAME = re.compile(NAME)
@@ -31,12 +40,27 @@ def check_name(name: str) -> None:
 
 
 def check_value(type: VariableType, value: str) -> None:
-    if type == "secret" and len(value) < SHORTEST_SECRET:
-        message = f"A secret has at least {SHORTEST_SECRET} characters, or it could not be hidden where it shows up."
-        raise Invalid(message, fields={"value": f"give at least {SHORTEST_SECRET} characters, or the type text"})
-    if type == "secret" and _WORD.fullmatch(value):
-        message = "This secret is an ordinary word: hidden wherever it stands, it would tear holes into texts."
-        raise Invalid(message, fields={"value": "choose one that is no word, or the type text"})
+    if type == "secret" and (why := refusal(value)) is not None:
+        raise Invalid(why[0], fields={"value": why[1]})
+
+
+def refusal(value: str) -> tuple[str, str] | None:
+    """Why this cannot be a secret, and what to do; None: it can. Values from the environment are not refused."""
+    if len(value.strip()) < SHORTEST_SECRET:
+        said = f"A secret has at least {SHORTEST_SECRET} characters, or it could not be hidden where it shows up."
+        return said, f"give at least {SHORTEST_SECRET} characters, or the type text"
+    if len(value.encode("utf-8", "surrogatepass")) > LONGEST_SECRET:
+        said = f"A secret has at most {LONGEST_SECRET // 1024} KiB: looking for a longer one would slow everybody down."
+        return said, "store a shorter one, or give a tool the file instead"
+    if len(set(value)) < FEWEST_CHARACTERS:
+        said = (
+            f"A secret has at least {FEWEST_CHARACTERS} different characters, or it would be hidden in other texts too."
+        )
+        return said, f"give one with at least {FEWEST_CHARACTERS} different characters, or the type text"
+    if _WORD.fullmatch(value):
+        said = "This secret is an ordinary word: hidden wherever it stands, it would tear holes into texts."
+        return said, "choose one that is no word, or the type text"
+    return NAMED if is_name(value) else None
 
 
 # ── which value ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from bullpen.observe.redact import OFFICE, owner
 from bullpen.wire.nouns import ScopeKind, VariableType
 
 # Where a value may come from: a scope that somebody sets it in, or the settings of this server.
@@ -19,6 +20,11 @@ class Scope:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}".rstrip()
+
+    @property
+    def owner(self) -> str:
+        """Whose secrets these are, for the redactor: what is set for all is masked for all."""
+        return OFFICE if self.kind in ("workspace", "settings") else owner(self.kind, self.id)
 
 
 WORKSPACE = Scope("workspace")

@@ -12,6 +12,7 @@ import random
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -24,7 +25,7 @@ from bullpen.audit.actions import Actor, note
 from bullpen.errors import Conflict, EgressDenied, Invalid, KeyMissing, NotFound, SecretInvalid
 from bullpen.events.actions import in_turn
 from bullpen.net import urls
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import REDACTOR, Masker, owner
 from bullpen.storage import Transaction
 from bullpen.variables.actions import SEALING, Vault
 from bullpen.variables.keys import KeyRing
@@ -63,7 +64,7 @@ async def create(tx: Transaction, vault: Vault, actor: Principal, request: Creat
         created_at=tx.clock.now(),
     )
     secret = rules.PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
-    REDACTOR.add(secret, "webhook")
+    REDACTOR.add(secret, "webhook", owner("webhook", webhook.id))
     ring, key_id = await vault.sealing(tx)
     sealed = ring.seal_for(LABEL, key_id, _about(webhook.id), secret)
     await rows.insert_webhook(tx, webhook, grants=access.written(actor.grants), sealed=sealed, key_id=key_id)
@@ -133,6 +134,7 @@ async def update(tx: Transaction, actor: Principal, id: str, request: UpdateWebh
 async def remove(tx: Transaction, actor: Principal, id: str) -> None:
     await get(tx, actor, id, "delete_webhook")
     await rows.delete_webhook(tx, id)
+    tx.after_commit(partial(REDACTOR.drop_all, owner("webhook", id)))
     note(tx, actor, "webhook.deleted", "webhook", id)
 
 
@@ -150,7 +152,7 @@ def opened(ring: KeyRing, address: Address) -> str:
             f"What the webhook {address.webhook_id} is signed with cannot be opened: it was changed. Make another one.",
             fields={"webhook": address.webhook_id},
         )
-    REDACTOR.add(secret, "webhook")
+    REDACTOR.add(secret, "webhook", owner("webhook", address.webhook_id))
     return secret
 
 
@@ -268,7 +270,10 @@ async def _write_mention(tx: Transaction, listener: Listener, due: Due, url: str
     place = await rows.select_place(tx, due.space_id)
     if message is None or place is None or not rules.may_read(listener):
         return None
-    author_id, text, reply_to = message
+    author_id, text, reply_to, kind, cause_id = message
+    masker = REDACTOR.masker(
+        [owner("space", due.space_id or ""), owner(kind, author_id), owner("person", cause_id or "")]
+    )
     names = await agent_rows.select_names(tx, [author_id])
     data = {
         "messageId": due.subject_id,
@@ -276,11 +281,11 @@ async def _write_mention(tx: Transaction, listener: Listener, due: Due, url: str
         "spaceName": place.name,
         "authorId": author_id,
         "authorName": names.get(author_id, author_id),
-        "text": rules.shortened(REDACTOR.clean(text)),  # before it is cut: half of a secret looks like nothing
+        "text": rules.shortened(masker.clean(text)),  # before it is cut: half of a secret looks like nothing
         "replyTo": reply_to,
         "url": f"{url}/#space={due.space_id}&message={due.subject_id}",
     }
-    return written(due.type, due.created_at, data)
+    return written(due.type, due.created_at, data, masker)
 
 
 async def _write_call(tx: Transaction, listener: Listener, due: Due, url: str) -> bytes | None:
@@ -304,16 +309,17 @@ async def _write_call(tx: Transaction, listener: Listener, due: Due, url: str) -
         "deadline": None if until is None else tx.clock.at(until),
         "url": f"{url}/#call={call.call_id}",
     }
-    return written(due.type, due.created_at, data)
+    masker = REDACTOR.masker([owner("space", call.space_id or ""), owner("agent", call.agent_id)])
+    return written(due.type, due.created_at, data, masker.keeping({call.tool_name, call.agent_id}))
 
 
 _WRITERS = {"mention": _write_mention, "tool.requires_action": _write_call}
 
 
-def written(type: str, at: str, data: dict[str, Any]) -> bytes:
+def written(type: str, at: str, data: dict[str, Any], masker: Masker) -> bytes:
     """As it is sent: whatever somebody said, without secrets."""
     said = {name: value for name, value in data.items() if value is not None}
-    return orjson.dumps({"type": type, "timestamp": at, "data": REDACTOR.clean_json(said)})
+    return orjson.dumps({"type": type, "timestamp": at, "data": masker.clean_json(said)})
 
 
 async def settle(tx: Transaction, letter: Letter, sent: Sent) -> bool:

@@ -14,7 +14,7 @@ from sqlalchemy import Select, and_, bindparam, delete, func, insert, literal_co
 
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import members, messages, pending_calls, people, spaces, webhook_deliveries, webhooks
+from bullpen.storage.tables import members, messages, pending_calls, people, runs, spaces, webhook_deliveries, webhooks
 from bullpen.webhooks import rules
 from bullpen.webhooks.types import Address, Asked, Due, Listener, Place
 from bullpen.wire.nouns import Delivery, Webhook, WebhookEvent
@@ -260,9 +260,9 @@ async def select_place(tx: Transaction, space_id: str | None) -> Place | None:
 # ── what a delivery is about ────────────────────────────────────────────────────────────────────────────────────────
 
 _SELECT_MESSAGE = Statement(
-    select(messages.c.author_id, messages.c.text, messages.c.reply_to).where(
-        messages.c.id == bindparam("id"), messages.c.deleted_at.is_(None)
-    )
+    select(messages.c.author_id, messages.c.text, messages.c.reply_to, messages.c.author_kind, runs.c.cause_id)
+    .select_from(messages.outerjoin(runs, runs.c.id == messages.c.run_id))
+    .where(messages.c.id == bindparam("id"), messages.c.deleted_at.is_(None))
 )
 _SELECT_CALL = Statement(
     select(
@@ -283,7 +283,7 @@ _SELECT_CALL = Statement(
 
 
 async def select_message(tx: Transaction, id: str) -> Row | None:
-    """Author, text and what it answers, of a message that was not taken back."""
+    """Author, text, what it answers, the author's kind and for whom they spoke, of a message that is still there."""
     return await tx.one(_SELECT_MESSAGE, id=id)
 
 

@@ -20,6 +20,7 @@ from bullpen.engine.worker import survive
 from bullpen.errors import EgressError, KeyMissing, SecretInvalid
 from bullpen.net.types import Limits
 from bullpen.observe import counts
+from bullpen.observe.redact import REDACTOR
 from bullpen.storage import Store
 from bullpen.variables.actions import Vault
 from bullpen.webhooks import actions, rows, rules
@@ -107,7 +108,7 @@ class Sender:
     async def try_out(self, address: Address) -> Sent:
         """Tell a webhook that it is being tried, now and once."""
         data = {"webhookId": address.webhook_id}
-        body = actions.written("ping", self._store.clock.now(), data)
+        body = actions.written("ping", self._store.clock.now(), data, REDACTOR.masker())
         return await self.send(Letter(ids.delivery(), 1, address, body))
 
     async def send(self, letter: Letter) -> Sent:

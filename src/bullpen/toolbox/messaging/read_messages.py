@@ -8,6 +8,7 @@ from pydantic import Field
 
 from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
+from bullpen.spaces.speakers import concern_speakers, own_words
 from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import of_messages
@@ -36,6 +37,7 @@ async def read_messages(
         before = room.last_seq - offset + 1
         found = await rows.select_messages(context.tx, room.id, before=before, limit=limit) if before > 1 else []
     context.effects.outside = of_messages(found)
+    await concern_speakers(context.tx, found)
     names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in found}))
     return {"spaceId": room.id, "total": room.last_seq, "messages": [_shown(m, names) for m in found]}
 
@@ -45,7 +47,7 @@ def _shown(message: Message, names: dict[str, str]) -> dict[str, Any]:
         "id": message.id,
         "seq": message.seq,
         "from": names.get(message.author_id, message.author_id),
-        "text": message.text,
+        "text": own_words(message),
         "at": message.created_at,
     }
     if message.deleted_at is not None:

@@ -19,7 +19,7 @@ import orjson
 
 from bullpen.errors import EgressDenied, EgressError, Invalid, ToolFailed
 from bullpen.net.types import Limits
-from bullpen.observe.redact import REDACTOR
+from bullpen.observe.redact import here
 from bullpen.tools.types import Effect, ToolContext
 from bullpen.wire.nouns import ToolConfig
 
@@ -127,7 +127,7 @@ def _result(answer: Answer) -> Any:
         return found
     shown = found if isinstance(found, str) else orjson.dumps(found).decode()
     # Before it is cut: half of a secret looks like nothing.
-    raise ToolFailed(f"The tool's server answered with status {answer.status}: {REDACTOR.clean(shown)[:MAX_ERROR]}")
+    raise ToolFailed(f"The tool's server answered with status {answer.status}: {here().clean(shown)[:MAX_ERROR]}")
 
 
 def _read(answer: Answer) -> Any:
@@ -138,5 +138,5 @@ def _read(answer: Answer) -> Any:
         except orjson.JSONDecodeError:
             pass
     text = answer.body.decode("utf-8", "replace").replace("\x00", "\ufffd")
-    text = REDACTOR.clean(text)
+    text = here().clean(text)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(text) - MAX_SHOWN} more characters)"
