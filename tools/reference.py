@@ -160,6 +160,7 @@ ERRORS = {
     "ToolError": "A tool could not do what was asked. The agent reads it as the result of its call.",
     "ToolFailed": "The tool tried, and it is over.",
     "BadArguments": "The arguments do not fit the tool's schema; the agent may try again with others.",
+    "CheckFailed": "To check the arguments would take too much time or memory, so nothing was done. Simplify the tool's schema; `bullpen doctor` names it.",
     "ModelError": "The model's provider failed.",
     "ModelUnavailable": "It did not answer; it is asked again a few times, then the run fails with this as its reason.",
     "ModelRefused": "It will not answer this; the run fails.",

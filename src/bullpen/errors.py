@@ -122,6 +122,12 @@ class BadArguments(ToolError):
     code = "bad_arguments"
 
 
+class CheckFailed(ToolError):
+    """To check the arguments took more time or memory than there is for it."""
+
+    code = "check_failed"
+
+
 class VariablesRequired(ToolError):
     """Nothing can go on before these have values."""
 

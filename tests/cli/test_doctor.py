@@ -21,6 +21,9 @@ from bullpen.variables.types import Scope
 from tests.cli.processes import bullpen, output, serving
 from tests.databases import Database, sqlite_database
 from tests.postgres import PostgresServer
+from tests.waiting.dear_schemas import nested
+
+LONG_AGO = "2026-01-01T00:00:00.000Z"
 
 
 @pytest.fixture(scope="session")
@@ -90,6 +93,7 @@ EVERY_PART = {
     "queue",
     "tasks",
     "prices",
+    "tools",
     "audit",
     "attachments",
 }
@@ -243,6 +247,18 @@ def test_doctor_names_an_unpriced_model_until_it_has_a_price(claimed_data: Path)
     (claimed_data / "prices.yaml").write_text("openai:new: cheap\n")
     code, parts = found(claimed_data)
     assert (code, level(parts, "prices")) == (1, "problem")
+
+
+def test_doctor_names_a_stored_tool_with_a_dear_schema(claimed_data: Path) -> None:
+    assert level(found(claimed_data)[1], "tools") == "ok"
+    kind = {"execution_type": "internal", "visible": False, "timeout": 30_000}
+    definition = {"description": "x", "input_schema": nested(24), **kind}
+    old = f"INSERT INTO tools VALUES ('sort', '{json.dumps(definition)}', 'h', 'psn_x', '{LONG_AGO}', '{LONG_AGO}')"
+    with changed(claimed_data, old):
+        code, parts = found(claimed_data)
+    assert (code, level(parts, "tools")) == (0, "warning")
+    assert "sort" in parts["tools"][0]["message"]
+    assert "inputSchema" in parts["tools"][0]["advice"]
 
 
 def test_a_folder_open_to_others_is_a_problem(claimed_data: Path) -> None:

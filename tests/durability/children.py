@@ -25,6 +25,7 @@ from bullpen.testing.crash import prepare
 from bullpen.testing.forks import Report
 from tests.durability import (
     approval_children,
+    check_children,
     file_children,
     model_children,
     rotation_children,
@@ -57,6 +58,8 @@ TARGETS: dict[str, forks.Target] = {
     "wait": story_children.wait,
     "act": story_children.act,
     "approve": approval_children.approve,
+    "check": check_children.check,
+    "check_late": check_children.check_late,
     "think": model_children.think,
     "send": sending_children.send,
     "upload": file_children.upload,

@@ -7,7 +7,7 @@ import pytest
 from bullpen.llm.types import AssistantTurn, CallWish, Reply
 from tests.driver import Driver
 from tests.path.puppets import own, puppet
-from tests.path.scripts import say
+from tests.path.scripts import Json, say
 
 pytestmark = pytest.mark.one_database
 
@@ -113,3 +113,19 @@ async def test_a_run_whose_model_is_gone_fails_with_an_explanation(office: Drive
     run = await office.run_finished("ada")
     assert (run["status"], run["stopReason"]) == ("failed", "model_refused")
     assert run["error"].startswith("There is no model provider 'puppet-ada'.")
+
+
+@pytest.mark.proves("L11")
+async def test_a_scripts_pattern_takes_no_longer_for_a_hostile_message(office: Driver) -> None:
+    script: list[Json] = [{"when": "^(a+)+$", "steps": [say("matched")]}, {"steps": [say("went on")]}]
+    await office.agent("ada", script)
+    await office.space("general", ["ada"], wake={"people": "all"})
+    await office.post("general", "a" * 5000 + "!")
+    await office.run_finished("ada")
+    assert (await office.texts("general"))[1:] == ["went on"]
+    refused = await office.create(
+        "/agents",
+        {"name": "Bo", "model": {"provider": "script", "turns": [{"when": "(?<=a)b"}]}},
+        status=422,
+    )
+    assert "linear time" in str(refused["error"]["fields"])

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections import OrderedDict
 from typing import Any
 
 import orjson
 import pytest
 
 from bullpen.errors import BadArguments, Invalid
+from bullpen.tools import check_apart
+from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.json_schema import check_arguments, check_schema
+from tests.waiting.dear_schemas import RECURSIVE, nested
+from tests.waits import BOUND
 
 DEEP: dict[str, Any] = {"type": "object"}
 for _ in range(40):
@@ -76,3 +83,39 @@ def test_camel_and_snake_case_arguments_map_to_the_schemas_names() -> None:
     for both in ({"dueDate": "today", "due_date": "tomorrow"}, {"due-date": "today"}):
         with pytest.raises(BadArguments, match="note"):
             check_arguments("note", schema, both)
+
+
+CHOICES = {"type": "object", "properties": {"tags": {"items": {"anyOf": [{"const": n} for n in range(400)]}}}}
+
+
+@pytest.mark.parametrize(
+    "schema, arguments",
+    [
+        (nested(), {"a": "x"}),
+        (RECURSIVE, {"n": 1}),
+        (CHOICES, {"tags": ["x"] * 400}),
+        (CHOICES, {"tags": [7] * 40_000}),
+    ],
+    ids=["many ways", "recursive", "much to explain", "much to look at"],
+)
+def test_what_is_not_known_to_be_cheap_is_checked_apart(
+    schema: dict[str, Any], arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_apart, "_verdicts", OrderedDict())  # nobody has asked this before
+    with pytest.raises(CheckApart):
+        check_arguments("sort", orjson.dumps(schema), arguments)
+    assert check_arguments("sort", orjson.dumps(CHOICES), {"tags": [7] * 400}), "this is cheap"
+
+
+def test_names_that_a_schema_tells_apart_are_two_arguments() -> None:
+    schema = orjson.dumps({"type": "object", "properties": {"dueDate": {}, "due_date": {}}})
+    both = {"dueDate": 1, "due_date": 2, "more": 3}
+    assert check_arguments("note", schema, both) == both
+
+
+@pytest.mark.proves("L11")
+def test_the_process_that_checks_is_bounded() -> None:
+    told = "print(*(resource.getrlimit(getattr(resource, name))[0] for name in ('RLIMIT_AS', 'RLIMIT_CPU')))"
+    program = f"import resource; from bullpen.tools import schema_process; schema_process._limit_resources(); {told}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=BOUND)
+    assert done.stdout.split() == [str(256 << 20), "2"]

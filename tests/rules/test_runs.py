@@ -120,3 +120,15 @@ def test_unspoken_text_is_unsent_and_corrected_once_if_addressed(
     it = run(acts=frozenset(acts), addressed=addressed, corrected=corrected)
     assert rules.is_unsent(it, text) is unsent
     assert rules.needs_correction(it, text) is corrects
+
+
+def test_only_deaths_of_other_processes_under_a_mark_count() -> None:
+    mark = rules.next_mark(None, "call_1", "one")
+    found = rules.find_mark(mark, "two")
+    assert (found.owner, found.deaths) == (None, 1)
+    assert rules.find_mark(found, "three") == found, "it died before it tried again"
+    again = rules.next_mark(found, "call_1", "two")
+    assert rules.find_mark(again, "two").deaths == 1, "it has lost its lease, and lives"
+    assert rules.is_hopeless(rules.find_mark(again, "three"))
+    assert not rules.is_hopeless(found)
+    assert rules.next_mark(found, "call_2", "two").deaths == 0, "another call begins anew"

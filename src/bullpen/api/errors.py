@@ -35,6 +35,7 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.ToolError: 500,
     errors.ToolFailed: 500,
     errors.BadArguments: 500,
+    errors.CheckFailed: 500,
     errors.VariablesRequired: 500,
     errors.PathOutside: 500,
     errors.ModelError: 500,

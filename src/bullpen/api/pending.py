@@ -13,11 +13,13 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.audit.actions import note
-from bullpen.errors import Invalid, NotFound
+from bullpen.errors import CheckFailed, Invalid, NotFound
 from bullpen.observe.redact import REDACTOR, Masker, owner
 from bullpen.spaces import actions as spaces
-from bullpen.storage import Transaction
+from bullpen.storage import Store, Transaction
+from bullpen.storage.store import Body
 from bullpen.tools import actions, approvals, configs, pending, rows
+from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import Waiting
 from bullpen.wire.nouns import Acceptance, PendingCall, PendingKind, PendingStatus, Progress
@@ -99,6 +101,19 @@ async def submit(
     return Acceptance(duplicate=await pending.accept(tx, waiting, clean, caller.id))
 
 
+async def _transact_checked(store: Store, body: Body[Acceptance]) -> Acceptance:
+    """Arguments that somebody has changed may have to be checked elsewhere, and nobody waits for that in a
+    transaction: it is broken off, and begun again when the answer is known."""
+    try:
+        return await store.transact(body)
+    except CheckApart as apart:
+        try:
+            await apart.settle()
+        except CheckFailed as error:
+            raise Invalid(error.message, fields={"result.args": error.message}) from None
+        return await store.transact(body)
+
+
 async def _approve(
     tx: Transaction, caller: Principal, registry: Registry, waiting: Waiting, result: object
 ) -> Acceptance:
@@ -129,7 +144,7 @@ async def submit_result(run_id: str, request: SubmitResult, caller: Caller, offi
     async def body(tx: Transaction) -> Acceptance:
         return await submit(tx, caller, office, request.call_id, run_id, request.result)
 
-    return answer(await office.store.transact(body))
+    return answer(await _transact_checked(office.store, body))
 
 
 @router.get("/pending", response_model=Page[PendingCall])
@@ -178,7 +193,7 @@ async def resolve_pending(call_id: str, request: ResolveCall, caller: Caller, of
     async def body(tx: Transaction) -> Acceptance:
         return await submit(tx, caller, office, call_id, None, request.result)
 
-    return answer(await office.store.transact(body))
+    return answer(await _transact_checked(office.store, body))
 
 
 @router.post("/pending/{call_id}/progress", response_model=PendingCall)

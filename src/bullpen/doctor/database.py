@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import func, select
 
@@ -31,6 +32,8 @@ from bullpen.storage.tables import audit as audit_rows
 from bullpen.storage.tables import events, messages, runs, spaces, threads
 from bullpen.tasks import rows as task_rows
 from bullpen.toolbox import FAMILIES
+from bullpen.tools import rows as tool_rows
+from bullpen.tools.json_schema import find_excess
 from bullpen.tools.naming import reserved_names
 from bullpen.variables import actions as variables
 from bullpen.variables import keys
@@ -44,6 +47,7 @@ LARGE_LOG_BYTES = 256 << 20
 SKEW_SECONDS, LARGE_SKEW_SECONDS = 1.0, 30.0
 LATE_SECONDS = 60.0
 SHOWN = 10  # of many that are alike
+TOOLS_AT_ONCE = 100
 STILL_SECONDS = 3600.0  # an upload's row comes after its bytes
 
 _NOW = Statement(select(now_millis()))
@@ -266,6 +270,20 @@ async def prices(patient: Patient) -> list[Finding]:
     ]
 
 
+async def tool_schemas(patient: Patient) -> list[Finding]:
+    """Tools of an earlier version, which let schemas in that this one refuses."""
+    dear: list[str] = []
+    count, after = 0, ""
+    while page := await patient.store.read(partial(tool_rows.select_page, after=after, limit=TOOLS_AT_ONCE)):
+        dear += [tool.name for tool in page if find_excess(tool.input_schema) is not None]
+        count, after = count + len(page), page[-1].name
+    if not dear:
+        return [ok("tools", f"The arguments of all {count} defined tools can be checked.")]
+    said = f"Checking arguments of these tools may take too much time or memory: {', '.join(dear[:5])}."
+    advice = "Give them a simpler inputSchema. Until then each check runs in a process of its own, and may fail."
+    return [warning("tools", said, advice)]
+
+
 async def audit_log(patient: Patient) -> list[Finding]:
     found = await audit.verify(patient.store)
     if isinstance(found, Break):
@@ -337,6 +355,7 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     queue,
     scheduled,
     prices,
+    tool_schemas,
     audit_log,
     secrets,
     stored_files,

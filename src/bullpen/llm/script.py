@@ -3,7 +3,7 @@
 A turn is chosen by its `when` (a regex searched in the newest inbox text) and `kind`; the first that fits plays. It has
 one step per model call of the run, so the n-th answer is the n-th step. Nothing matching, or no step left, answers ''.
 Text and arguments grow in pieces, as a real provider's do. Strings may hold `{{trigger.text}}` and
-`{{results[0].messageId}}`; an unknown path is ''.
+`{{results[0].messageId}}`; an unknown path is ''. A `when` is searched for in linear time: see patterns.py.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from bullpen import patterns
 from bullpen.errors import ModelUnavailable
 from bullpen.llm.types import (
     CallDelta,
@@ -28,17 +29,16 @@ from bullpen.llm.types import (
     ToolSpec,
     Transcript,
 )
+from bullpen.patterns import BadPattern
 
 PIECE = 48  # characters per delta
+MAX_PATTERNS = 50_000  # letters of all `when`s together: see patterns.py
 _PLACE = re.compile(r"\{\{\s*([a-zA-Z_][\w.\[\]]*)\s*\}\}")
 _PART = re.compile(r"[a-zA-Z_]\w*|\[\d+\]")
 
 
-def _compilable(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"is not a regular expression: {error}") from None
+def _readable(pattern: str) -> str:
+    patterns.measure(pattern)
     return pattern
 
 
@@ -71,7 +71,7 @@ class ScriptStep(_Strict):
 
 
 class ScriptTurn(_Strict):
-    when: Annotated[str, AfterValidator(_compilable)] | None = None
+    when: Annotated[str, AfterValidator(_readable)] | None = None
     kind: str | None = None
     steps: list[ScriptStep] = Field(default_factory=list)
 
@@ -81,10 +81,23 @@ class Script(_Strict):
     name: str | None = None
     turns: list[ScriptTurn] = Field(default_factory=list)
 
+    @model_validator(mode="after")
+    def _check_patterns(self) -> Script:
+        whens = [turn.when for turn in self.turns if turn.when is not None]
+        # Before any of them is compiled: each could take a tenth of a second.
+        if sum(map(patterns.measure, whens)) > MAX_PATTERNS:
+            raise BadPattern("the `when`s of a script are too large together: repeat less, or write fewer turns")
+        for when in whens:
+            try:
+                patterns.compile_linear(when)
+            except BadPattern as error:
+                raise BadPattern(f"when {when[:80]!r} {error}") from None
+        return self
+
 
 class ScriptModel:
     def __init__(self, script: Script) -> None:
-        self._turns = [(re.compile(t.when) if t.when is not None else None, t) for t in script.turns]
+        self._turns = [(None if t.when is None else patterns.compile_linear(t.when), t) for t in script.turns]
 
     async def ask(self, transcript: Transcript, tools: Sequence[ToolSpec], on_delta: OnDelta | None = None) -> Reply:
         step = self._step(transcript)
@@ -110,7 +123,7 @@ class ScriptModel:
         for when, turn in self._turns:
             if turn.kind is not None and turn.kind != trigger.kind:
                 continue
-            if when is None or when.search(trigger.text):
+            if when is None or when(trigger.text):
                 return turn.steps[transcript.steps] if transcript.steps < len(turn.steps) else None
         return None
 

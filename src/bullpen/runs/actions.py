@@ -7,7 +7,7 @@ the result, the run's new counts and the events in the very transaction in which
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -26,7 +26,7 @@ from bullpen.budgets import rows as budget_rows
 from bullpen.engine import leases
 from bullpen.engine.leases import Lease
 from bullpen.errors import RunAlreadyFinished
-from bullpen.events.actions import record
+from bullpen.events.actions import in_turn, record
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Item
@@ -55,6 +55,8 @@ from bullpen.wire.nouns import Outcome, StopReason
 logger = logging.getLogger("bullpen.runs")
 
 Stoppable: TypeAlias = AbstractContextManager[None]
+# Tells the people of a space something, as the office itself.
+Say: TypeAlias = Callable[[Transaction, str, str], Awaitable[None]]
 
 SILENCE = "agent_chose_silence"
 _SILENCE: dict[StopReason, str] = {"not_needed": "precheck"}
@@ -396,6 +398,8 @@ def _deliver_unsent(run: Run, text: str, now: str, lease: Lease) -> tuple[Run, l
 
 async def written(tx: Transaction, lease: Lease, run: Run) -> Run:
     cancelled, lease.paused = await rows.update_run(tx, run)
+    if run.mark is not None:
+        run = replace(run, mark=None)
     return replace(run, cancel_requested=True) if cancelled else run
 
 
@@ -422,9 +426,16 @@ class RunJournal:
     """Records calls of one run for `bullpen.tools`. What it recorded becomes true for us once the commit is durable."""
 
     def __init__(
-        self, lease: Lease, run: Run, entries: list[Entry], stoppable: Callable[[], Stoppable] = nullcontext
+        self,
+        lease: Lease,
+        run: Run,
+        entries: list[Entry],
+        stoppable: Callable[[], Stoppable] = nullcontext,
+        owner: str = "",
     ) -> None:
         self._lease = lease
+        self._owner = owner
+        self._marked = run.mark is not None
         self._stoppable = stoppable
         self.run = run
         self.entries = entries
@@ -440,6 +451,12 @@ class RunJournal:
 
     async def check(self, tx: Transaction) -> None:
         await leases.check(tx, self._lease)
+        if self._marked:
+            await rows.put_mark(tx, self.run.id, None)
+
+    async def mark(self, tx: Transaction, call: ToolCall) -> None:
+        await rows.put_mark(tx, self.run.id, rules.next_mark(self.run.mark, call.id, self._owner))
+        self._marked = True
 
     async def asked(self, tx: Transaction, call: ToolCall) -> None:
         await rows.mark_started(tx, self.run.id, call.id)
@@ -659,6 +676,28 @@ async def stop(
 
 
 _WHY = {"cancelled": "Not run: the run was cancelled."}
+
+
+async def heed_mark(
+    tx: Transaction, lease: Lease, run: Run, entries: list[Entry], owner: str, say: Say | None = None
+) -> Run:
+    """A process has died over a call of this run, or may have. The first time it is tried again; the second time the
+    run ends, and its people are told."""
+    await in_turn(tx, run.space_id or run.agent_id)
+    await leases.check(tx, lease)
+    if run.mark is None:
+        return run
+    mark = rules.find_mark(run.mark, owner)
+    if not rules.is_hopeless(mark):
+        await rows.put_mark(tx, run.id, mark)
+        return replace(run, mark=mark)
+    tool = next((entry.tool_name for entry in entries if entry.call_id == mark.call_id), None) or "a tool"
+    why = rules.died_twice(tool)
+    run = await stop(tx, lease, run, entries, "broken", f"{why} The call was {mark.call_id}.")
+    logger.error("run %s of %s was given up: the process died twice over %s", run.id, run.agent_id, mark.call_id)
+    if say is not None and run.space_id is not None:
+        await say(tx, run.space_id, f"{run.agent_id} stopped working on this. {why}")
+    return replace(run, mark=None)
 
 
 async def put_aside(tx: Transaction, lease: Lease, run: Run) -> Run:

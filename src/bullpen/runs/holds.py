@@ -8,8 +8,7 @@ what somebody else has spent.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
@@ -26,9 +25,6 @@ from bullpen.runs.types import Entry, Run
 from bullpen.storage import Store, Transaction
 from bullpen.threads import actions as threads
 
-# Tells the people of a space something, as the office itself.
-Say: TypeAlias = Callable[[Transaction, str, str], Awaitable[None]]
-
 
 async def check(store: Store, run: Run) -> list[Standing]:
     """The budgets of the run that are used up. Warns of those that nearly are; of all, once the run is over: whoever
@@ -43,7 +39,7 @@ async def check(store: Store, run: Run) -> list[Standing]:
 
 
 async def hold(
-    tx: Transaction, lease: Lease, run: Run, entries: list[Entry], reached: Sequence[Standing], say: Say | None
+    tx: Transaction, lease: Lease, run: Run, entries: list[Entry], reached: Sequence[Standing], say: actions.Say | None
 ) -> Run:
     """Put the run aside, or end it. Looks once more: a budget that was raised meanwhile holds nobody back."""
     await in_turn(tx, *(each.id for each in reached))

@@ -10,16 +10,18 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bullpen.agents import rows as agent_rows
 from bullpen.engine import leases
 from bullpen.engine.leases import Lease
 from bullpen.errors import Broken
+from bullpen.events.actions import in_turn
 from bullpen.inbox import rows as inbox_rows
 from bullpen.observe.redact import concerning
-from bullpen.runs import actions, concern, rows
-from bullpen.runs.types import Run
+from bullpen.runs import actions, concern, rows, rules
+from bullpen.runs.types import Mark, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
@@ -34,15 +36,24 @@ if TYPE_CHECKING:
     from bullpen.runs.loop import World
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LateJournal:
-    """Where such a call is recorded, for `bullpen.tools`."""
+    """Where such a call is recorded, for `bullpen.tools`. A mark is kept with the run that made the call."""
 
     lease: Lease
     approval: Waiting
+    owner: str
+    found: Mark | None = None  # somebody died over this call
+    marked: bool = False
 
     async def check(self, tx: Transaction) -> None:
         await leases.check(tx, self.lease)
+        if self.marked or self.found is not None:
+            await rows.put_mark(tx, self.approval.run_id, None)
+
+    async def mark(self, tx: Transaction, call: ToolCall) -> None:
+        await rows.put_mark(tx, self.approval.run_id, rules.next_mark(self.found, call.id, self.owner))
+        self.marked = True
 
     async def asked(self, tx: Transaction, call: ToolCall) -> None:
         raise Broken("What has been approved is not asked for like a new call.")
@@ -79,23 +90,47 @@ async def carry_out(world: World, lease: Lease) -> None:
 
 
 async def _carry_out_one(world: World, lease: Lease, approval: Waiting) -> None:
-    async def read(tx: Transaction) -> tuple[RunView, Tool | None] | None:
+    async def read(tx: Transaction) -> tuple[RunView, Tool | None, Mark | None] | None:
         agent = await agent_rows.select_definition(tx, approval.agent_id)
         if agent is None:
             return None  # whoever deleted it has seen to its calls
-        return await _view(tx, world, approval, agent), await _tool(tx, world, approval.tool_name, agent)
+        made_by = await rows.select_run(tx, approval.run_id)
+        view = await _view(tx, world, approval, agent, made_by)
+        return view, await _tool(tx, world, approval.tool_name, agent), None if made_by is None else made_by.mark
 
     found = await world.store.read(read)
     if found is None:
         return
-    journal = LateJournal(lease, approval)
-    run, tool = found
+    run, tool, mark = found
+    if mark is not None:
+        mark = await world.store.transact(partial(_heed_mark, world=world, lease=lease, approval=approval, mark=mark))
     cause = approval.cause
     concerned = concern.of(approval.thread_id, approval.agent_id, [approval.space_id], [(cause.kind, cause.id)])
     concerned.kept.add(approval.tool_name)
     await world.store.read(lambda tx: concern.add_line(tx, concerned, approval.thread_id))
     with concerning(concerned):
-        await execute_late(approval, tool=tool, run=run, store=world.store, journal=journal, means=world.means)
+        await execute_late(
+            approval,
+            tool=tool,
+            run=run,
+            store=world.store,
+            journal=LateJournal(lease, approval, world.owner, mark),
+            means=world.means,
+            given_up=rules.died_twice(approval.tool_name) if mark is not None and rules.is_hopeless(mark) else None,
+        )
+
+
+async def _heed_mark(tx: Transaction, world: World, lease: Lease, approval: Waiting, mark: Mark) -> Mark | None:
+    """Its agent is told by its inbox when the call is given up; the people of the space are told here."""
+    if mark.call_id != approval.call_id:
+        return None
+    await in_turn(tx, approval.space_id or approval.agent_id)
+    await leases.check(tx, lease)
+    mark = rules.find_mark(mark, world.owner)
+    await rows.put_mark(tx, approval.run_id, mark)
+    if rules.is_hopeless(mark) and world.say is not None and approval.space_id is not None:
+        await world.say(tx, approval.space_id, rules.died_twice(approval.tool_name))
+    return mark
 
 
 async def _tool(tx: Transaction, world: World, name: str, agent: Agent) -> Tool | None:
@@ -111,8 +146,7 @@ async def _home(tx: Transaction, approval: Waiting, run: Run | None) -> Room | N
     return None if id is None else await space_rows.select_room(tx, id)
 
 
-async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent) -> RunView:
-    run = await rows.select_run(tx, approval.run_id)
+async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent, run: Run | None) -> RunView:
     settings = world.settings
     return RunView(
         id=approval.run_id,

@@ -70,7 +70,7 @@ class World:
     owner: str
     teaching: dict[str, str]
     prices: Prices = field(default_factory=prices.load)
-    say: holds.Say | None = None  # tells the people of a space something, as the office itself
+    say: actions.Say | None = None  # tells the people of a space something, as the office itself
     # Runs that are driven here; those of them that wait for a model just now; how those that wait for a tool look
     # whether they are to end; those to be looked at again.
     driven: set[str] = field(default_factory=set)
@@ -187,6 +187,8 @@ async def _go_through(drive: Drive) -> None:
 
 
 async def _until_it_rests(drive: Drive) -> None:
+    if drive.run.mark is not None:
+        await _heed_mark(drive)
     while (one_pass := PASSES.get(drive.run.status)) is not None and not drive.lease.rested:
         if drive.world.stopping:
             raise asyncio.CancelledError("the server stops; the run goes on from its last commit")
@@ -206,6 +208,13 @@ async def _until_it_rests(drive: Drive) -> None:
             await one_pass(drive)
     if drive.run.finished_at is not None and drive.run.step:
         await holds.check(drive.world.store, drive.run)  # nobody asks any more: it is to warn, if need be
+
+
+async def _heed_mark(drive: Drive) -> None:
+    world, run = drive.world, drive.run
+    drive.run = await world.store.transact(
+        lambda tx: actions.heed_mark(tx, drive.lease, run, drive.entries, world.owner, world.say)
+    )
 
 
 async def _load(drive: Drive) -> None:
@@ -397,7 +406,8 @@ async def go_on(drive: Drive) -> None:
 
 async def act(drive: Drive) -> None:
     """Carry out the next call that has no result yet. Only one: its result is stored before anything else happens."""
-    journal = actions.RunJournal(drive.lease, drive.run, drive.entries, partial(_stoppable, drive))
+    stoppable = partial(_stoppable, drive)
+    journal = actions.RunJournal(drive.lease, drive.run, drive.entries, stoppable, drive.world.owner)
     left = actions.unsettled(drive.entries)
     index = sum(1 for e in drive.entries if e.type == "tool_call_message" and e.step == drive.run.step) - len(left)
     limit = drive.world.settings.limits.calls_per_step

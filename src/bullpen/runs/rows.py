@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import BigInteger, Text, and_, bindparam, case, func, insert, literal_column, or_, select, update
 
 from bullpen.clock import Clock
-from bullpen.runs.types import Entry, Run
+from bullpen.runs.types import Entry, Mark, Run
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.paused import is_paused
 from bullpen.storage.statements import insert_or_ignore
@@ -48,10 +48,11 @@ _CHANGING = (
 _UPDATE = Statement(
     update(runs)
     .where(runs.c.id == bindparam("id_"))
-    .values({name: bindparam(name) for name in _CHANGING})
+    .values({**{name: bindparam(name) for name in _CHANGING}, "mark": None})
     # Here, because every pass writes its run: to look at a pause costs no statement of its own.
     .returning(runs.c.cancel_requested, is_paused(runs.c.agent_id))
 )
+_PUT_MARK = Statement(update(runs).where(runs.c.id == bindparam("id_")).values(mark=bindparam("mark_")))
 _REQUEST_CANCEL = Statement(
     update(runs).where(runs.c.id == bindparam("id_"), runs.c.finished_at.is_(None)).values(cancel_requested=1)
 )
@@ -212,6 +213,7 @@ def _run(row: Row) -> Run:
     values["acts"] = frozenset(values["acts"].split())
     for name in ("outside", "seen_in"):
         values[name] = tuple(orjson.loads(values[name])) if values[name] else ()
+    values["mark"] = Mark(*orjson.loads(values["mark"])) if values["mark"] else None
     return Run(**values)
 
 
@@ -239,6 +241,7 @@ async def insert_run(tx: Transaction, run: Run) -> None:
         payload=orjson.dumps(run.payload).decode(),
         addressed=int(run.addressed),
         cancel_requested=int(run.cancel_requested),
+        mark=None,
     )
     await tx.run(_INSERT, **values)
 
@@ -247,6 +250,11 @@ async def update_run(tx: Transaction, run: Run) -> tuple[bool, bool]:
     """Write what passes may change. Did somebody ask meanwhile for it to be cancelled, is its agent paused?"""
     row = await tx.one(_UPDATE, id_=run.id, **_changing(run))
     return (False, False) if row is None else (bool(row[0]), bool(row[1]))
+
+
+async def put_mark(tx: Transaction, id: str, mark: Mark | None) -> None:
+    kept = None if mark is None else orjson.dumps([mark.call_id, mark.owner, mark.deaths]).decode()
+    await tx.run(_PUT_MARK, id_=id, mark_=kept)
 
 
 async def request_cancel(tx: Transaction, id: str) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, get_args
 
 import orjson
 
 from bullpen.errors import Broken
-from bullpen.runs.types import Entry, Run
+from bullpen.runs.types import Entry, Mark, Run
 from bullpen.tasks import rules as task_rules
 from bullpen.wire import Limits
 from bullpen.wire.nouns import Outcome, RunStatus, StopReason
@@ -24,6 +25,7 @@ MOVES: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
 }
 FIRST_AWAY: Final = 30.0  # seconds
 LONGEST_AWAY: Final = 900.0
+MOST_DEATHS: Final = 2  # so often a process may die over one call
 FINISHED: Final = frozenset({status for status, moves in MOVES.items() if not moves})
 
 # What wakes an agent without a person having asked for anything just then.
@@ -53,6 +55,32 @@ def move(run: Run, to: RunStatus) -> RunStatus:
     if to not in MOVES[run.status]:
         raise Broken(f"Run {run.id} cannot go from {run.status} to {to}.")
     return to
+
+
+def find_mark(mark: Mark, owner: str) -> Mark:
+    """What becomes of a mark that a process finds. If another one set it, that one has died over the call.
+
+    One that we set ourselves tells of a lost lease and not of a death, and one that was found before and not set again
+    tells of a death elsewhere.
+    """
+    died = mark.owner not in (None, owner)
+    return replace(mark, owner=None, deaths=mark.deaths + died)
+
+
+def next_mark(found: Mark | None, call_id: str, owner: str) -> Mark:
+    deaths = found.deaths if found is not None and found.call_id == call_id else 0
+    return Mark(call_id, owner, deaths)
+
+
+def died_twice(tool: str) -> str:
+    return (
+        f"The server died twice while it checked a call of {tool}, so the call was given up. `bullpen doctor` says "
+        "whether the tool's schema is at fault; the machine may also have too little memory."
+    )
+
+
+def is_hopeless(mark: Mark) -> bool:
+    return mark.deaths >= MOST_DEATHS
 
 
 def stay_away(retries: int, retry_after: float | None, patience: float) -> float | None:

@@ -9,6 +9,15 @@ from bullpen.wire.nouns import Outcome, RunMessageType, RunStatus, StopReason
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """Something is done for a call that could kill the process. Whoever finds this knows that it has."""
+
+    call_id: str
+    owner: str | None  # the process that does it; None: found, and not tried again yet
+    deaths: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """A row of `runs`. Passes make a changed copy and write it; nothing is changed in place."""
 
@@ -51,6 +60,7 @@ class Run:
     outside: tuple[str, ...] = ()  # where text came from that it has read, if from outside the office
     paused_reason: str | None = None  # it is put aside: which budget is used up
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: see tools/outward.py
+    mark: Mark | None = None  # every commit of the run takes it away
 
 
 @dataclass(frozen=True, slots=True)

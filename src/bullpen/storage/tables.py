@@ -319,6 +319,8 @@ runs = Table(
     _number("retry_at", null=True),
     _number("retries", default=0),
     _text("seen_in", null=True),  # JSON: whose text of this office it was shown: spaces, and see tools/outward.py
+    # JSON: the call for which something is done just now that could kill the process. Mostly there is none.
+    _text("mark", null=True),
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),

@@ -46,6 +46,7 @@ from bullpen.storage.statements import storable
 from bullpen.storage.store import Body, RetryTransaction
 from bullpen.tools import approvals, cards, outward, pending, policies, rules
 from bullpen.tools import rows as tool_rows
+from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.outside import Outside, together
 from bullpen.tools.schema import Function
 from bullpen.tools.types import (
@@ -131,13 +132,23 @@ async def execute(
 
 
 async def execute_late(
-    approval: Waiting, *, tool: Tool | None, run: RunView, store: Store, journal: Journal, means: Means
+    approval: Waiting,
+    *,
+    tool: Tool | None,
+    run: RunView,
+    store: Store,
+    journal: Journal,
+    means: Means,
+    given_up: str | None = None,
 ) -> None:
-    """Carry out a call that was approved after its run had gone on."""
+    """Carry out a call that was approved after its run had gone on. `given_up`: do not try, and say this of it."""
     door = Door(run, approval.space_id, store, journal, means, approval=approval, late=True)
     call = ToolCall(approval.call_id, approval.tool_name, approval.arguments, approval.execution == "started")
     try:
-        await _carry_out(door, tool, call)
+        if given_up is not None:
+            await _settle(door, tool, call, Failed(given_up, {"code": "broken"}))
+        else:
+            await _carry_out(door, tool, call)
     except (Fenced, RetryTransaction):
         raise
     except Exception as error:
@@ -159,7 +170,7 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
         return await _settle(door, tool, call, Denied(refusal))
     try:
         given = _parsed(call.arguments)
-        args = tool.parse(given)
+        args = await _checked(door, tool, call, given)
         if tool.hash and args is not given:  # under the names that its schema has: so they are shown, approved and sent
             call = replace(call, arguments=orjson.dumps(args).decode())
         if tool.variables:
@@ -181,6 +192,28 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
         return await _ask_anew(door, tool, call)
     except _Moved:
         return await _settle(door, tool, call, Failed(rules.moved(tool)))
+
+
+async def _checked(door: Door, tool: Tool, call: ToolCall, given: Any) -> Mapping[str, Any]:
+    """The arguments as the tool takes them. A check that could be dear is marked first, and made elsewhere."""
+    try:
+        return tool.parse(given)
+    except CheckApart as apart:
+        return await _checked_apart(door, tool, call, given, apart)
+
+
+async def _checked_apart(door: Door, tool: Tool, call: ToolCall, given: Any, apart: CheckApart) -> Mapping[str, Any]:
+    async def mark(tx: Transaction) -> None:
+        await door.journal.check(tx)
+        await door.journal.mark(tx, call)
+
+    await door.store.transact(mark)
+    try:
+        await apart.settle()
+    except asyncio.CancelledError:
+        await door.store.transact(door.journal.check)  # the server stops, which is no death
+        raise
+    return tool.parse(given)
 
 
 def _refusal(door: Door, tool: Tool) -> str | None:

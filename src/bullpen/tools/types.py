@@ -349,7 +349,10 @@ class Journal(Protocol):
     """
 
     async def check(self, tx: Transaction) -> None:
-        """Raise Fenced unless this driver still holds the thread."""
+        """Raise Fenced unless this driver still holds the thread. First in every commit, which so takes back a mark."""
+
+    async def mark(self, tx: Transaction, call: ToolCall) -> None:
+        """What comes next for this call could kill the process. The next `check` takes the mark away."""
 
     async def asked(self, tx: Transaction, call: ToolCall) -> None:
         """Somebody has to approve it first."""
