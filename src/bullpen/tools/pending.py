@@ -51,8 +51,8 @@ async def begin(
     if approval is None:
         await rows.insert_pending(tx, waiting)
     else:
-        bound = {"asks": approval.asks, "tool_hash": approval.tool_hash, "hash": approval.hash}
-        waiting = replace(waiting, **bound, spaces=approval.spaces, reason=approval.reason)
+        waiting = replace(waiting, asks=approval.asks, tool_hash=approval.tool_hash, hash=approval.hash)
+        waiting = replace(waiting, spaces=approval.spaces, reason=approval.reason)
         if approval.reason is None or approval.visible:  # else it was asked for unseen, and shows from now on
             waiting = replace(waiting, visible=approval.visible)
         await rows.begin_again(tx, waiting)

@@ -197,7 +197,7 @@ def decide_for_all(
     """What counts for a call that touches all of these spaces; none at all if they are empty."""
     decisions = [
         decide([rule for rule in rules if rule.space_id in (None, space)], args, of_agent=of_agent, of_tool=of_tool)
-        for space in spaces or [None]
+        for space in (*spaces,) or (None,)
     ]
     return strictest(decisions)
 
