@@ -14,7 +14,7 @@ from bullpen import ids
 from bullpen.access import rows, rules
 from bullpen.access.types import Principal, Thing
 from bullpen.audit.actions import note
-from bullpen.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound
+from bullpen.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthenticated
 from bullpen.storage import Transaction
 from bullpen.wire import Token
 from bullpen.wire.nouns import Invite, Person, Role
@@ -243,7 +243,10 @@ async def create_token(
     days: int | None = None,
     created_by: Principal = rules.SYSTEM,
 ) -> tuple[Token, str]:
-    """A token and its value, which is shown this once. The caller has checked that the agent exists."""
+    """A token and its value, which is shown this once. The caller has checked that the agent exists.
+
+    One that is made with a token ends with it: at the same time at the latest, and when that one is revoked.
+    """
     if (person_id is None) == (agent_id is None):
         raise Invalid(
             "A token belongs to one person or to one agent.", fields={"agentId": "say one of agentId, personId"}
@@ -251,7 +254,8 @@ async def create_token(
     if scopes is not None:
         rules.check_scopes(scopes)
     value = PREFIX + secrets.token_urlsafe(32)
-    expires_at = None if days is None else tx.clock.millis() + days * DAY
+    parent = created_by.credential if created_by.credential.startswith("tok_") else None
+    expires_at = _earlier(None if days is None else tx.clock.millis() + days * DAY, await _end_of(tx, parent))
     kind = "agent" if person_id is None else await _kind_of(tx, person_id)
     token = Token(
         id=ids.token(),
@@ -264,24 +268,41 @@ async def create_token(
         created_at=tx.clock.now(),
         expires_at=None if expires_at is None else tx.clock.at(expires_at),
     )
-    await rows.insert_token(tx, token, hashed(value), expires_at=expires_at, created_by=created_by.id)
+    await rows.insert_token(tx, token, hashed(value), expires_at=expires_at, created_by=created_by.id, parent=parent)
     note(tx, created_by, "token.created", "token", token.id, kind=token.kind, holder=person_id or agent_id)
     return token, value
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    """None: never."""
+    return min((at for at in (one, other) if at is not None), default=None)
+
+
+async def _end_of(tx: Transaction, parent: str | None) -> int | None:
+    if parent is None:
+        return None
+    works, expires_at = await rows.lock_token(tx, parent)
+    if not works:
+        raise Unauthenticated("This token is not known here, or was revoked.")
+    return expires_at
 
 
 async def _kind_of(tx: Transaction, person_id: str) -> str:
     return "owner" if (await get_person(tx, person_id)).role == "owner" else "person"
 
 
-async def revoke_token(tx: Transaction, actor: Principal, id: str) -> Token:
+async def revoke_token(tx: Transaction, actor: Principal, id: str) -> list[tuple[str, str]]:
+    """It, and all that were made with it: id and holder of each."""
     token = await rows.select_token(tx, id)
     if token is None:
         raise NotFound(f"There is no token {id!r}, or it is not yours to see.")
     rules.authorize(actor, "see_token", Thing("token", id, holder=token.person_id))
     rules.authorize(actor, "make_token")
     await rows.revoke_token(tx, id)
-    note(tx, actor, "token.revoked", "token", id)
-    return token
+    revoked = [(id, token.person_id or token.agent_id or ""), *await rows.revoke_children(tx, [id])]
+    for each, _ in revoked:
+        note(tx, actor, "token.revoked", "token", each, **({} if each == id else {"with": id}))
+    return revoked
 
 
 async def principal_of(tx: Transaction, token: str) -> Principal | None:

@@ -8,7 +8,7 @@ import orjson
 from sqlalchemy import bindparam, func, insert, select, update
 
 from bullpen.access.types import Holder
-from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import agents, invites, meta, people, sessions, tokens
 from bullpen.wire import Token
@@ -328,10 +328,14 @@ _REVOKE = Statement(
     .where(tokens.c.id == bindparam("id_"), tokens.c.revoked_at.is_(None))
     .values(revoked_at=bindparam("now"))
 )
-_REVOKE_ALL = Statement(
+_REVOKE_CHILDREN = Statement(
     update(tokens)
-    .where(tokens.c.person_id == bindparam("person_id_"), tokens.c.revoked_at.is_(None))
+    .where(any_of(tokens.c.parent, "parents"), tokens.c.revoked_at.is_(None))
     .values(revoked_at=bindparam("now"))
+    .returning(tokens.c.id, tokens.c.person_id, tokens.c.agent_id)
+)
+_LOCK_TOKEN = Statement(
+    select(tokens.c.expires_at).where(tokens.c.id == bindparam("id"), tokens.c.revoked_at.is_(None)).with_for_update()
 )
 
 
@@ -359,7 +363,7 @@ def _token(tx: Transaction, row: Row) -> Token:
 
 
 async def insert_token(
-    tx: Transaction, token: Token, hash: str, *, expires_at: int | None, created_by: str | None
+    tx: Transaction, token: Token, hash: str, *, expires_at: int | None, created_by: str | None, parent: str | None
 ) -> None:
     await tx.run(
         _INSERT_TOKEN,
@@ -375,7 +379,16 @@ async def insert_token(
         scopes=_column(token.scopes),
         expires_at=expires_at,
         created_by=created_by,
+        parent=parent,
     )
+
+
+async def lock_token(tx: Transaction, id: str) -> tuple[bool, int | None]:
+    """Does it still work, and until when? Nobody can revoke it meanwhile."""
+    row = await tx.one(_LOCK_TOKEN, id=id)
+    if row is None or (row[0] is not None and row[0] <= tx.clock.millis()):
+        return False, None
+    return True, row[0]
 
 
 async def select_holder(tx: Transaction, hash: str) -> Holder | None:
@@ -407,5 +420,11 @@ async def revoke_token(tx: Transaction, id: str) -> bool:
     return await tx.run(_REVOKE, id_=id, now=tx.clock.now()) > 0
 
 
-async def revoke_tokens(tx: Transaction, person_id: str) -> None:
-    await tx.run(_REVOKE_ALL, person_id_=person_id, now=tx.clock.now())
+async def revoke_children(tx: Transaction, parents: list[str]) -> list[tuple[str, str]]:
+    """All that were made with these, and with those in turn: id and holder."""
+    found: list[tuple[str, str]] = []
+    while parents:
+        revoked = await tx.all(_REVOKE_CHILDREN, parents=parents, now=tx.clock.now())
+        found += [(id, person_id or agent_id or "") for id, person_id, agent_id in revoked]
+        parents = [row[0] for row in revoked]
+    return found

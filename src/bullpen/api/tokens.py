@@ -97,11 +97,11 @@ async def list_tokens(caller: Caller, office: Office, limit: Limit = 50, cursor:
 
 @router.delete("/tokens/{id}", status_code=204, response_class=Response)
 async def revoke_token(id: str, caller: Caller, office: Office) -> Response:
-    """It stops working at once, on open streams too."""
+    """It stops working at once, on open streams too, and so do all tokens that were made with it."""
 
     async def body(tx: Transaction) -> None:
-        token = await access.revoke_token(tx, caller, id)
-        access_changed(tx, token.person_id or token.agent_id or "", token.id)
+        for token_id, holder_id in await access.revoke_token(tx, caller, id):
+            access_changed(tx, holder_id, token_id)
 
     await office.store.transact(body)
     return Response(status_code=204)

@@ -80,6 +80,7 @@ invites = Table(
     UniqueConstraint("hash", name="invites_hash"),
 )
 
+_has_parent = text("parent IS NOT NULL")
 tokens = Table(
     "tokens",
     metadata,
@@ -95,7 +96,9 @@ tokens = Table(
     _text("scopes", null=True),  # JSON: grants it is limited to
     _number("expires_at", null=True),
     _text("created_by", null=True),
+    _text("parent", null=True),  # the token it was made with: it ends with that one
     UniqueConstraint("hash", name="tokens_hash"),
+    Index("tokens_parent", "parent", sqlite_where=_has_parent, postgresql_where=_has_parent),
 )
 
 agents = Table(

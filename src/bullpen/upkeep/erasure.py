@@ -113,7 +113,8 @@ async def _begin_person(tx: Transaction, caller: Principal, id: str) -> Target:
         if kind != "dm":
             await spaces.put_out(tx, space_id, id)
     await rows.erase_person(tx, id)
-    await rows.revoke_tokens(tx, id)
+    for token_id, holder_id in await rows.revoke_tokens(tx, id):
+        access_changed(tx, holder_id, token_id)
     await spaces.renamed(tx, id)  # in DMs with other people, who keep them
     access_changed(tx, id)
     return target
@@ -133,7 +134,8 @@ async def _begin_agent(tx: Transaction, caller: Principal, id: str) -> Target:
     await inbox_rows.delete_unclaimed(tx, id)
     await spaces.remove_everywhere(tx, id)
     await rows.erase_agent(tx, id)
-    await rows.revoke_tokens(tx, id)
+    for token_id, holder_id in await rows.revoke_tokens(tx, id):
+        access_changed(tx, holder_id, token_id)
     access_changed(tx, id)
     return target
 

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Table, and_, bindparam, delete, func, or_, select, text, update
 
+from bullpen.access import rows as access_rows
 from bullpen.budgets import rows as budget_rows
 from bullpen.events import rows as event_rows
 from bullpen.events.types import Place
@@ -395,6 +396,7 @@ _REVOKE_TOKENS = Statement(
     update(tokens)
     .where(or_(tokens.c.person_id == bindparam("id_"), tokens.c.agent_id == bindparam("id_")))
     .values(name="", revoked_at=func.coalesce(tokens.c.revoked_at, bindparam("now", type_=tokens.c.revoked_at.type)))
+    .returning(tokens.c.id)
 )
 _DELETE_SESSIONS = Statement(delete(sessions).where(sessions.c.person_id == bindparam("id_")))
 _SELECT_DMS = Statement(
@@ -431,8 +433,10 @@ async def erase_person(tx: Transaction, id: str) -> None:
     await tx.run(_DELETE_WAITING_OF, id_=id)
 
 
-async def revoke_tokens(tx: Transaction, holder_id: str) -> None:
-    await tx.run(_REVOKE_TOKENS, id_=holder_id, now=tx.clock.now())
+async def revoke_tokens(tx: Transaction, holder_id: str) -> list[tuple[str, str]]:
+    """Theirs, and those that were made with them; of these, id and holder."""
+    found = await tx.all(_REVOKE_TOKENS, id_=holder_id, now=tx.clock.now())
+    return await access_rows.revoke_children(tx, [row[0] for row in found])
 
 
 async def select_dms_with_agents(tx: Transaction, person_id: str) -> list[str]:
