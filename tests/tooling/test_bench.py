@@ -1,0 +1,29 @@
+"""Benchmarks that write rows by themselves write rows that the tables take."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import search
+from bullpen.storage import tables
+
+
+@pytest.mark.parametrize("name", ["messages", "spaces", "members"])
+def test_the_search_benchmark_fills_every_column_that_needs_it(name: str) -> None:
+    columns = {"messages": search.MESSAGE, "spaces": search.SPACE, "members": search.MEMBER}[name]
+    known = tables.metadata.tables[name].columns
+    needed = {column.name for column in known if not column.nullable and column.server_default is None}
+    assert needed <= set(columns) <= {column.name for column in known}
+
+
+def test_the_search_benchmark_writes_a_value_for_each_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "VOCABULARY", 100)
+    office = search.Office(3)
+    ((messages, words),) = office.pages()
+    written = [
+        (messages, search.MESSAGE),
+        (words, search.WORDS),
+        (office.spaces(), search.SPACE),
+        (office.members(), search.MEMBER),
+    ]
+    assert [{len(row) for row in rows} for rows, _ in written] == [{len(columns)} for _, columns in written]
