@@ -90,6 +90,7 @@ EVERY_PART = {
     "clock",
     "dates",
     "owner",
+    "names",
     "queue",
     "tasks",
     "prices",
@@ -149,6 +150,28 @@ def test_doctor_finds_rows_from_the_future(claimed_data: Path, table: str) -> No
         _, parts = found(claimed_data)
     assert level(parts, "dates") == "warning"
     assert "hours ahead of our clock" in parts["dates"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    "name, said", [("Ruth\u202e", "hidden characters"), ("Ruth\u0443", "No name hides")], ids=ascii
+)
+def test_doctor_finds_names_that_hide_something(claimed_data: Path, name: str, said: str) -> None:
+    with changed(claimed_data, f"UPDATE people SET name = '{name}'"):
+        _, parts = found(claimed_data)
+    assert said in parts["names"][0]["message"]
+
+
+def test_doctor_finds_names_that_look_alike(claimed_data: Path) -> None:
+    path = claimed_data.parent / "agents.yaml"
+    path.write_text(
+        "agents:\n  - {id: bob, name: Bob, model: 'script:silent'}\n  - {id: eve, name: Eve, model: 'script:silent'}\n"
+    )
+    output(claimed_data, "apply", str(path))
+    with changed(claimed_data, "UPDATE agents SET name = 'Bοb' WHERE id = 'eve'"):
+        _, parts = found(claimed_data)
+    assert level(parts, "names") == "warning"
+    assert "bob" in parts["names"][0]["message"]
+    assert "eve" in parts["names"][0]["message"]
 
 
 def _project(data: Path) -> Path:

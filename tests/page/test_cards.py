@@ -320,6 +320,29 @@ async def test_approving_with_changes_keeps_all_other_arguments_exactly(house: H
     assert message["metadata"]["args"] == args
 
 
+async def test_an_approval_names_its_agent_apart_and_by_id(house: House, visit: Visit) -> None:
+    name = "עדה"  # read from the right
+    room = await refund(house, orderId=7)
+    (agent,) = [id for id in (await house.ask("GET", f"/spaces/{room}"))["members"] if not id.startswith("psn_")]
+    await house.ask("PATCH", f"/agents/{agent}", json={"name": name})
+    page = await visit.room(room)
+    title = card(page, "Approval wanted: refund_order").locator("header")
+    await expect(title.locator("bdi").first).to_have_text(name)
+    await expect(title).to_contain_text(f"{name} {agent} wants to run")
+
+
+async def test_whoever_shares_a_name_is_shown_with_the_id(house: House, visit: Visit) -> None:
+    say = {"calls": [{"tool": "send_message", "args": {"text": "here"}}]}
+    first, second = await house.agent("twin", say, {}), await house.agent("twin", say, {})
+    for id in (first, second):
+        await house.ask("PATCH", f"/agents/{id}", json={"name": "Twin"})
+    room = await house.room(first, second)
+    await house.post(room, "who is there?")
+    page = await visit.room(room)
+    for id in (first, second):
+        await expect(page.get_by_role("log").get_by_text(id, exact=True)).to_be_visible()
+
+
 async def test_an_approval_is_given_with_changed_arguments_and_for_always(house: House, visit: Visit) -> None:
     room = await refund(house, orderId=7, amount="48.50 EUR")
     page = await visit.room(room)

@@ -16,7 +16,7 @@ from bullpen.access.types import Principal, Thing
 from bullpen.audit.actions import note
 from bullpen.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthenticated
 from bullpen.storage import Transaction
-from bullpen.wire import Token
+from bullpen.wire import Token, names
 from bullpen.wire.nouns import Invite, Person, Role
 
 PREFIX = "bp_"
@@ -88,9 +88,22 @@ async def _refuse_taken(tx: Transaction, name: str, *, but_for: str = "") -> Non
     found = await rows.select_by_login(tx, name)
     if found is not None and found[0] != but_for:
         raise AlreadyExists(f"Somebody here is called {name!r} already.", fields={"name": "is taken"})
+    await refuse_look_alike(tx, name, but_for=but_for)
+
+
+async def refuse_look_alike(tx: Transaction, name: str, *, but_for: str) -> None:
+    """Nobody, person or agent, gets a name that reads like somebody else's and is written otherwise."""
+    for id, other in await rows.select_names(tx):
+        if id != but_for and names.looks_like(name, other):
+            message = f"{name!r} looks like the name of {names.clean(other)!r} ({id}). Choose another."
+            raise AlreadyExists(message, fields={"name": f"looks like the name of {id}"})
 
 
 async def _insert(tx: Transaction, name: str, role: Role, password: str | None) -> Person:
+    try:
+        name = names.check(name)
+    except ValueError as error:
+        raise Invalid(f"The name {error}.", fields={"name": str(error)}) from None
     await _refuse_taken(tx, name)
     id = ids.person()
     await rows.insert_person(tx, id=id, name=name, role=role, password=password)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import orjson
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, union_all, update
 
 from bullpen.access.types import Holder
 from bullpen.storage import Row, Statement, Transaction, any_of
@@ -54,6 +54,12 @@ _SELECT_PEOPLE = Statement(
     .where(_THERE, people.c.id < bindparam("before"))
     .order_by(people.c.id.desc())
     .limit(bindparam("limit"))
+)
+_SELECT_NAMES = Statement(
+    union_all(
+        select(people.c.id, people.c.name).where(_THERE),
+        select(agents.c.id, agents.c.name).where(agents.c.deleted_at.is_(None)),
+    )
 )
 _SELECT_BY_LOGIN = Statement(
     select(people.c.id, people.c.name, people.c.role, people.c.password, people.c.disabled_at).where(
@@ -104,6 +110,11 @@ async def select_owners(tx: Transaction, limit: int) -> list[Person]:
 
 async def select_people(tx: Transaction, *, before: str, limit: int) -> list[Person]:
     return [_person(row) for row in await tx.all(_SELECT_PEOPLE, before=before, limit=limit)]
+
+
+async def select_names(tx: Transaction) -> list[tuple[str, str]]:
+    """Everybody's id and name, people's and agents'."""
+    return [(row[0], row[1]) for row in await tx.all(_SELECT_NAMES)]
 
 
 async def select_by_login(tx: Transaction, name: str) -> Row | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bullpen import ids
+from bullpen.access import actions as access
 from bullpen.access.types import Principal
 from bullpen.agents import rows
 from bullpen.audit import actions as audit
@@ -32,6 +33,7 @@ async def create(tx: Transaction, request: CreateAgent) -> Agent:
     id = request.id or ids.agent()
     if await rows.id_is_taken(tx, id):
         raise AlreadyExists(f"The id {id!r} is taken; choose another, or PATCH the agent.", fields={"id": "is taken"})
+    await access.refuse_look_alike(tx, request.name, but_for=id)
     now = tx.clock.now()
     # An agent acts with exactly the tools it lists; one that lists none can at least speak and stay silent.
     tools = ["messaging"] if request.tools is None else request.tools
@@ -47,6 +49,8 @@ async def update(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
     agent = await get(tx, id)
     said = {name: getattr(request, name) for name in request.model_fields_set if getattr(request, name) is not None}
     changed = agent.model_copy(update={**said, "updated_at": tx.clock.now()})
+    if changed.name != agent.name:
+        await access.refuse_look_alike(tx, changed.name, but_for=id)
     await rows.update_agent(tx, changed)
     await budgets.keep_limits(tx, id, changed.limits)
     record(tx, "agent_updated", agent_id=id, agent=changed)

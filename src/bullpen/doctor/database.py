@@ -40,6 +40,7 @@ from bullpen.variables import keys
 from bullpen.variables import rows as variable_rows
 from bullpen.variables.types import Stored
 from bullpen.webhooks import actions as webhooks
+from bullpen.wire import names
 
 CONNECT_SECONDS = 10.0
 OLDEST_POSTGRES = 14
@@ -222,6 +223,23 @@ async def owner(patient: Patient) -> list[Finding]:
     return [ok("owner", "The office has an owner.")]
 
 
+async def known_names(patient: Patient) -> list[Finding]:
+    """Names from before they were checked: hidden characters in them, and names that look alike."""
+    found = await patient.store.read(access_rows.select_names)
+    hidden = [id for id, name in found if names.clean(name) != " ".join(name.split())]
+    by_look: dict[str, list[tuple[str, str]]] = {}
+    for id, name in found:
+        by_look.setdefault(names.skeleton(name), []).append((id, name))
+    alike = [same for same in by_look.values() if len({names.fold(name) for _, name in same}) > 1]
+    advice = "Give them other names. Until then the page shows the id beside a name that looks like another."
+    if hidden:
+        return [warning("names", f"These names hold hidden characters: {', '.join(hidden[:5])}.", advice)]
+    if alike:
+        shown = "; ".join(" and ".join(id for id, _ in same) for same in alike[:5])
+        return [warning("names", f"These names look alike: {shown}.", advice)]
+    return [ok("names", "No name hides anything, and no two look alike.")]
+
+
 async def queue(patient: Patient) -> list[Finding]:
     backlog = await patient.store.read(select_backlog)
     lease_millis = int(patient.settings.engine.lease_seconds * 2000)
@@ -352,6 +370,7 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     clock,
     dates,
     owner,
+    known_names,
     queue,
     scheduled,
     prices,

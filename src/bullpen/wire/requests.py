@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from bullpen.wire import names
 from bullpen.wire.nouns import (
     BudgetKind,
     BudgetPeriod,
@@ -51,6 +52,8 @@ def _storable(value: str) -> str:
 Text = Annotated[str, AfterValidator(_storable)]
 ShortText = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_storable)]
 MessageText = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_storable)]
+# How somebody is recognised: nothing in it may be hidden.
+AgentName = Annotated[ShortText, AfterValidator(names.check)]
 LongText = Annotated[str, StringConstraints(max_length=262_144), AfterValidator(_storable)]
 
 
@@ -217,7 +220,7 @@ DeclaredVariable = Annotated[VariableDefinition, AfterValidator(_declared)]
 
 class CreateAgent(Request):
     id: ShortText | None = None
-    name: ShortText
+    name: AgentName
     description: LongText = ""
     instructions: LongText = ""
     model: NamedModel
@@ -243,7 +246,7 @@ class CheckModel(Request):
 
 
 class UpdateAgent(Request):
-    name: ShortText | None = None
+    name: AgentName | None = None
     description: LongText | None = None
     instructions: LongText | None = None
     model: Any = None
@@ -305,7 +308,10 @@ class CreateToken(Request):
 # ── people ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 PersonName = Annotated[
-    str, StringConstraints(min_length=1, max_length=80, strip_whitespace=True), AfterValidator(_storable)
+    str,
+    StringConstraints(min_length=1, max_length=80, strip_whitespace=True),
+    AfterValidator(_storable),
+    AfterValidator(names.check),
 ]
 NewPassword = Annotated[str, StringConstraints(min_length=8, max_length=1000), AfterValidator(_storable)]
 Secret = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_storable)]

@@ -8,6 +8,7 @@ import { Button } from "../parts/Button";
 import { escaped } from "../parts/odd";
 import p from "../parts/parts.module.css";
 import { useName } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import s from "./cards.module.css";
 import { Frame, Outcome, Outside, WhoMay } from "./Frame";
 import type { CardProps } from "./types";
@@ -52,7 +53,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
   const over = call.status !== "requires_action";
   const decision = call.result as Answer | undefined;
   return (
-    <Frame icon={<ShieldQuestion size={16} aria-hidden />} title={<>{agent} wants to run <code><Exact text={call.toolName} /></code></>} label={`Approval wanted: ${call.toolName}`} call={call}>
+    <Frame icon={<ShieldQuestion size={16} aria-hidden />} title={<><Who id={call.agentId} exact /> wants to run <code><Exact text={call.toolName} /></code></>} label={`Approval wanted: ${call.toolName}`} call={call}>
       {editing && !over ? (
         <div className={s.edit}>
           {texts.map(({ name, before, now }) => (
@@ -77,7 +78,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
         <>
           {denying && (
             <label className={p.field}>
-              Why not? {agent} reads this.
+              Why not? <Who id={call.agentId} /> reads this.
               <input value={reason} onChange={(event) => setReason(event.target.value)} autoFocus={asked} />
             </label>
           )}

@@ -1,6 +1,7 @@
 import { Ban, CircleCheck, CircleX, Clock as ClockIcon, Globe, TimerOff } from "lucide-react";
 import { useEffect, useState, type ReactNode } from "react";
 import { useName } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import { left } from "../words/en";
 import s from "./cards.module.css";
 import type { Call } from "./types";
@@ -44,7 +45,7 @@ export function Outside({ hosts, name }: { hosts?: string[]; name: string }) {
     <p className={s.note}>
       <Globe size={15} aria-hidden />
       <span>
-        {name} read {hosts.join(", ")} before asking. Text from outside can be wrong or a trap.
+        <bdi>{name}</bdi> read {hosts.join(", ")} before asking. Text from outside can be wrong or a trap.
       </span>
     </p>
   );
@@ -62,21 +63,21 @@ export function Outcome({ call, words }: { call: Call; words: string }) {
   if (call.status === "cancelled")
     return (
       <p className={s.done}>
-        <Ban size={15} aria-hidden /> Withdrawn{who ? ` by ${who}` : ""}.
+        <Ban size={15} aria-hidden /> Withdrawn{who && <> by <Who id={call.answeredBy} /></>}.
       </p>
     );
   if (call.status === "error")
     return (
       <p className={s.done}>
         <CircleX size={15} aria-hidden className={s.bad} /> {call.error ?? words}
-        {who && ` · ${who}`}
+        {who && <> · <Who id={call.answeredBy} /></>}
       </p>
     );
   return (
     <p className={s.done}>
       <CircleCheck size={15} aria-hidden className={s.ok} />
       <span dir="auto">
-        {who && <b>{who}: </b>}
+        {who && <b><Who id={call.answeredBy} />: </b>}
         {words}
       </span>
     </p>

@@ -2,7 +2,7 @@
 // in the room read. That is no place for a secret.
 import { KeyRound } from "lucide-react";
 import { Args } from "../parts/Args";
-import { useName } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import { kind as kinds, refused } from "../words/en";
 import s from "./cards.module.css";
 import { Frame } from "./Frame";
@@ -13,10 +13,9 @@ export function isRefused(call: Pick<Call, "kind" | "status">): boolean {
 }
 
 export function Refused({ call }: { call: Call }) {
-  const agent = useName(call.agentId);
   const wanted = kinds[call.kind ?? ""] ?? "something";
   return (
-    <Frame icon={<KeyRound size={16} aria-hidden />} title={`${agent} waits for ${wanted}`} label={`Not answered here: ${call.toolName}`} call={call}>
+    <Frame icon={<KeyRound size={16} aria-hidden />} title={<><Who id={call.agentId} exact /> waits for {wanted}</>} label={`Not answered here: ${call.toolName}`} call={call}>
       <Args args={call.args} />
       <p className={s.note}>{refused(call.kind ?? "")}</p>
     </Frame>

@@ -11,6 +11,7 @@ import { Button, TextButton } from "../parts/Button";
 import { Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { useName } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import s from "./cards.module.css";
 import { Frame, Outside, WhoMay } from "./Frame";
 import { leftOpen, safeSchema } from "./schema";
@@ -28,7 +29,7 @@ export function SpaceAnswer(props: CardProps) {
   const [filled, setFilled] = useBegun<Record<string, unknown>>(`${call.callId}/values`, call.args);
   const asForm = open !== null && (inForm ?? open.length > 0);
   return (
-    <Frame icon={<Hand size={16} aria-hidden />} title={<>{agent} asks: <code>{call.toolName}</code></>} label={`Answer wanted: ${call.toolName}`} call={call}>
+    <Frame icon={<Hand size={16} aria-hidden />} title={<><Who id={call.agentId} /> asks: <code>{call.toolName}</code></>} label={`Answer wanted: ${call.toolName}`} call={call}>
       {!asForm && <Args args={call.args} />}
       <Outside hosts={call.outside} name={agent} />
       {asForm && schema ? (

@@ -24,3 +24,11 @@ export function escaped(json: string): string {
 export function isOdd(text: string): boolean {
   return pieces(text).some((piece) => piece.odd);
 }
+
+// What a name may not hold (bullpen/wire/names.py says it for new ones); joiners and the style of emoji stay.
+const HIDDEN = /(?![\u200c\u200d\t\n\r])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\uffa0]/gu;
+
+/** An old name without what hides in it. */
+export function clean(name: string): string {
+  return name.replace(HIDDEN, "").replace(/\s+/g, " ").trim();
+}

@@ -3,7 +3,9 @@ import { left, money, names, took } from "../words/en";
 import { ago, dayOf } from "./Ago";
 import { isOwnFile, isSuspicious, safeLink } from "./links";
 import { mentions } from "./mentions";
-import { pieces } from "./odd";
+import type { Member } from "../api/nouns";
+import { isShared } from "../rooms/names";
+import { clean, pieces } from "./odd";
 import { placeOf } from "../start/hash";
 import { sections } from "../work/sections";
 
@@ -26,6 +28,20 @@ describe("characters that cannot be seen", () => {
     ["tag\u{e0041}", "tag‹U+E0041›"],
     ["مرحبا 👩 ok\n", "مرحبا 👩 ok\n"],
   ])("in %j", (text, shown) => expect(pieces(text).map((piece) => piece.text).join("")).toBe(shown));
+});
+
+describe("names", () => {
+  it.each([
+    ["Ada", "Ada"],
+    ["Ada\u202e si", "Ada si"],
+    ["me\u3164", "me"],
+    ["\u200b\u2060", ""],
+    ["علی‌رضا 👩‍🚀❤️", "علی‌رضا 👩‍🚀❤️"],
+  ])("without what hides in %j", (name, shown) => expect(clean(name)).toBe(shown));
+  it("that are shared are known", () => {
+    const members = Object.fromEntries([["a", "me"], ["b", "ME\u3164"], ["c", "Bo"]].map(([id, name]) => [id, { id, name } as Member]));
+    expect(["a", "b", "c", "d"].map((id) => isShared(members, id))).toEqual([true, true, false, false]);
+  });
 });
 
 describe("links", () => {

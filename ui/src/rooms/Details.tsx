@@ -14,6 +14,7 @@ import { done, toast } from "../parts/toasts";
 import { usePresence } from "./Message";
 import { useCommands } from "./useCommands";
 import s from "./rooms.module.css";
+import { Who } from "./Who";
 
 const WORDS = { here: "here", busy: "working", waiting: "waits for an answer" };
 
@@ -159,10 +160,10 @@ function MemberLine({ id, name, kind, onRemove }: { id: string; name: string; ki
       <span>
         {kind === "agent" ? (
           <button type="button" onClick={() => setPanel("agent", id)}>
-            <bdi>{name}</bdi> <AgentTag />
+            <Who id={id} /> <AgentTag />
           </button>
         ) : (
-          <bdi>{name}</bdi>
+          <Who id={id} />
         )}
       </span>
       {presence && <span className={s.meta}>{WORDS[presence]}</span>}

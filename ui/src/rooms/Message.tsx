@@ -19,6 +19,7 @@ import { MessageTools } from "./MessageTools";
 import { useName } from "./names";
 import s from "./rooms.module.css";
 import { takeBack } from "./uploads";
+import { Who } from "./Who";
 
 export function usePresence(id: string): "here" | "busy" | "waiting" | null {
   return useLive((state) => {
@@ -32,13 +33,12 @@ export function usePresence(id: string): "here" | "busy" | "waiting" | null {
 }
 
 export function Author({ id, at, children }: { id: string; at: string; children?: React.ReactNode }) {
-  const name = useName(id);
   const isAgent = useLive((state) => state.members[id]?.kind === "agent");
   const role = useLive((state) => state.members[id]?.role);
   return (
     <div className={s.by}>
       <b>
-        <bdi>{name}</bdi>
+        <Who id={id} />
       </b>
       {isAgent && <AgentTag role={role} />}
       <Clock at={at} />

@@ -9,8 +9,9 @@ import { Button } from "../parts/Button";
 import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { PageHead } from "../work/Head";
-import { nameOf, titleOf } from "./names";
+import { titleOf } from "./names";
 import s from "./rooms.module.css";
+import { Who } from "./Who";
 
 const NAMES = ["q", "spaceId", "authorId", "type", "after", "before"] as const;
 
@@ -84,7 +85,7 @@ export default function Search() {
             return (
               <Link key={message.id} href={`/rooms/${message.spaceId}?message=${message.id}`} className={s.result}>
                 <span className={s.by}>
-                  <b>{nameOf(state.members, message.authorId)}</b>
+                  <b><Who id={message.authorId} /></b>
                   <span className={s.meta}>{space ? (space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`) : ""}</span>
                   <Ago at={message.createdAt} />
                 </span>

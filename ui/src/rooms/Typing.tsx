@@ -7,6 +7,7 @@ import { clockTime } from "../parts/Ago";
 import { heldBecause } from "../words/en";
 import { nameOf } from "./names";
 import s from "./rooms.module.css";
+import { Who } from "./Who";
 
 /** "Ada is thinking · using search_memory". Changes at most every second or so, for those who listen to it. */
 export function Typing({ spaceId }: { spaceId: string }) {
@@ -49,7 +50,6 @@ export function Typing({ spaceId }: { spaceId: string }) {
 /** Runs of this room that are put aside: their model is away, or a budget is used up. */
 export function Held({ spaceId }: { spaceId: string }) {
   const runs = useLiveShallow((state) => Object.values(state.runs).filter((run) => run.spaceId === spaceId && heldBecause(run, clockTime) !== null));
-  const members = useLive((state) => state.members);
   if (!runs.length) return null;
   return (
     <ul className={s.held} role="status">
@@ -57,7 +57,7 @@ export function Held({ spaceId }: { spaceId: string }) {
         <li key={run.id}>
           <CirclePause size={14} aria-hidden />
           <span>
-            <b>{nameOf(members, run.agentId)}</b> {heldBecause(run, clockTime)} <Link href={`/runs/${run.id}`}>See the run</Link>
+            <b><Who id={run.agentId} /></b> {heldBecause(run, clockTime)} <Link href={`/runs/${run.id}`}>See the run</Link>
           </span>
         </li>
       ))}

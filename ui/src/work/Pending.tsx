@@ -9,7 +9,8 @@ import { Ago, dayOf } from "../parts/Ago";
 import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { isSilenced } from "../parts/shortcuts";
-import { nameOf, titleOf } from "../rooms/names";
+import { titleOf } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import { kind as kinds } from "../words/en";
 import { usePending } from "./data";
 import { PageHead } from "./Head";
@@ -24,7 +25,6 @@ export default function Pending() {
   const kind = asked("kind");
   const room = asked("room");
   const wanted = asked("call");
-  const state = useLive((all) => all);
   useEffect(() => {
     document.title = "Waiting for you · Bullpen";
   }, []);
@@ -79,7 +79,7 @@ export default function Pending() {
                   {today.map((call) => (
                     <li key={call.callId} className={s.entry}>
                       <span className={s.where}>
-                        <b>{call.toolName}</b> {nameOf(state.members, call.agentId)} · {nameOf(state.members, call.answeredBy)}: {answerWords(call.result)}
+                        <b>{call.toolName}</b> <Who id={call.agentId} /> · <Who id={call.answeredBy} />: {answerWords(call.result)}
                       </span>
                     </li>
                   ))}
@@ -113,7 +113,7 @@ function Group({ title, calls }: { title: string; calls: PendingCall[] }) {
           return (
             <li key={call.callId} id={`waits-${call.callId}`} className={s.entry} tabIndex={-1} data-waits>
               <span className={s.where}>
-                <b>{nameOf(state.members, call.agentId)}</b> waits for {kinds[call.kind]}
+                <b><Who id={call.agentId} exact /></b> waits for {kinds[call.kind]}
                 {space && (
                   <>
                     {" in "}

@@ -7,7 +7,8 @@ import { useLive } from "../live/store";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
-import { nameOf, titleOf } from "../rooms/names";
+import { titleOf } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import s from "./work.module.css";
 
 export function useProposals(spaceId = "") {
@@ -43,7 +44,7 @@ function Proposed({ skill }: { skill: Skill }) {
   return (
     <li className={s.entry}>
       <span className={s.where}>
-        <b>{nameOf(state.members, proposal.writtenBy)}</b> would {skill.status === "proposed" ? "store" : "change"} the skill <code>/{skill.name}</code>
+        <b><Who id={proposal.writtenBy} /></b> would {skill.status === "proposed" ? "store" : "change"} the skill <code>/{skill.name}</code>
         {space && ` in ${space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`}`}
         {(proposal.outside ?? []).length > 0 && <span className={p.problem}>· its writer had read text from {(proposal.outside ?? []).join(", ")}</span>}
       </span>

@@ -13,6 +13,7 @@ import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { nameOf, titleOf } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import { count, outcome, schedule, status as runWords, taskStatus } from "../words/en";
 import { Fact } from "./Run";
 import s from "./work.module.css";
@@ -35,7 +36,7 @@ export default function Task({ id }: { id: string }) {
           <ArrowLeft size={18} aria-hidden />
         </Link>
         <h1 tabIndex={-1}>
-          Task · {nameOf(state.members, found.agentId)}
+          Task · <Who id={found.agentId} />
           {space && ` in ${space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`}`}
         </h1>
         <span className={s.chip} data-tone={chip.tone} role="status">

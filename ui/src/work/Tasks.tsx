@@ -10,7 +10,8 @@ import { Ago, inZone } from "../parts/Ago";
 import { Button } from "../parts/Button";
 import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
-import { nameOf, titleOf } from "../rooms/names";
+import { titleOf } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import { schedule, taskStatus } from "../words/en";
 import { PageHead } from "./Head";
 import { NewTask } from "./NewTask";
@@ -89,7 +90,7 @@ function Row({ task }: { task: Task }) {
           <bdi>{task.prompt}</bdi>
         </b>
         <small>
-          {nameOf(state.members, task.agentId)}
+          <Who id={task.agentId} />
           {space && ` in ${space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`}`} · {schedule(task.scheduleType, task.scheduleValue, (at) => at.replace("T", " "))}
         </small>
       </span>

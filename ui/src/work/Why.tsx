@@ -10,6 +10,7 @@ import { AgentTag, Face } from "../parts/Face";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { usePanel } from "../parts/panel";
 import { nameOf } from "../rooms/names";
+import { Who } from "../rooms/Who";
 import r from "../rooms/rooms.module.css";
 import { between, money, outcome } from "../words/en";
 import { Fact } from "./Run";
@@ -21,7 +22,6 @@ import s from "./work.module.css";
 export function WhyPanel({ messageId }: { messageId: string }) {
   const message = useQuery({ queryKey: ["message", messageId], queryFn: () => api.message(messageId) });
   const why = useQuery({ queryKey: ["why", messageId], queryFn: () => api.why(messageId) });
-  const members = useLive((state) => state.members);
   if (message.error) return <Failed error={message.error} />;
   if (message.isPending) return <Skeleton rows={4} />;
   const agents = why.data?.agents.filter((each) => each.agentId !== message.data.authorId) ?? [];
@@ -29,7 +29,7 @@ export function WhyPanel({ messageId }: { messageId: string }) {
     <div className={r.body}>
       {message.data.runId && <RunPart runId={message.data.runId} />}
       <div className={r.section}>
-        <h3>What {nameOf(members, message.data.authorId)}’s message did</h3>
+        <h3>What <Who id={message.data.authorId} />’s message did</h3>
         {why.isPending && <Skeleton rows={2} />}
         {why.data && !agents.length && <p>There was no other agent in this room.</p>}
       </div>
