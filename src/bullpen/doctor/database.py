@@ -24,7 +24,7 @@ from bullpen.errors import BullpenError, CannotStart, Unavailable
 from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
 from bullpen.llm.prices import load as load_prices
-from bullpen.observe import names
+from bullpen.observe import names as kept_names
 from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, lost, migrations
 from bullpen.storage.statements import now_millis
@@ -328,7 +328,7 @@ async def secrets(patient: Patient) -> list[Finding]:
     if unopened := await patient.store.read(lambda tx: _unopened(tx, ring)):
         said = f"{len(unopened)} secrets cannot be opened: {', '.join(unopened[:5])}."
         return [problem("secrets", said, "Somebody has changed their rows. Set them again, and read the audit log.")]
-    names.keep(reserved_names(FAMILIES))
+    kept_names.keep(reserved_names(FAMILIES))
     if refused := await patient.store.read(lambda tx: variables.refused(tx, ring)):
         return [_refused(stored, why) for stored, why in refused[:SHOWN]]
     return [ok("secrets", f"{sum(used.values())} secrets can be opened with the keys in {path}. Keep a copy of it.")]
