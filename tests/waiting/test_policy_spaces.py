@@ -35,6 +35,7 @@ class Case:
 
 
 IDS = ("message", "task", "dm")
+REGISTER: Json = {"jid": "tg:-1", "name": "New", "folder": "new-chat", "trigger": "@Andy"}
 LEAVE = (call("leave_space"),)
 MOVE = (call("enter_space", spaceId="lab"),)
 CASES = [
@@ -65,7 +66,6 @@ CASES = [
     Case("pay", lambda ids: {"amount": 5}, "lab", "lab", LEAVE),
     Case("pay", lambda ids: {"amount": 5}, "lab", "lab", (call("enter_space", spaceId="den"),)),
 ]
-REGISTER = {"jid": "tg:-1", "name": "New", "folder": "new-chat", "trigger": "@Andy"}
 # They act in the space the agent is in and have no way to name another.
 HERE = {"send_file", "leave_space", "do_nothing", "skip"}
 PAY: Json = {

@@ -195,9 +195,10 @@ def decide_for_all(
     spaces: Sequence[str], rules: Sequence[Rule], args: Any, *, of_agent: Decision | None, of_tool: Decision | None
 ) -> Decision:
     """What counts for a call that touches all of these spaces; none at all if they are empty."""
+    judged: Sequence[str | None] = spaces or [None]
     decisions = [
         decide([rule for rule in rules if rule.space_id in (None, space)], args, of_agent=of_agent, of_tool=of_tool)
-        for space in (*spaces,) or (None,)
+        for space in judged
     ]
     return strictest(decisions)
 
