@@ -10,7 +10,7 @@ import pytest
 from bullpen.testing import invariants, snapshot
 from bullpen.upkeep import erasure, rows
 from tests.databases import Database
-from tests.driver import Api, Driver
+from tests.driver import Driver
 from tests.path.scripts import say
 from tests.path.talk import talk
 from tests.upkeep.homes import Home
@@ -95,10 +95,9 @@ async def test_a_long_history_is_erased_from_file_and_search_index(lived: Lived)
     said = [f"{WORD}{n} among other words, number {n}, so that pages fill up and split" for n in range(700)]
     await talk(office, "attic", said)
     await office.idle()
-    second = await office.create("/people", {"name": "Second", "role": "owner"})
-    token = await office.create("/tokens", {"name": "second", "personId": second["id"]})
+    second, owner = await office.person("Second")
+    await office.ask("PATCH", f"/people/{second}", json={"role": "owner"})
     assert len(await hits(database, WORD)) > 5
-    owner = Api(office.office, token["token"])
     await owner.create(f"/people/{office.owner_id}/erase", {})
     await owner.create(f"/people/{lived.erin_id}/erase", {})
     assert await hits(database, WORD) == []
@@ -220,3 +219,21 @@ async def test_an_unfinished_erasure_is_completed_by_the_next_process(home: Home
         await second.until(finished)
     assert await hits(database, WORD) == []
     assert await whole(database) == ""
+
+
+@pytest.mark.one_database
+async def test_a_death_before_the_log_is_emptied_leaves_the_mark(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def die() -> None:
+        raise OSError("killed here")
+
+    async with AsyncExitStack() as stack:
+        office = (await home.enter(stack, drive=False)).office
+        owner, store = await office.office.local_owner(), office.office.store
+        target = await store.transact(lambda tx: erasure.begin(tx, owner, "person", home.erin_id))
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="killed here"):
+            patch.setattr(store, "shred", die)
+            await erasure.finish(store, target, lambda run_id: None)
+        assert await hits(home.database, WORD), "the log still has it"
+        assert target in await store.read(rows.select_begun)
+        await erasure.finish_all(store, lambda run_id: None)
+        assert await hits(home.database, WORD) == [], "and nobody has closed the database, which would empty it"

@@ -156,17 +156,22 @@ async def finish(store: Store, target: Target, interrupt: Interrupt) -> None:
     for step in _STEPS[target.kind]:
         await step(store, target)
 
-    async def done(tx: Transaction) -> None:
-        if target.kind == "space":
-            await in_turn(tx, target.id)
-            await _close_space(tx, target.id)  # somebody may have been added meanwhile
-            await rows.delete_space(tx, target.id)
-            spaces.tell_erased(tx, target.id)
-        await rows.delete_begun(tx, target)
-
-    await store.transact(done)
+    if target.kind == "space":
+        await store.transact(lambda tx: _remove_space(tx, target.id))
     await _forget_words(store)
     await store.shred()
+    # Last, so that a process that dies before has everything done again. The mark holds a name: that is shredded, too.
+    await store.transact(lambda tx: rows.delete_begun(tx, target))
+    await store.shred()
+
+
+async def _remove_space(tx: Transaction, id: str) -> None:
+    await in_turn(tx, id)
+    if await space_rows.select_room(tx, id) is None:
+        return  # it was removed by a process that died afterwards
+    await _close_space(tx, id)  # somebody may have been added meanwhile
+    await rows.delete_space(tx, id)
+    spaces.tell_erased(tx, id)
 
 
 async def _forget_words(store: Store) -> None:
