@@ -8,13 +8,16 @@ fresh thing to try it on.
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import pytest
 
+from bullpen.testing import snapshot
 from tests.driver import Api, Json
 from tests.feed.streams import following
 from tests.feed.worlds import World
@@ -562,6 +565,63 @@ async def test_each_caller_gets_the_answer_in_the_table(world: World) -> None:
             elif caller == "owner" and name in TABLE and answer is not None:
                 check_shape(name, find_response_models()[name], answer)
     assert not wrong, "\n".join(wrong)
+
+
+# Somebody's wrong guesses and refused deeds may be written down; nothing else.
+MAY_CHANGE = {"audit"}
+
+
+@pytest.mark.one_database
+@pytest.mark.proves("A16", "B2")
+async def test_a_refused_request_changes_no_row_of_any_table(world: World) -> None:
+    """Every route, as everybody who is refused there. Twice only where something was written, and then looked at."""
+    everybody = await callers(world)
+    url = world.office.office.settings.database_url
+    tried = [(route, row.statuses, row.prepare) for route, row in TABLE.items()] + MORE
+    refusals = 0
+    with closing(Watch(url)) as watch:
+        for name, statuses, prepare in tried:
+            refused = [caller for caller, status in zip(CALLERS, statuses, strict=True) if status >= 400]
+            if not refused or prepare is unknown_name:  # whose guesses are counted
+                continue
+            path, body = await prepare(world, refused[0])
+            await world.office.idle()
+            watch.changed()
+            asked = (name.split()[0], path, body)
+            await refuse(world, [everybody[caller] for caller in refused], *asked)
+            refusals += len(refused)
+            if watch.changed():
+                before = (await snapshot.read(url)).tables
+                await refuse(world, [everybody[caller] for caller in refused], *asked)
+                after = (await snapshot.read(url)).tables
+                wrong = [table for table in before if table not in MAY_CHANGE and before[table] != after[table]]
+                assert not wrong, (*asked, wrong)
+    assert refusals > 500
+
+
+async def refuse(world: World, everybody: list[Api], method: str, path: str, body: Json | None) -> None:
+    for caller in everybody:
+        status, answer = await attempt(world, caller, method, path, body)
+        assert status >= 400, (method, path, answer)
+
+
+class Watch:
+    """Tells whether somebody may have changed the database since it was last asked."""
+
+    def __init__(self, url: str) -> None:
+        self._file = None if url.startswith("postgres") else sqlite3.connect(url.removeprefix("sqlite:///"))
+        self._seen = -1
+
+    def changed(self) -> bool:
+        if self._file is None:
+            return True  # PostgreSQL has no such number: look at the rows each time
+        before = self._seen
+        (self._seen,) = self._file.execute("PRAGMA data_version").fetchone()
+        return self._seen != before
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
 
 # What needs no right to read: who one is, and what is open to anybody.

@@ -169,6 +169,23 @@ def test_a_yaml_alias_bomb_is_refused(tmp_path: Path) -> None:
     assert "too many values" in refusal(tmp_path / "bomb.yaml").message
 
 
+@pytest.mark.proves("E2")
+@pytest.mark.parametrize("link", ["agents/ada.yaml", "spaces.yaml", "tools/ask.yaml", "agents", "tools"])
+def test_a_link_out_of_a_project_is_not_followed(tmp_path: Path, link: str) -> None:
+    outside = folder(tmp_path / "outside", {"ada.yaml": AGENT, "ask.yaml": TOOL, "spaces.yaml": "[{id: hall}]"})
+    inside = folder(tmp_path / "project", {"agents/bo.yaml": AGENT} if link != "agents" else {"x": ""})
+    (inside / link).parent.mkdir(exist_ok=True)
+    (inside / link).symlink_to(outside / Path(link).name if "." in link else outside)
+    assert "links are not followed" in refusal(inside).message
+
+
+def test_a_link_inside_a_project_is_followed(tmp_path: Path) -> None:
+    """As volumes of containers have them."""
+    inside = folder(tmp_path, {"..data/ada.yaml": AGENT, "agents/bo.yaml": AGENT})
+    (inside / "agents" / "ada.yaml").symlink_to("../..data/ada.yaml")
+    assert ids(read_project(inside))[0] == ["ada", "bo"]
+
+
 def test_two_agent_files_with_one_id_are_both_named(tmp_path: Path) -> None:
     error = refusal(folder(tmp_path, {"agents/ada.yaml": AGENT, "agents/ben.yaml": "id: ada\n" + AGENT}))
     assert "agents/ada.yaml and agents/ben.yaml" in error.message

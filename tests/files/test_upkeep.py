@@ -179,6 +179,58 @@ async def test_an_archive_that_was_changed_is_refused(
         await bring_back(_fresh(database.kind, tmp_path / "broken", request), broken)
 
 
+def _special(name: str, kind: bytes, target: str = "", size: int = 0) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname, member.size = kind, target, size
+    return member
+
+
+@pytest.mark.one_database
+@pytest.mark.proves("E2", "E5", "E6")
+@pytest.mark.parametrize(
+    "where, member",
+    [
+        (0, _special("manifest.json", tarfile.SYMTYPE, "/etc/passwd")),
+        (0, _special("manifest.json", tarfile.REGTYPE, size=1 << 40)),
+        (1, _special("office.jsonl.gz", tarfile.LNKTYPE, "manifest.json")),
+        (1, _special("office.jsonl.gz", tarfile.FIFOTYPE)),
+        (2, _special("files/{id}", tarfile.SYMTYPE, "/etc/passwd")),
+        (2, _special("files/{id}", tarfile.LNKTYPE, "office.jsonl.gz")),
+        (2, _special("files/{id}", tarfile.CHRTYPE)),
+        (2, _special("files", tarfile.SYMTYPE, "/etc")),
+        (2, _special("files/{id}", tarfile.REGTYPE, size=1 << 40)),
+        (2, _special("/etc/{id}", tarfile.REGTYPE)),
+    ],
+    ids=lambda value: f"{value.name}-{value.type.decode()}" if isinstance(value, tarfile.TarInfo) else None,
+)
+async def test_links_devices_and_lies_in_an_archive_are_refused(
+    offices: Offices,
+    database: Database,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    where: int,
+    member: tarfile.TarInfo,
+) -> None:
+    _, files = await filled(offices)
+    good = _read_tar((await back_up(database, tmp_path / "office.tar")).path)
+    bad = tmp_path / "bad.tar"
+    with tarfile.open(bad, "w") as tar:
+        for number, (name, data) in enumerate(good):
+            if number == where:
+                changed = tarfile.TarInfo(member.name.format(id=next(iter(files))))
+                changed.type, changed.linkname, changed.size = member.type, member.linkname, member.size
+                tar.addfile(changed)  # where a size is claimed, no bytes come
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, BytesIO(data))
+    other = _fresh(database.kind, tmp_path / "new", request)
+    with pytest.raises(CannotStart):
+        await bring_back(other, bad)
+    kept = [path for path in (tmp_path / "new").rglob("*") if path.is_file() and path.name != "bullpen.lock"]
+    assert [path for path in kept if path.is_symlink() or path.stat().st_size > 1_000_000] == []
+    assert not (tmp_path / "new" / "other" / "bullpen.db").exists() or database.kind == "postgres"
+
+
 def _fresh(kind: str, folder: Path, request: pytest.FixtureRequest) -> Database:
     """A database without tables; it is dropped when the test ends."""
     if kind == "sqlite":

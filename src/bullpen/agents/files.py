@@ -103,6 +103,7 @@ def _listed(folder: Path, kind: str) -> Iterator[Entry]:
     if len(found) > 1:
         raise Invalid(f"{folder} has both {found[0].name} and {found[1].name}; keep one.")
     for file in found:
+        _refuse_outside(file, folder)
         yield from _entries(file.name, _parse(file), kind, bare=True)
 
 
@@ -113,7 +114,14 @@ def _files(folder: Path, kind: str, endings: Collection[str]) -> Iterator[Path]:
         if file.suffix not in endings:
             known = ", ".join(sorted(endings))
             raise Invalid(f"{file} cannot be read: {kind} are written in files that end in {known}.")
+        _refuse_outside(file, folder)
         yield file
+
+
+def _refuse_outside(file: Path, folder: Path) -> None:
+    """A folder from somebody else must not bring in other files of this machine. Links inside of it are fine."""
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise Invalid(f"{file} leads out of {folder}, and such links are not followed.")
 
 
 def _read_one(file: Path, folder: Path) -> Entry:
