@@ -35,6 +35,24 @@ async def test_a_redirect_inward_is_refused_at_the_hop(target: str) -> None:
         assert len(made.sockets.opened) == 1
 
 
+@pytest.mark.proves("D5", "D6")
+@pytest.mark.parametrize("inward", ["127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "64:ff9b::a9fe:a9fe"])
+@pytest.mark.parametrize("hops", [1, 2])
+async def test_a_name_that_turns_inward_between_hops_is_refused(inward: str, hops: int) -> None:
+    """A redirect to one's own name is asked for anew: with a second answer of the name server, and a mix of answers."""
+    async with world() as made:
+        again = answer(b"", "302 Found", Location=START, Connection="close")
+        server = await made.server(says(again))
+        for last in ([inward], ["93.184.215.14", inward]):
+            before = len(made.sockets.opened)
+            made.dns.answer("api.example.com", *[["93.184.215.14"]] * hops, last)
+            with pytest.raises(EgressDenied) as denied:
+                await made.egress.request("web", "GET", START)
+            assert denied.value.sent
+            assert {address for address, _ in made.sockets.opened[before:]} <= {"93.184.215.14"}
+        assert len(server.asked) == 2 * hops
+
+
 @pytest.mark.proves("D6")
 @pytest.mark.parametrize(
     "target", ["file:///etc/passwd", "gopher://127.0.0.1:6379/_x", "javascript:alert(1)", "data:,x"]
