@@ -199,8 +199,8 @@ async def test_a_key_that_means_another_file_is_a_conflict(office: Driver) -> No
     await office.space("hall")
     await office.space("den")
     first = await give(office, space="hall", key="k1")
-    for more in ({"content": b"other"}, {"space": "den"}):
-        refused = await give(office, **{"space": "hall", "key": "k1", **more}, status=409)
+    for data, space in ((b"other", "hall"), (b"hello", "den")):
+        refused = await give(office, data, space=space, key="k1", status=409)
         assert "clientFileId" in refused["error"]["fields"]
     await until_kept(office, [first["id"]])
 
