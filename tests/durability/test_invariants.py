@@ -169,7 +169,7 @@ CASES = {
     "a chat that is no space": ("V12", ["INSERT INTO chats VALUES ('tg:-1', 'Family', 'general', '')"]),
     "a file that is not counted": (
         "V13",
-        ["INSERT INTO files VALUES ('fil_x', 'x', 5, 'text/plain', '', 'general', 'person', 'bo', 0, NULL, '')"],
+        ["INSERT INTO files VALUES ('fil_x', 'x', 5, 'text/plain', '', 'general', 'person', 'bo', 0, NULL, '', NULL)"],
     ),
     "a count of what is not there": ("V13", ["INSERT INTO file_usage VALUES ('space', 'general', 5, 1)"]),
     "a file that is shown and not there": (
