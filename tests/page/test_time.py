@@ -9,6 +9,11 @@ from playwright.async_api import expect
 
 from tests.page.house import House, Visit
 
+# A page that is too busy to draw: whoever types fast does not wait for it.
+HOLD_FRAMES = """() => { window.held = []; window.draws = requestAnimationFrame;
+window.requestAnimationFrame = each => window.held.push(each) }"""
+RELEASE_FRAMES = """() => { window.requestAnimationFrame = window.draws; for (const each of window.held) each() }"""
+
 
 def says(text: str) -> dict[str, Any]:
     return {"calls": [{"tool": "send_message", "args": {"text": text}}]}
@@ -91,8 +96,12 @@ async def test_an_agents_proposed_skill_becomes_a_command_once_approved(house: H
     box = page.get_by_label(f"Message {room}")
     await box.press_sequentially("/stand")
     await expect(page.get_by_role("option", name="/standup")).to_be_visible()
+    await page.evaluate(HOLD_FRAMES)
     await box.press("Tab")
-    await box.press_sequentially("the team")
+    await box.press_sequentially("the ")
+    await page.evaluate(RELEASE_FRAMES)
+    await box.press_sequentially("team")
+    await expect(box).to_have_value("/standup the team")
     await box.press("Enter")
     await expect(page.get_by_text("What did you do yesterday?", exact=True)).to_be_visible()
     await page.get_by_role("button", name="Room details").click()

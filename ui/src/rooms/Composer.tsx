@@ -1,6 +1,7 @@
 import * as Ariakit from "@ariakit/react";
 import { ArrowUp, Paperclip, Smile, SquareSlash, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { api } from "../api/client";
 import type { Command, Space } from "../api/nouns";
 import { draftOf, keepDraft } from "../live/drafts";
@@ -94,12 +95,14 @@ export function Composer({ space, title, replyTo, onEditLast }: Props) {
   const insert = (words: string, replacing?: RegExp): void => {
     const at = box.current?.selectionStart ?? text.length;
     const before = replacing ? text.slice(0, at).replace(replacing, (_all, space_: string) => `${space_}${words}`) : text.slice(0, at) + words;
-    setText(before + text.slice(at));
-    setAsked(null);
-    requestAnimationFrame(() => {
-      box.current?.focus();
-      box.current?.setSelectionRange(before.length, before.length);
+    // At once: a key that is pressed before the next frame belongs behind these words.
+    flushSync(() => {
+      setText(before + text.slice(at));
+      setAsked(null);
     });
+    box.current?.focus();
+    box.current?.setSelectionRange(before.length, before.length);
+    requestAnimationFrame(() => box.current?.focus()); // a list that closes may have given it to its button
   };
 
   // Before the list of names sees the key: it would choose, and then the same Enter would send.
