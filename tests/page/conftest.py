@@ -2,12 +2,15 @@
 
 Everything happens over the real server, in real Chromium, as people do it. Each test has a room of its own, so that
 none sees another's. A page that breaks the content policy, throws, or asks any other host fails its test.
+
+Olga's and Bo's pages stay open from one test to the next. A test that needs one that was just loaded, or that changes
+what its browser does (the line, the clock, its own scripts), is marked `fresh_page`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,9 @@ from bullpen.testing import NO_LIMITS
 from bullpen.testing.model_server import KEY, ModelServer, model_server
 from tests.cli.processes import serving
 from tests.page.browsers import ARGUMENTS, find_chromium
-from tests.page.house import House, Printer, Visit, claimed
+from tests.page.house import House, Pages, Printer, Visit, claimed
+
+FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -74,19 +79,36 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
         await opened.close()
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def pages(house: House, browser: Browser) -> AsyncIterator[Pages]:
+    made = Pages(house, browser)
+    yield made
+    await made.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(house: House, browser: Browser) -> AsyncIterator[Visit]:
+async def visit(request: pytest.FixtureRequest, house: House, pages: Pages) -> AsyncIterator[Visit]:
     """Olga, the owner, in a browser of her own."""
-    made = Visit(house, browser)
-    await made.open(house.cookie)
-    yield made
-    await made.close()
+    fresh = is_fresh(request.node)
+    yield await pages.enter("Olga", house.cookie, fresh=fresh)
+    await pages.leave("Olga", keep=not fresh and FAILED not in request.node.stash)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def other(house: House, browser: Browser) -> AsyncIterator[Visit]:
+async def other(request: pytest.FixtureRequest, house: House, pages: Pages) -> AsyncIterator[Visit]:
     """Bo, a member, in another browser."""
-    made = Visit(house, browser)
-    await made.open(await house.cookie_of("Bo"))
-    yield made
-    await made.close()
+    fresh = is_fresh(request.node)
+    yield await pages.enter("Bo", await house.cookie_of("Bo"), fresh=fresh)
+    await pages.leave("Bo", keep=not fresh and FAILED not in request.node.stash)
+
+
+def is_fresh(item: pytest.Item) -> bool:
+    return item.get_closest_marker("fresh_page") is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report

@@ -186,12 +186,22 @@ class Visit:
             self.problems.append(f"asked {request.url}")
 
     async def go(self, path: str) -> Page:
+        """To this place, as a click leads there. The page is loaded only if it is not open, or there already."""
+        url = f"{self.house.url}{path}"
+        is_open = self.page.url.startswith(self.house.url) and self.page.url != url
+        if not (is_open and await self.page.evaluate(LEAD, path)):
+            await self.load(path)
+        return self.page
+
+    async def load(self, path: str) -> Page:
+        """The same for somebody who types the address: the whole page begins anew."""
         await self.page.goto(f"{self.house.url}{path}")
         return self.page
 
-    async def room(self, space: str) -> Page:
-        await self.go(f"/rooms/{space}")
-        await expect(self.page.get_by_role("log")).to_be_visible()
+    async def room(self, space: str, *, load: bool = False) -> Page:
+        """`load` where counts matter: a page that is open learns of a new room a moment later."""
+        await (self.load if load else self.go)(f"/rooms/{space}")
+        await expect(self.page.get_by_role("log", name=f"Messages in {space}", exact=True)).to_be_visible()
         return self.page
 
     async def try_now(self) -> None:
@@ -199,12 +209,71 @@ class Visit:
         button = self.page.get_by_role("button", name="Try now")
         await button.evaluate_all("buttons => buttons.forEach(button => button.click())")
 
+    async def is_clean(self) -> bool:
+        """Whether the next test finds the page as if it had just been opened. All that it has said was heard then."""
+        if self.page.is_closed() or len(self.context.pages) != 1:
+            return False
+        if self.page.url == "about:blank":
+            return True
+        await self.page.unroute_all(behavior="ignoreErrors")
+        await self.page.mouse.move(0, 0)
+        await self.page.evaluate(DISMISS_NOTES)
+        return not await self.page.evaluate(LEFT_BEHIND)
+
     async def close(self) -> None:
         await self.context.close()
+        self.judge()
+
+    def judge(self) -> None:
+        """Fail if the page did anything that it must not do; then begin a new list."""
         surprising = [each for each in self.problems if not any(part in each for part in self.expected)]
+        self.problems, self.expected = [], []
         assert not surprising, surprising
 
 
+class Pages:
+    """The page of each person. It stays open from one test to the next, since loading it costs more than most tests.
+
+    A test that leaves anything behind (a draft, a dialog, a note, a setting) takes its page with it.
+    """
+
+    def __init__(self, house: House, browser: Browser) -> None:
+        self._house = house
+        self._browser = browser
+        self._open: dict[str, Visit] = {}
+
+    async def enter(self, name: str, cookie: Json, *, fresh: bool) -> Visit:
+        if fresh:
+            await self._close(name)
+        if name not in self._open:
+            self._open[name] = Visit(self._house, self._browser)
+            await self._open[name].open(cookie)
+        return self._open[name]
+
+    async def leave(self, name: str, *, keep: bool) -> None:
+        visit = self._open[name]
+        if not (keep and await visit.is_clean()):
+            await self._close(name)
+        visit.judge()
+
+    async def _close(self, name: str) -> None:
+        if visit := self._open.pop(name, None):
+            await visit.context.close()
+
+    async def close(self) -> None:
+        for name in list(self._open):
+            await self._close(name)
+
+
+# The page's own way to be sent somewhere; nobody listens at the door.
+LEAD = """path => { dispatchEvent(new CustomEvent('bullpen:go', {detail: path}));
+return location.pathname + location.search === path }"""
+DISMISS_NOTES = "() => { for (const each of document.querySelectorAll('[aria-label=Dismiss]')) each.click() }"
+# What outlives a change of place.
+LEFT_BEHIND = """() => Object.keys(localStorage).some(key => !key.startsWith('bullpen.tour.'))
+|| sessionStorage.length > 0 || document.querySelector('[role=dialog], [aria-label=Dismiss]') !== null
+|| !navigator.onLine || document.body.innerText.includes('No connection to the office.')
+|| innerWidth !== 1280 || innerHeight !== 800 || !matchMedia('(prefers-reduced-motion: reduce)').matches"""
 SKIP = "']) try { localStorage.setItem('bullpen.tour.' + id, 'true') } catch {}"
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
 
-from bullpen.testing.model_server import ModelServer, plays
+from bullpen.testing.model_server import ModelServer, plays, plays_in_two
 from bullpen.testing.wires import Text, Wanted
 from tests.page.house import House, Printer, Visit, edit_last
 
@@ -47,6 +48,7 @@ async def test_a_question_is_answered_and_everybody_sees_it_happen(house: House,
 
 
 @pytest.mark.proves("C16")
+@pytest.mark.fresh_page
 async def test_answering_again_in_a_second_tab_shows_the_first_answer(house: House, visit: Visit) -> None:
     room = await ask(house, "choose", question="Which paper?", options=["Matt", "Glossy"])
     page = await visit.room(room)
@@ -69,6 +71,7 @@ async def test_answering_again_in_a_second_tab_shows_the_first_answer(house: Hou
 
 
 @pytest.mark.proves("C16")
+@pytest.mark.fresh_page
 async def test_who_answers_second_is_told_who_was_first(house: House, visit: Visit, other: Visit) -> None:
     room = await ask(house, "choose", house.ids["Bo"], question="Which subject line?", options=["A week", "A chart"])
     page, theirs = await visit.room(room), await other.room(room)
@@ -227,10 +230,13 @@ async def test_a_call_under_way_says_how_long_and_is_stopped(house: House, visit
     await expect(page.get_by_role("link", name=re.compile("woken by Olga")).get_by_text("stopped")).to_be_visible()
 
 
+@pytest.mark.fresh_page
 async def test_an_interrupted_call_says_its_outcome_is_unknown(house: House, visit: Visit) -> None:
     """That the server says so of such calls: tests/path/test_cards.py."""
     fields = {"executionType": "internal", "visible": True, "isAsync": False}
     room = await ask(house, "send_invoice", fields=fields, to="Ines")
+    # Once it is over, no event tells the page otherwise.
+    await house.reads(f"/runs?spaceId={room}", lambda runs: [run["status"] for run in runs["items"]] == ["completed"])
 
     async def interrupted(route: Any) -> None:
         answer = await route.fetch()
@@ -278,7 +284,7 @@ async def test_a_tool_without_a_card_shows_arguments_and_result(house: House, vi
 
 
 async def refund(house: House, **args: Any) -> str:
-    fields = {"executionType": "internal", "visible": True, "isAsync": False, "policy": "ask", "timeout": 60_000}
+    fields = {"executionType": "internal", "visible": True, "isAsync": False, "policy": "ask", "timeout": 600_000}
     return await ask(house, "refund_order", house.ids.get("Bo", house.ids["Olga"]), fields=fields, **args)
 
 
@@ -378,6 +384,7 @@ async def test_all_pending_items_are_on_one_page_until_answered(house: House, vi
     await expect(page.get_by_text(re.compile("Olga: Yes")).first).to_be_visible()
 
 
+@pytest.mark.fresh_page
 async def test_a_custom_card_is_drawn_by_its_module(house: House, visit: Visit) -> None:
     folder = house.data / "cards"
     folder.mkdir(exist_ok=True)
@@ -404,7 +411,8 @@ async def test_a_card_grows_as_arguments_stream_and_takes_no_replies(
 ) -> None:
     await house.tool("list_birds", executionType="internal", visible=True, isAsync=False)
     arguments = '{"place": "the meadow", "birds": "' + "sparrow, finch, wren, robin, " * 6 + '"}'
-    provider.gives(plays(Wanted("toolu_9", "list_birds", arguments), pace=0.08), plays(Text("")))
+    rest = asyncio.Event()
+    provider.gives(plays_in_two(Wanted("toolu_9", "list_birds", arguments), rest=rest), plays(Text("")))
     agent = await house.agent("Ines", tools=["messaging", "list_birds"])
     await house.ask("PATCH", f"/agents/{agent}", json={"model": "anthropic:claude-test"})
     asleep = await house.agent("Quiet", calls("send_message", text="I was woken."))
@@ -412,6 +420,7 @@ async def test_a_card_grows_as_arguments_stream_and_takes_no_replies(
     page = await visit.room(room)
     await house.post(room, f"@{agent} go")
     await expect(card(page, "list_birds: running").get_by_text("place the meadow")).to_be_visible()
+    rest.set()
     line = card(page, "list_birds: done")
     await expect(line).to_be_visible()
     await expect(card(page, "list_birds")).to_have_count(1)

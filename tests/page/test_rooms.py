@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,7 +12,7 @@ import httpx
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
 
-from bullpen.testing.model_server import ModelServer, plays
+from bullpen.testing.model_server import ModelServer, plays, plays_in_two
 from bullpen.testing.wires import Text, Wanted
 from tests.files.offering import picture
 from tests.page.house import House, Visit, edit_last, offered
@@ -34,6 +35,11 @@ async def write(page: Page, room: str, text: str) -> None:
     await box.press("Enter")
 
 
+async def nothing_left_to_send(page: Page) -> bool:
+    return not await page.evaluate("Object.keys(localStorage).some(key => key.includes('outbox'))")
+
+
+@pytest.mark.fresh_page
 async def test_a_message_reaches_everybody_at_once_and_an_agent_answers(
     house: House, visit: Visit, other: Visit
 ) -> None:
@@ -54,7 +60,8 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
 ) -> None:
     words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
     call = Wanted("toolu_1", "send_message", '{"text": "' + words + '"}')
-    provider.gives(plays(call, pace=0.15), plays(Text("")))
+    rest = asyncio.Event()
+    provider.gives(plays_in_two(call, rest=rest), plays(Text("")))
     agent = await house.agent("Slow")
     await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
     room = await house.room(agent)
@@ -65,6 +72,7 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
     await expect(written).to_be_visible()
     early = await written.inner_text()
     assert "very last word" not in early
+    rest.set()
     await expect(row(page, "very last word")).to_have_count(1)
     await expect(row(page, "It begins")).to_have_count(1)
     await expect(page.get_by_text("Why this?")).to_be_visible()
@@ -72,7 +80,7 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
 
 async def test_counts_and_mention_badges_come_and_go(house: House, visit: Visit, other: Visit) -> None:
     room, elsewhere = await house.room(house.ids["Bo"]), await house.room(house.ids["Bo"])
-    page = await visit.room(elsewhere)
+    page = await visit.room(elsewhere, load=True)
     theirs = await other.room(room)
     link = page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room))
     await write(theirs, room, "one")
@@ -119,7 +127,7 @@ async def test_where_unread_begins_is_one_click_away(house: House, visit: Visit,
     room = await house.room(house.ids["Bo"])
     for number in range(70):
         await house.post(room, f"line {number} of many")
-    theirs = await other.room(room)
+    theirs = await other.room(room, load=True)
     await expect(row(theirs, "line 69 of many")).to_be_in_viewport()
     await theirs.get_by_role("button", name="First unread").click()
     await expect(theirs.get_by_role("separator", name="70 new")).to_be_in_viewport()
@@ -133,7 +141,7 @@ async def test_a_room_is_made_joined_left_and_somebody_invited(house: House, vis
     await dialog.get_by_label("Name").fill("launch week")
     await dialog.get_by_role("button", name="Make room").click()
     await expect(page.get_by_role("heading", name="launch week").first).to_be_visible()
-    theirs = await other.go(page.url.removeprefix(house.url))
+    theirs = await other.load(page.url.removeprefix(house.url))
     await theirs.get_by_role("button", name="Join this room").click()
     await expect(theirs.get_by_label("Message launch week")).to_be_visible()
     await page.get_by_role("button", name="Room details").click()
@@ -276,7 +284,7 @@ async def test_arrow_up_edits_ones_last_message_even_far_above(house: House, vis
         long = "\n".join(f"- point {number}" for number in range(12))
         for number in range(20):
             await http.post(f"/spaces/{room}/messages", json={"text": f"line {number}\n\n{long}"})
-    page = await visit.room(room)
+    page = await visit.room(room, load=True)
     await page.get_by_role("button", name=re.compile("Newest|new")).click()
     await expect(row(page, "line 19")).to_be_in_viewport()
     await expect(row(page, "what I said long ago")).to_have_count(0)
@@ -301,11 +309,13 @@ async def test_an_at_sign_offers_members_and_says_who_wakes(house: House, visit:
     await expect(row(page, "Here.")).to_be_visible()
 
 
+@pytest.mark.fresh_page
 async def test_a_message_written_offline_is_sent_once_after_reconnecting(house: House, visit: Visit) -> None:
     room = await house.room(wake={"people": "none", "agents": "none"})
     page = await visit.room(room)
     await write(page, room, "before")
     await expect(row(page, "before")).to_be_visible()
+    await until(partial(nothing_left_to_send, page))
     await visit.context.set_offline(True)
     await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
     await write(page, room, "while away")
@@ -339,15 +349,12 @@ async def test_a_lost_post_response_creates_no_duplicate_message(house: House, v
     await page.route(re.compile(r"/api/spaces/.*/messages$"), lose)
     await write(page, room, "only once")
     await expect(row(page, "only once")).to_have_count(1)
-
-    async def nothing_left_to_send() -> bool:
-        return not await page.evaluate("Object.keys(localStorage).some(k => k.includes('outbox'))")
-
-    await until(nothing_left_to_send)
+    await until(partial(nothing_left_to_send, page))
     assert [message["text"] for message in await house.messages(room)] == ["only once"]
     await expect(row(page, "only once")).to_have_count(1)
 
 
+@pytest.mark.fresh_page
 async def test_people_who_are_here_have_a_mark(house: House, visit: Visit, other: Visit) -> None:
     room = await house.room(house.ids["Bo"])
     page = await visit.room(room)
@@ -366,7 +373,7 @@ async def test_links_of_messages_lead_to_them(house: House, visit: Visit, link: 
     for number in range(40):
         await house.post(room, f"filler {number}")
     address = f"/#space={room}&message={wanted['id']}" if link == "space" else f"/rooms/{room}?message={wanted['id']}"
-    page = await visit.go(address)
+    page = await visit.load(address)
     await expect(row(page, "this one here")).to_be_in_viewport()
 
 
@@ -505,12 +512,14 @@ async def test_a_late_wake_preview_is_not_shown_for_newer_text(house: House, vis
     await expect(page.get_by_text("Wakes no agent")).to_be_visible()
 
 
+@pytest.mark.fresh_page
 async def test_a_disconnect_while_an_agent_writes_leaves_one_whole_message(
     house: House, visit: Visit, provider: ModelServer
 ) -> None:
     words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
     call = Wanted("toolu_7", "send_message", '{"text": "' + words + '"}')
-    provider.gives(plays(call, pace=0.1), plays(Text("")))
+    rest = asyncio.Event()
+    provider.gives(plays_in_two(call, rest=rest), plays(Text("")))
     agent = await house.agent("Slow")
     await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
     room = await house.room(agent)
@@ -519,6 +528,7 @@ async def test_a_disconnect_while_an_agent_writes_leaves_one_whole_message(
     await expect(row(page, "It begins")).to_be_visible()
     await visit.context.set_offline(True)
     await expect(page.get_by_text("No connection to the office.").first).to_be_visible()
+    rest.set()
 
     async def completed() -> bool:
         runs = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"]

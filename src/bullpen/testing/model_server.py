@@ -19,6 +19,7 @@ from bullpen.testing.wire_checks import Given, problems, said_before, unreturned
 from bullpen.testing.wires import PATHS, Answer, Part, Thought, Wanted, Wire, frames
 
 KEY = "open-sesame-of-this-test-42"
+PAUSE = 0.1  # seconds; longer than what a run gathers before it shows it
 
 
 @dataclass(slots=True)
@@ -54,6 +55,29 @@ def plays(*parts: Part, cuts: int | None = None, pace: float = 0.0, **more: Any)
             await writer.drain()
             if cuts is not None or pace:
                 await asyncio.sleep(pace)
+        writer.write(b"0\r\n\r\n")
+
+    behave.parts = parts  # type: ignore[attr-defined]
+    return behave
+
+
+def plays_in_two(*parts: Part, rest: asyncio.Event) -> Behaviour:
+    """The same in two halves: the last third comes once `rest` is set, and what is before it slowly until then.
+
+    Slowly, because a run shows what grows only so often: of frames that come together it shows the first alone.
+    """
+    answer = Answer(parts)
+
+    async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        written = frames(asked.wire, answer, str(asked.json.get("model")))
+        writer.write(_HEAD)
+        for at, piece in enumerate(written):
+            if at == len(written) * 2 // 3:
+                await rest.wait()
+            writer.write(chunked(piece))
+            await writer.drain()
+            if not rest.is_set():
+                await asyncio.sleep(PAUSE)
         writer.write(b"0\r\n\r\n")
 
     behave.parts = parts  # type: ignore[attr-defined]
