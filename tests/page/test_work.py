@@ -141,7 +141,7 @@ async def test_an_agent_is_looked_at_changed_paused_and_talked_to(house: House, 
 
 async def test_an_agent_is_made_and_given_tools_and_loses_them(house: House, visit: Visit) -> None:
     await house.tool("count_sheep", executionType="internal", visible=True, isAsync=False)
-    page = await visit.go("/agents")
+    page = await visit.load("/agents")  # no event tells an open page of a new tool
     await page.get_by_role("button", name="New agent").click()
     dialog = page.get_by_role("dialog", name="New agent")
     await dialog.get_by_label("Name", exact=True).fill("Linnea")
