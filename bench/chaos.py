@@ -1,6 +1,7 @@
 """`make chaos`: kill servers hundreds of times while people and agents talk; check that nothing is lost or doubled.
 
-On SQLite one server is killed and started again; on PostgreSQL two servers and a worker, on one database. Prints
+On SQLite one server is killed and started again; on PostgreSQL two servers and a worker, on one database, which goes
+away now and then: stopped fast or at once, backends ended, the network cut or half-open. Prints
 figures, keeps them in bench/results/chaos-<date>.json, and fails if any invariant is broken; then the database and what
 every client saw are kept for whoever looks into it.
 """
@@ -26,7 +27,8 @@ from bullpen.testing import alarms
 from bullpen.testing.alarms import Storm
 from bullpen.testing.chaos import Figures, Plan, as_json, storm
 from bullpen.testing.forks import Forks
-from tests.postgres import started, why_absent
+from tests.durability.outages import outages_of
+from tests.postgres import restartable, started, why_absent
 
 RESULTS = Path(__file__).parent / "results"
 KINDS = ("sqlite", "postgres")
@@ -48,12 +50,22 @@ def database(kind: str) -> Iterator[tuple[str, Path]]:
 
 def plan_for(kind: str, args: argparse.Namespace) -> Plan:
     plan = Plan(kills=args.kills, posts=args.posts, seed=args.seed, gap=args.gap, lease_seconds=LEASE_SECONDS)
-    return plan if kind == "sqlite" else replace(plan, servers=2, workers=1)
+    return plan if kind == "sqlite" else replace(plan, servers=2, workers=1, outages=args.outages)
 
 
 def rage(kind: str, args: argparse.Namespace) -> Figures:
+    if kind == "postgres":
+        return rage_with_outages(plan_for(kind, args))
     with Forks("bullpen.testing.serving") as forks, database(kind) as (url, folder):
         return asyncio.run(storm(forks, url, folder, plan_for(kind, args)))
+
+
+def rage_with_outages(plan: Plan) -> Figures:
+    with Forks("bullpen.testing.serving") as forks, restartable() as server, outages_of(server) as outages:
+        folder = Path(tempfile.mkdtemp(prefix="bullpen-chaos-", dir=DISK))
+        figures = asyncio.run(storm(forks, server.url(), folder, plan, outages.suffer_anything, outages.url()))
+        shutil.rmtree(folder, ignore_errors=True)
+        return figures
 
 
 def ring(kind: str, args: argparse.Namespace) -> Storm:
@@ -97,7 +109,13 @@ def show(kind: str, figures: Figures) -> None:
 def keep(found: dict[str, Figures], rung: dict[str, Storm], args: argparse.Namespace, folder: Path = RESULTS) -> Path:
     path = folder / f"chaos-{datetime.now(UTC):%Y-%m-%d}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    asked = {"kills": args.kills, "posts": args.posts, "seed": args.seed, "leaseSeconds": LEASE_SECONDS}
+    asked = {
+        "kills": args.kills,
+        "outages": args.outages,
+        "posts": args.posts,
+        "seed": args.seed,
+        "leaseSeconds": LEASE_SECONDS,
+    }
     kept: dict[str, Any] = {"machine": machine(), "plan": asked}
     kept |= {kind: as_json(figures) for kind, figures in found.items()}
     kept["alarms"] = {kind: asdict(seen) for kind, seen in rung.items()}
@@ -109,6 +127,8 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.chaos", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("kinds", nargs="*", metavar="DATABASE", help=f"of {', '.join(KINDS)}; otherwise both")
     parser.add_argument("--kills", type=int, default=300, help="SIGKILLs on each database (300)")
+    parser.add_argument("--outages", type=int, default=30, help="of PostgreSQL, meanwhile (30)")
+    parser.add_argument("--no-alarms", action="store_true", help="without the storm of tasks")
     parser.add_argument("--posts", type=int, default=3000, help="messages that people post on each (3,000)")
     parser.add_argument("--firings", type=int, default=10_000, help="of tasks, on each (10,000)")
     parser.add_argument("--gap", type=float, default=0.3, help="mean seconds between kills (0.3)")
@@ -132,8 +152,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{kind}: {args.kills} kills over {args.posts} posts, seed {args.seed} …", flush=True)
         found[kind] = rage(kind, args)
         show(kind, found[kind])
-        rung[kind] = ring(kind, args)
-        show_alarms(rung[kind])
+        if not args.no_alarms:
+            rung[kind] = ring(kind, args)
+            show_alarms(rung[kind])
     if not args.no_save:
         print(f"\nkept in {keep(found, rung, args)}")
     wrong = [figures.violations for figures in found.values()] + [seen.faults for seen in rung.values()]

@@ -4,6 +4,8 @@
 however we end, the pipe closes and the keeper stops the server and removes its folder. Root cannot run PostgreSQL, so
 for root it runs as `nobody`. Durability is off: what tests kill is our process, never this one.
 
+`restartable()` gives one that a test may stop and start again. It keeps what was acknowledged, as a real one does.
+
 `python -m tests.postgres` starts one by hand and prints its URL.
 """
 
@@ -18,10 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 ROOT = Path(__file__).parent.parent
 START_SECONDS = 60
@@ -43,12 +45,39 @@ SETTINGS = {
 }
 
 
+# A server that is stopped the hard way loses what it has not written yet. What is written survives it even unsynced.
+KEPT = {"synchronous_commit": "on"}
+StopMode = Literal["fast", "immediate"]
+STOPS: dict[str, signal.Signals] = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+
+
 @dataclass(frozen=True, slots=True)
 class PostgresServer:
     folder: str  # holds the socket
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
+
+
+@dataclass(frozen=True, slots=True)
+class RestartableServer(PostgresServer):
+    _keeper: subprocess.Popen[str]
+
+    def stop(self, mode: StopMode) -> None:
+        """As `pg_ctl stop -m MODE` does. Returns when it is gone."""
+        self._tell(mode)
+
+    def start(self) -> None:
+        """Returns when it takes connections again."""
+        self._tell("start")
+
+    def _tell(self, order: str) -> None:
+        assert self._keeper.stdin is not None
+        assert self._keeper.stdout is not None
+        self._keeper.stdin.write(f"{order}\n")
+        self._keeper.stdin.flush()
+        if self._keeper.stdout.readline().strip() != order:
+            raise RuntimeError(f"PostgreSQL did not {order}; its log is above.")
 
 
 def why_absent() -> str | None:
@@ -63,8 +92,21 @@ def why_absent() -> str | None:
 @contextlib.contextmanager
 def started() -> Iterator[PostgresServer]:
     """A running server, gone at the end of the block or of this process, whichever comes first."""
+    with _keeper("--keep") as (folder, _):
+        yield PostgresServer(folder)
+
+
+@contextlib.contextmanager
+def restartable() -> Iterator[RestartableServer]:
+    """The same, for one test or file alone: nobody else's database must go away."""
+    with _keeper("--keep", "--restartable") as (folder, keeper):
+        yield RestartableServer(folder, keeper)
+
+
+@contextlib.contextmanager
+def _keeper(*how: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     keeper = subprocess.Popen(
-        [sys.executable, "-m", "tests.postgres", "--keep"],
+        [sys.executable, "-m", "tests.postgres", *how],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=ROOT,
@@ -76,7 +118,7 @@ def started() -> Iterator[PostgresServer]:
         folder = keeper.stdout.readline().strip()
         if not folder:
             raise RuntimeError("PostgreSQL did not start; its log is above.")
-        yield PostgresServer(folder)
+        yield folder, keeper
 
 
 # ── the keeper ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -119,21 +161,26 @@ def _identity(folder: Path) -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-def _start(folder: Path, spare: Path) -> subprocess.Popen[bytes]:
+def _start(folder: Path, spare: Path, settings: dict[str, str]) -> Callable[[], subprocess.Popen[bytes]]:
+    """Make a cluster; what starts a server on it."""
     identity = _identity(folder)
     binaries = _binaries(spare, identity)
     cluster = str(folder / "cluster")
     initdb = [str(binaries / "initdb"), "--pgdata", cluster, "--username=postgres", "--auth=trust", "--encoding=UTF8"]
     initdb += ["--no-sync", "--no-locale", "--no-instructions"]
     subprocess.run(initdb, check=True, cwd=folder, stdout=subprocess.DEVNULL, **identity)
-    options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+    options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     command = [str(binaries / "postgres"), "-D", cluster, "-k", str(folder), *options]
     log = folder / "log"
-    with log.open("wb") as out:
-        server = subprocess.Popen(command, cwd=folder, stderr=out, **identity)
-    if not _ready(server, binaries, folder):
-        raise SystemExit(log.read_text())
-    return server
+
+    def start() -> subprocess.Popen[bytes]:
+        with log.open("wb") as out:
+            server = subprocess.Popen(command, cwd=folder, stderr=out, **identity)
+        if not _ready(server, binaries, folder):
+            raise SystemExit(log.read_text())
+        return server
+
+    return start
 
 
 def _ready(server: subprocess.Popen[bytes], binaries: Path, folder: Path) -> bool:
@@ -153,18 +200,29 @@ def _in_memory() -> Path | None:
     return None
 
 
-def _keep() -> None:
+def _keep(settings: dict[str, str]) -> None:
     # Not in the test runner's folder: that one is closed to others, and socket paths must be short.
     prefix = "bullpen-pg-"
     with (
         tempfile.TemporaryDirectory(prefix=prefix, dir=_in_memory()) as folder,
         tempfile.TemporaryDirectory(prefix=prefix) as spare,
     ):
-        server = _start(Path(folder), Path(spare))
+        start = _start(Path(folder), Path(spare), settings)
+        server = start()
         print(folder, flush=True)
-        sys.stdin.read()
-        server.send_signal(signal.SIGQUIT)
-        server.wait()
+        for line in sys.stdin:
+            order = line.strip()
+            if order == "start":
+                server = start()
+            else:
+                _stop(server, STOPS[order])
+            print(order, flush=True)
+        _stop(server, signal.SIGQUIT)
+
+
+def _stop(server: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    server.send_signal(how)
+    server.wait()
 
 
 def _by_hand() -> None:
@@ -174,4 +232,7 @@ def _by_hand() -> None:
 
 
 if __name__ == "__main__":
-    _keep() if "--keep" in sys.argv else _by_hand()
+    if "--keep" in sys.argv:
+        _keep({**SETTINGS, **(KEPT if "--restartable" in sys.argv else {})})
+    else:
+        _by_hand()

@@ -218,6 +218,7 @@ class Office:
             settings,
             self.owner,
             teaching=self._teaching(),
+            holdings=self.engine.holdings,
             prices=prices.load(settings.data),
             say=spaces.announce,
         )

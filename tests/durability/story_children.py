@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bullpen import app
 from bullpen.cli.loop import run_on_fast_loop
+from bullpen.client import ApiError
+from bullpen.errors import Unavailable
 from bullpen.settings import Settings
 from bullpen.storage import Store
 from bullpen.testing import invariants, snapshot, telling
@@ -18,12 +22,15 @@ from bullpen.testing.crash import Commits, calm, mortal_office, settings_for
 from bullpen.testing.forks import Report
 from bullpen.testing.histories import Effect, Follower, read_effects
 from bullpen.testing.serving import owner_of
+from bullpen.testing.snapshot import CannotRead
 from bullpen.toolbox import FAMILIES
 from tests.durability import effects, follows, story
 from tests.durability.chapters import CHAPTERS
 from tests.durability.follows import followed
 from tests.durability.outside import Death, outside
 from tests.durability.waiting_story import ASIDE
+
+T = TypeVar("T")
 
 
 def tell(
@@ -34,34 +41,45 @@ def tell(
     chapters: list[str],
     die_after: int | None = None,
     die_in: int | None = None,
+    stop_in: int | None = None,
 ) -> None:
     """Tell some chapters, from where an earlier life left them, and say what the database then tells.
 
-    It dies after a commit, counted from its beginning (`die_after`) or from that of its first deed (`die_in`).
+    It dies after a commit, counted from its beginning (`die_after`) or from that of its first deed (`die_in`). Or it
+    says that a commit has come (`stop_in`), and goes on: somebody stops the database then.
     """
-    run_on_fast_loop(_tell(report, url, Path(data), chapters, die_after, die_in))
+    run_on_fast_loop(_tell(report, url, Path(data), chapters, die_after, die_in, stop_in))
 
 
 async def _tell(
-    report: Report, url: str, data: Path, chapters: list[str], die_after: int | None, die_in: int | None
+    report: Report,
+    url: str,
+    data: Path,
+    chapters: list[str],
+    die_after: int | None,
+    die_in: int | None,
+    stop_in: int | None,
 ) -> None:
     deeds = [deed for chapter in chapters for deed in CHAPTERS[chapter]]
     async with _lived(settings_for(url, str(data)), die_after) as (opened, commits):
         began = commits.count
         if die_in is not None:
-            _die_after(opened.store, began + die_in)
+            _after_commit(opened.store, began + die_in, lambda: os.kill(os.getpid(), signal.SIGKILL))
+        if stop_in is not None:
+            _after_commit(opened.store, began + stop_in, lambda: report({"stop": True}))
         async with owner_of(opened) as bp:
             await _do_what_is_left(story.Person(bp, commits.next), deeds, opened, commits, data / "acknowledged")
         count = commits.count
-    report({"began": began, "commits": count, **await found(url, read_effects(data / "effects"))})
+    told = await _insist(partial(found, url, read_effects(data / "effects")))
+    report({"began": began, "commits": count, **told})
 
 
-def _die_after(store: Store, commit: int) -> None:
+def _after_commit(store: Store, commit: int, work: Callable[[], None]) -> None:
     heard = store.on_commit
 
     def committed(count: int) -> None:
         if count == commit:
-            os.kill(os.getpid(), signal.SIGKILL)
+            work()
         if heard is not None:
             heard(count)
 
@@ -88,10 +106,23 @@ async def _do_what_is_left(
     if done:
         await calm(opened, commits)
     for deed in deeds[done:]:
-        await deed(person)
+        await _insist(partial(deed, person))
         with notes.open("ab") as file:
             file.write(b".")
-        await calm(opened, commits)
+        await _insist(partial(calm, opened, commits))
+
+
+async def _insist(work: Callable[[], Awaitable[T]]) -> T:
+    """A client that is told to come back later does: the database is away."""
+    while True:
+        try:
+            return await work()
+        except (Unavailable, CannotRead):
+            pass
+        except ApiError as error:
+            if error.status != 503:
+                raise
+        await asyncio.sleep(0.05)
 
 
 async def found(url: str, happened: Sequence[Effect] = (), followers: Sequence[Follower] = ()) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from bullpen.events import rows
@@ -138,6 +139,18 @@ async def test_a_database_outage_answers_503_and_work_resumes_afterwards(
     told = [e["message"]["text"] for e in office.events if e["type"] == "message_created"]
     assert told == ["one", "Heard: one", "two", "Heard: two"], "the stream went on, without a gap or a repeat"
     await at_rest(office, postgres.url)
+
+
+@pytest.mark.proves("B-outage")
+async def test_the_very_first_request_may_find_no_database(far: Offices, network: Network) -> None:
+    """A server that has just started does not know yet whether the office has an owner."""
+    office = await far.open(watch=False)
+    network.cut()
+    raising = httpx.ASGITransport(office.office.api)  # what nobody has caught would be a traceback in the log
+    async with httpx.AsyncClient(transport=raising, base_url="http://office") as http:
+        response = await http.get("/api/spaces")
+    assert response.status_code == 503
+    assert "PostgreSQL" in response.json()["error"]["message"]
 
 
 async def test_repeated_database_outages_lose_or_double_nothing_acknowledged(

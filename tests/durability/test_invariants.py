@@ -194,6 +194,27 @@ async def test_every_broken_invariant_is_found(path: Path, name: str) -> None:
     assert invariant in await broken(path, *statements)
 
 
+@pytest.mark.parametrize(
+    "policy, missed, violations",
+    [("once", 999, 0), ("once", 998, 1), ("once", 1499, 1), ("all", 900, 0), ("all", 999, 1)],
+)
+async def test_missed_times_are_counted_up_to_the_documented_cap(
+    path: Path, policy: str, missed: int, violations: int
+) -> None:
+    """1,500 times passed while nobody looked: a firing stands for a thousand of them at most."""
+    every, last = 60_000, 1_600 * 60_000
+    task = "(SELECT id FROM tasks WHERE prompt <> 'soon' LIMIT 1)"
+    lines = await found(
+        path,
+        f"UPDATE tasks SET schedule_type = 'interval', schedule_value = '1m', anchor_at = 0 WHERE id = {task}",
+        f"UPDATE tasks SET missed = '{policy}' WHERE id = {task}",
+        f"DELETE FROM task_firings WHERE task_id = {task}",
+        f"INSERT INTO task_firings ({FIRING}) VALUES ({task}, {last - 1500 * every}, 'missed', 0, 0, '')",
+        f"INSERT INTO task_firings ({FIRING}) VALUES ({task}, {last}, 'missed', {missed}, 0, '')",
+    )
+    assert len([line for line in lines["V9"] if "are told of" in line]) == violations
+
+
 async def test_an_expired_lease_is_reported_only_after_two_lease_periods(path: Path) -> None:
     now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
     queued = "UPDATE threads SET state = 'queued' WHERE agent_id = 'tess'"

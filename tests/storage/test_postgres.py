@@ -65,7 +65,7 @@ async def backend_of(tx: Transaction) -> int:
 async def add_leases(store: PostgresStore, *names: str) -> None:
     async def body(tx: Transaction) -> None:
         for name in names:
-            await tx.run(INSERT_LEASE, thread_id=name, owner=None, epoch=0, token=0, until=0)
+            await tx.run(INSERT_LEASE, thread_id=name, owner=None, epoch=0, token=0, until=0, since=0)
 
     await store.transact(body)
 

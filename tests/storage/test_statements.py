@@ -124,7 +124,7 @@ async def test_any_of_can_be_negated_and_joined_with_other_conditions(store: Sto
 async def test_any_of_takes_numbers_for_a_column_of_numbers(store: Store) -> None:
     async def body(tx: Transaction) -> None:
         for name, token in (("a", 1), ("b", 2**53 + 1), ("c", 3)):
-            await tx.run(INSERT_LEASE, thread_id=name, owner=None, epoch=0, token=token, until=0)
+            await tx.run(INSERT_LEASE, thread_id=name, owner=None, epoch=0, token=token, until=0, since=0)
 
     await store.transact(body)
     statement = Statement(select(leases.c.thread_id).where(any_of(leases.c.token, "tokens")).order_by("thread_id"))
@@ -201,7 +201,7 @@ async def test_unstorable_text_is_refused_by_both_and_the_transaction_continues(
 @pytest.mark.parametrize("number", [0, -1, 2**53 + 1, 2**63 - 1, -(2**63)])
 async def test_whole_numbers_keep_every_digit(store: Store, number: int) -> None:
     async def body(tx: Transaction) -> None:
-        await tx.run(INSERT_LEASE, thread_id="t", owner=None, epoch=number, token=0, until=0)
+        await tx.run(INSERT_LEASE, thread_id="t", owner=None, epoch=number, token=0, until=0, since=0)
 
     await store.transact(body)
     assert await store.read(fetching(Statement(select(leases.c.epoch, leases.c.owner)))) == [(number, None)]

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bullpen.access import actions as access
 from bullpen.api.door import LOCAL
 from bullpen.api.errors import error_response
+from bullpen.errors import Unavailable
 
 OPEN = frozenset({"/", "/healthz", "/readyz", "/openapi.json", "/docs", "/api/setup"})
 ASSETS = "/assets/"
@@ -26,7 +27,11 @@ class Gate:
             await self._app(scope, receive, send)
             return
         # Asked anew each time: another process may have been claimed meanwhile. Once claimed is for ever.
-        self._claimed = await scope["app"].state.office.store.read(access.is_claimed)
+        try:
+            self._claimed = await scope["app"].state.office.store.read(access.is_claimed)
+        except Unavailable as error:  # nobody below us would turn it into an answer
+            await error_response(503, error.code, error.message)(scope, receive, send)
+            return
         if self._claimed:
             await self._app(scope, receive, send)
             return

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from bullpen.access import rows as access_rows
 from bullpen.api.door import Office, owner_of, principal_of
 from bullpen.api.pages import answer
-from bullpen.engine.backlog import select_backlog
+from bullpen.engine.backlog import select_backlog, select_stalled
 from bullpen.observe import counts, process
 from bullpen.observe.metrics import CONTENT_TYPE, Sample, exposition, sample
 from bullpen.settings import Settings
@@ -105,12 +105,14 @@ async def _of_database(office: Any) -> list[Sample]:
 
     async def body(tx: Transaction) -> list[Sample]:
         backlog = await select_backlog(tx)
+        stalled = await select_stalled(tx, office.settings.engine.lease_seconds)
         sessions = await access_rows.count_sessions(tx)
         return [
             sample("bullpen_threads_queued", "Threads with work that nobody drives yet, anywhere.", backlog.queued),
             sample("bullpen_threads_driven", "Threads that somebody drives, anywhere.", backlog.driven),
             sample("bullpen_inbox_unclaimed", "Items that are due and that no run has taken.", backlog.items),
             sample("bullpen_inbox_oldest_seconds", "How long the oldest of them has waited.", backlog.oldest_seconds),
+            sample("bullpen_runs_stalled", "Runs that should be moving and are not, anywhere.", len(stalled)),
             sample("bullpen_sessions", "People's sessions that are open.", sessions),
         ]
 

@@ -19,7 +19,7 @@ from bullpen.audit.types import Break
 from bullpen.budgets import rows as budget_rows
 from bullpen.clock import Clock
 from bullpen.doctor.types import Finding, ok, problem, warning
-from bullpen.engine.backlog import count_stuck, select_backlog
+from bullpen.engine.backlog import count_stuck, select_backlog, select_stalled
 from bullpen.errors import BullpenError, CannotStart, Unavailable
 from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
@@ -252,6 +252,14 @@ async def queue(patient: Patient) -> list[Finding]:
         return [ok("queue", shown + " A server that starts goes on with them.")]
     if stuck:
         return [problem("queue", f"{stuck} threads belong to workers that are silent.", "Start a server or a worker.")]
+    stalled = await patient.store.read(lambda tx: select_stalled(tx, patient.settings.engine.lease_seconds))
+    if stalled:
+        shown = "; ".join(
+            f"{run.run_id} of {run.agent_id} for {run.seconds:.0f} s, held by {run.owner or 'nobody'}"
+            for run in stalled[:5]
+        )
+        advice = "Restart the process that holds them: they go on from their last commit. Then report it."
+        return [problem("queue", f"{len(stalled)} runs should be moving and stand still: {shown}.", advice)]
     if backlog.oldest_seconds > LATE_SECONDS:
         return [warning("queue", shown, "Start more workers, or look at what the agents wait for: `bullpen runs`.")]
     return [ok("queue", shown)]

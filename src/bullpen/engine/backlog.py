@@ -1,18 +1,26 @@
 """How much waits to be done, over all processes: read from the rows, for metrics and for `bullpen doctor`.
 
 Items of paused agents wait on purpose and are not counted. Nothing here changes anything.
+
+A run is stalled if it should be moving and is not: nobody has driven it for two leases, or somebody holds it and it has
+written nothing for longer than a model or a tool may take. A live lease alone proves nothing.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, func, literal_column, select
+from sqlalchemy import and_, bindparam, func, literal_column, select
 
 from bullpen.storage import Statement, Transaction
+from bullpen.storage.paused import held_back
 from bullpen.storage.statements import now_millis
-from bullpen.storage.tables import agents, inbox_items, leases, threads
+from bullpen.storage.tables import agents, inbox_items, leases, run_messages, runs, threads, tools
+
+# No step is thought to take less than this may, whatever the limits are.
+LONG_STEP_SECONDS = 600.0
 
 # Written out, not bound: only then is it seen to be the condition of the index on threads that are not idle.
 _NOT_IDLE = threads.c.state != literal_column("'idle'")
@@ -46,6 +54,57 @@ _OLDEST = Statement(
 )
 
 
+# The tools that a run has called. Those that we ship take less than a step.
+_SELECT_CALLED = Statement(
+    select(tools.c.definition).where(
+        tools.c.name.in_(select(run_messages.c.tool_name).where(run_messages.c.run_id == bindparam("run_id")))
+    )
+)
+# Under other names: what `held_back` asks of runs and agents is another question.
+_run, _agent = runs.alias("under_way"), agents.alias("its_agent")
+# Runs under way whose newest entry, waking and driver are all older than so many milliseconds.
+_SELECT_QUIET = Statement(
+    select(
+        _run.c.id,
+        _run.c.agent_id,
+        leases.c.owner,
+        leases.c.until,
+        leases.c.since,
+        threads.c.queued_at,
+        func.coalesce(run_messages.c.at, _run.c.started_at),
+        _agent.c.definition,
+        now_millis(),
+    )
+    .select_from(
+        threads.join(leases, leases.c.thread_id == threads.c.id)
+        .join(_run, and_(_run.c.thread_id == threads.c.id, _run.c.finished_at.is_(None)))
+        .join(_agent, _agent.c.id == threads.c.agent_id)
+        .outerjoin(
+            run_messages, and_(run_messages.c.run_id == _run.c.id, run_messages.c.position == _run.c.position - 1)
+        )
+    )
+    .where(
+        _NOT_IDLE,
+        threads.c.state == literal_column("'queued'"),
+        threads.c.queued_at < now_millis() - bindparam("millis", type_=leases.c.until.type),
+        leases.c.since < now_millis() - bindparam("millis", type_=leases.c.until.type),
+        func.coalesce(run_messages.c.at, _run.c.started_at) < bindparam("before"),
+        ~held_back,
+    )
+    .order_by(_run.c.id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """A run that should be moving and is not."""
+
+    run_id: str
+    agent_id: str
+    owner: str | None  # the process that holds it, if any does
+    seconds: float  # since anything was heard of it
+
+
 @dataclass(frozen=True, slots=True)
 class Backlog:
     awake: int  # threads that have something to do
@@ -70,3 +129,26 @@ async def count_stuck(tx: Transaction, millis: int) -> int:
     """Threads whose driver has been silent for so long after its lease ran out that nobody can be driving them."""
     row = await tx.one(_COUNT_STUCK, millis=millis)
     return 0 if row is None else int(row[0])
+
+
+async def select_stalled(tx: Transaction, lease_seconds: float) -> list[Stalled]:
+    patience = int(lease_seconds * 2000)
+    before = tx.clock.at(tx.clock.millis() - patience)
+    rows = await tx.all(_SELECT_QUIET, millis=patience, before=before)
+    found = []
+    for run_id, agent_id, owner, until, since, queued_at, wrote_at, definition, now in rows:
+        # One process owns a SQLite file and does not renew its leases: there a holder is a driver.
+        driven = owner is not None and (until > now or not tx.store.shared)
+        heard = max(since, queued_at, int(datetime.fromisoformat(wrote_at).timestamp() * 1000))
+        quiet = (now - heard) / 1000
+        allowed = patience / 1000 + (await _longest_step(tx, run_id, definition) if driven else 0)
+        if quiet > allowed:
+            found.append(Stalled(run_id, agent_id, owner if driven else None, quiet))
+    return found
+
+
+async def _longest_step(tx: Transaction, run_id: str, agent: str) -> float:
+    """How long the run may be silent: its model may think until its time is up, its tools take what they may."""
+    thinking = float(json.loads(agent).get("limits", {}).get("max_seconds", 0))
+    called = [float(json.loads(row[0]).get("timeout", 0)) / 1000 for row in await tx.all(_SELECT_CALLED, run_id=run_id)]
+    return max(thinking, LONG_STEP_SECONDS, *called)

@@ -3,10 +3,16 @@
 A driver claims the thread's lease and gets a fencing token; every transaction of its run checks, under the lease row's
 lock, that the token is still its own. A process that slept through its lease (SIGSTOP, a long pause) finds
 another token there and writes nothing. Time is the database's, which all workers share.
+
+A process has at most one drive for each thread, and renews only what one of its drives holds (`Holdings`), by thread
+and token. A lease that names a process which does not drive the thread is an orphan: a commit that was lost on its way
+back, or a drive that failed. Its own process takes it over at once, the others when it has run out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import Text, bindparam, exists, insert, literal_column, or_, select, update
@@ -58,11 +64,19 @@ _TAKE = Statement(
         epoch=bindparam("epoch_"),
         token=leases.c.token + 1,
         until=now_millis() + bindparam("millis", type_=leases.c.until.type),
+        since=now_millis(),
     )
+)
+# In the order of their ids, as in _LOCK_AWAKE.
+_LOCK_OWNED = Statement(
+    select(leases.c.thread_id, leases.c.token)
+    .where(any_of(leases.c.thread_id, "ids"), leases.c.owner == bindparam("owner"))
+    .order_by(leases.c.thread_id)
+    .with_for_update()
 )
 _RENEW = Statement(
     update(leases)
-    .where(any_of(leases.c.thread_id, "ids"), leases.c.owner == bindparam("owner_"))
+    .where(any_of(leases.c.thread_id, "ids"))
     .values(until=now_millis() + bindparam("millis", type_=leases.c.until.type))
 )
 _RELEASE = Statement(update(leases).where(leases.c.thread_id == bindparam("id_")).values(owner=None, until=0))
@@ -81,6 +95,29 @@ class Lease:
     approved: bool = False  # calls of it were approved after their run had gone on, and are to be carried out first
 
 
+class Holdings:
+    """The leases that drives of this process hold, by thread. Only these are renewed."""
+
+    def __init__(self) -> None:
+        self._leases: dict[str, Lease] = {}
+
+    @contextmanager
+    def hold(self, lease: Lease) -> Iterator[None]:
+        """While this lasts, somebody here drives the thread."""
+        self._leases[lease.thread_id] = lease
+        try:
+            yield
+        finally:
+            del self._leases[lease.thread_id]
+
+    @property
+    def thread_ids(self) -> set[str]:
+        return set(self._leases)
+
+    def tokens(self) -> dict[str, int]:
+        return {id: lease.token for id, lease in self._leases.items() if not lease.rested}
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """Somebody else drives it, for so long at most."""
@@ -89,16 +126,19 @@ class Held:
 
 
 async def insert_lease(tx: Transaction, thread_id: str) -> None:
-    await tx.run(_INSERT, thread_id=thread_id, owner=None, epoch=0, token=0, until=0)
+    await tx.run(_INSERT, thread_id=thread_id, owner=None, epoch=0, token=0, until=0, since=0)
 
 
 async def claim(tx: Transaction, thread_id: str, epoch: int, *, owner: str, millis: int) -> Lease | Held | None:
-    """Take the thread for one drive. None: there is nothing to do, the nudge is stale or the agent is paused."""
+    """Take the thread for one drive. None: there is nothing to do, the nudge is stale or the agent is paused.
+
+    A lease of this very owner is taken over: the one who asks is its only drive, so nobody drives with that one.
+    """
     row = await tx.one(_LOCK, thread_id=thread_id)
     if row is None:
         return None
     token, holder, until, now = row
-    if _is_held(tx, holder, until, now):
+    if holder != owner and _is_held(tx, holder, until, now):
         return Held(until - now)
     state = await tx.one(_LOCK_STATE, thread_id=thread_id)
     if state is None or state[0] != "queued" or state[1] != epoch or state[2]:
@@ -131,11 +171,20 @@ async def check(tx: Transaction, lease: Lease) -> None:
     lease.rested = False  # a transaction that is run again may end otherwise
     row = await tx.one(_LOCK_TOKEN, thread_id=lease.thread_id)
     if row is None or row[0] != lease.token:
-        raise Fenced(f"Thread {lease.thread_id} is driven by somebody else now; this driver stops.")
+        raise Fenced(describe_loss(lease.thread_id))
 
 
-async def renew(tx: Transaction, thread_ids: list[str], *, owner: str, millis: int) -> None:
-    await tx.run(_RENEW, ids=thread_ids, owner_=owner, millis=millis)
+def describe_loss(thread_id: str) -> str:
+    return f"Thread {thread_id} is driven by somebody else now; this driver stops."
+
+
+async def renew(tx: Transaction, held: Mapping[str, int], *, owner: str, millis: int) -> set[str]:
+    """Keep these leases, tokens by thread. Those that are still the owner's, under that very token."""
+    owned = await tx.all(_LOCK_OWNED, ids=sorted(held), owner=owner)
+    kept = [thread_id for thread_id, token in owned if held[thread_id] == token]
+    if kept:
+        await tx.run(_RENEW, ids=kept, millis=millis)
+    return set(kept)
 
 
 async def release(tx: Transaction, lease: Lease) -> None:

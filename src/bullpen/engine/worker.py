@@ -1,6 +1,8 @@
 """Driving threads: what both engines share.
 
 A worker is given `drive`, which does everything for one thread, and `give_up`, which ends a run that cannot go on.
+It has at most one drive for each thread. A nudge for a thread that is being driven is kept until that drive ends, since
+the drive may have put the thread to rest just before.
 It sweeps: threads that are queued but that nobody drives, and idle ones with an item that is due, are nudged again.
 Exceptions of a drive end here.
 """
@@ -11,18 +13,20 @@ import abc
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import islice
 
-from sqlalchemy import and_, bindparam, func, literal_column, select
+from sqlalchemy import and_, bindparam, func, literal_column, or_, select
 
+from bullpen.engine.leases import Holdings
 from bullpen.errors import Fenced
 from bullpen.observe import counts, logs
 from bullpen.settings import EngineSettings
 from bullpen.storage import Row, Statement, Store, Transaction
 from bullpen.storage.paused import all_paused, held_back
 from bullpen.storage.statements import now_millis
-from bullpen.storage.store import RetryTransaction
 from bullpen.storage.tables import inbox_items, pending_calls, runs, threads
 from bullpen.storage.tables import leases as leases_table
 
@@ -40,11 +44,19 @@ Nudge = Callable[[Transaction, str, int], Awaitable[None]]
 # Written out, not bound: only then is it seen to be the condition of the index on threads that are not idle.
 _NOT_IDLE = and_(threads.c.state != literal_column("'idle'"), threads.c.state == literal_column("'queued'"))
 _SELECT_ABANDONED = Statement(
-    select(threads.c.id, threads.c.epoch)
+    select(threads.c.id, threads.c.epoch, leases_table.c.owner)
     .select_from(threads.join(leases_table, leases_table.c.thread_id == threads.c.id))
-    .where(_NOT_IDLE, (leases_table.c.owner.is_(None)) | (leases_table.c.until < now_millis()), ~held_back)
+    .where(
+        _NOT_IDLE,
+        or_(
+            leases_table.c.owner.is_(None),
+            leases_table.c.owner == bindparam("me"),
+            leases_table.c.until < now_millis(),
+        ),
+        ~held_back,
+    )
 )
-_SELECT_QUEUED = Statement(select(threads.c.id, threads.c.epoch).where(_NOT_IDLE, ~held_back))
+_SELECT_QUEUED = Statement(select(threads.c.id, threads.c.epoch, literal_column("NULL")).where(_NOT_IDLE, ~held_back))
 _SELECT_DUE = Statement(
     select(threads.c.id, func.min(inbox_items.c.due_at))
     .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
@@ -101,7 +113,12 @@ class Worker(abc.ABC):
         self.hurry: Callable[[], None] | None = None
         self.tidy: Callable[[], Awaitable[None]] | None = None
         self.look: Callable[[], Awaitable[None]] | None = None  # whether something that is driven here is to end
-        self.driving: set[str] = set()
+        self.holdings = Holdings()
+        self.open = False  # may a drive begin?
+        self.room = settings.concurrent_runs  # drives at the same time
+        self.drives: dict[str, asyncio.Task[None]] = {}
+        self._waiting: OrderedDict[str, int] = OrderedDict()  # epochs of threads that are to be driven, or once more
+        self._endings: dict[str, asyncio.Future[None]] = {}
         self._sweep_now = asyncio.Event()
         self._moments: set[int] = set()  # at which there will be a sweep besides the regular ones
 
@@ -114,42 +131,81 @@ class Worker(abc.ABC):
     def lease_millis(self) -> int:
         return int(self.settings.lease_seconds * 1000)
 
-    async def drive_one(self, thread_id: str, epoch: int) -> None:
-        """Drive a thread until it rests. Never raises: what goes wrong is told to the run, or left to the sweep."""
-        self.driving.add(thread_id)
-        try:
-            with logs.alone_about(thread_id=thread_id):
-                await self._drive_patiently(thread_id, epoch)
-        finally:
-            self.driving.discard(thread_id)
+    @property
+    def driving(self) -> set[str]:
+        """Threads that are driven here: whose lease is in our hands."""
+        return self.holdings.thread_ids
 
-    async def _drive_patiently(self, thread_id: str, epoch: int) -> None:
+    # ── one drive for each thread ────────────────────────────────────────────────────────────────
+
+    def offer(self, thread_id: str, epoch: int) -> asyncio.Future[None]:
+        """Drive a thread; later, if that is being done or if there is no room.
+
+        The future is done when there is nothing left to be done for it here.
+        """
+        ending = self._endings.setdefault(thread_id, asyncio.get_running_loop().create_future())
+        if not self.open:
+            self._settle(thread_id)  # whoever opens the office to drive will find the thread by its row
+        elif thread_id in self.drives or len(self.drives) >= self.room:
+            self._waiting[thread_id] = max(epoch, self._waiting.get(thread_id, 0))
+        else:
+            self._begin(thread_id, epoch)
+        return ending
+
+    def _begin(self, thread_id: str, epoch: int) -> None:
+        drive = self.drives[thread_id] = asyncio.create_task(self._drive_one(thread_id, epoch))
+        drive.add_done_callback(partial(self._ended, thread_id))
+
+    def _ended(self, thread_id: str, drive: asyncio.Task[None]) -> None:
+        del self.drives[thread_id]
+        self._settle(thread_id)
+        free = max(0, self.room - len(self.drives)) if self.open else 0
+        ready = (waiting for waiting in self._waiting if waiting not in self.drives)
+        for next_id in list(islice(ready, free)):
+            self._begin(next_id, self._waiting.pop(next_id))
+
+    def _settle(self, thread_id: str) -> None:
+        if thread_id not in self.drives and thread_id not in self._waiting:
+            ending = self._endings.pop(thread_id, None)
+            if ending is not None and not ending.done():
+                ending.set_result(None)
+
+    async def _drive_one(self, thread_id: str, epoch: int) -> None:
+        """Drive a thread until it rests. Never raises: what goes wrong is told to the run, or left to the sweep."""
         assert self.drive is not None
+        with logs.alone_about(thread_id=thread_id):
+            await self._drive_patiently(self.drive, thread_id, epoch)
+
+    async def _drive_patiently(self, drive: Drive, thread_id: str, epoch: int) -> None:
         try:
             # Another process may hold the lease; only time ends that.
-            while (wait := await self.drive(thread_id, epoch)) is not None:  # noqa: ASYNC110
+            while (wait := await drive(thread_id, epoch)) is not None:  # noqa: ASYNC110
                 await asyncio.sleep(wait)
         except Fenced as error:
             counts.FENCED.add()
             logger.info("%s", error)
-        except RetryTransaction as error:
-            logger.warning("the database is too busy (%s); the sweep will bring the thread back", error)
         except Exception as error:
             if isinstance(error, self.store.connection_errors):
-                logger.warning("%s The sweep will bring the thread back", error)
+                self.store.notice(error)  # the sweep will bring the thread back
             else:
                 logger.exception("a thread cannot go on")
                 assert self.give_up is not None
                 await self.survive(self.give_up(thread_id, error))
 
-    async def let_go(self, drives: Collection[asyncio.Task[None]]) -> None:
-        """End drives where they stand, each at a commit: a run goes on from there, here or elsewhere.
+    async def let_go(self) -> None:
+        """Take nothing more, and end drives where they stand, each at a commit: a run goes on from there.
 
         Those who wait for a model stop at once. A tool that is under way may end, for a moment: nobody would ever
         know what became of an effect that was cut off. One that does not let itself be ended is left behind.
         """
+        self.open = False
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for thread_id in waiting:
+            self._settle(thread_id)
         if self.hurry is not None:
             self.hurry()
+        drives = set(self.drives.values())
         if drives:
             _, late = await asyncio.wait(drives, timeout=GRACE_SECONDS)
             for drive in late:
@@ -172,7 +228,11 @@ class Worker(abc.ABC):
     async def sweep(self, nudge: Nudge) -> None:
         """Nudge whatever has been forgotten. Looks first: an office at rest writes nothing."""
         now = self.store.clock.millis()
-        abandoned, due, waited = await self.store.read(partial(self._forgotten, soon=now + self.lease_millis))
+        found, due, waited = await self.store.read(partial(self._forgotten, soon=now + self.lease_millis))
+        for thread_id, epoch, owner in found:
+            if owner == self.owner:  # nobody here drives it: it needs no nudge, nor time to run out
+                self.offer(thread_id, epoch)
+        abandoned = [(thread_id, epoch) for thread_id, epoch, owner in found if owner != self.owner]
         for _, moment in (*due, *waited):
             if moment > now:
                 self.sweep_at(moment)
@@ -199,9 +259,8 @@ class Worker(abc.ABC):
         return await self._abandoned(tx), list(due), waited
 
     async def _abandoned(self, tx: Transaction) -> list[Row]:
-        if tx.store.shared:
-            return list(await tx.all(_SELECT_ABANDONED))
-        return [row for row in await tx.all(_SELECT_QUEUED) if row[0] not in self.driving]
+        found = await (tx.all(_SELECT_ABANDONED, me=self.owner) if tx.store.shared else tx.all(_SELECT_QUEUED))
+        return [row for row in found if row[0] not in self.drives]
 
     def sweep_at(self, due_at: int) -> None:
         """Look for what is due then, besides the regular sweeps.
@@ -233,11 +292,9 @@ async def survive(store: Store, work: Awaitable[None]) -> bool:
     try:
         await work
         return True
-    except RetryTransaction:
-        logger.info("the database is busy; the next round will do it")
     except Exception as error:
         if isinstance(error, store.connection_errors):
-            logger.warning("%s; trying again", str(error) or type(error).__name__)
+            store.notice(error)
         else:
             logger.exception("a round of the engine failed; trying again")
     return False

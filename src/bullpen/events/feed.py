@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -30,8 +29,6 @@ from bullpen.events.types import Audience, Place, StoredEvent, cursor, parse_cur
 from bullpen.observe import counts
 from bullpen.storage import Store, Transaction
 from bullpen.wire.events import RESET
-
-logger = logging.getLogger("bullpen.events")
 
 BUFFER_EVENTS = 512
 BUFFER_BYTES = 262_144
@@ -251,7 +248,7 @@ class Feed:
             try:
                 waiting = await self.pump()
             except self._store.connection_errors as error:
-                logger.warning("events cannot be read: %s; trying again", error)
+                self._store.notice(error)
                 waiting = True
             if waiting:
                 await asyncio.sleep(pause)

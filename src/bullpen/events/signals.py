@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
 import orjson
 
 from bullpen.ending import end
-
-logger = logging.getLogger("bullpen.events")
 
 COALESCE_SECONDS = 0.01
 ANSWER_SECONDS = 5.0
@@ -166,7 +163,7 @@ class PostgresSignals(LocalSignals):
                 finally:
                     connection.terminate()
             except self._store.connection_errors as error:
-                logger.warning("signals: %s; connecting again", error)
+                self._store.notice(error)
                 await asyncio.sleep(0.5)
 
     async def _send(self, connection: Any) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from bullpen.agents import rows as agent_rows
 from bullpen.engine import leases
-from bullpen.engine.leases import Held, Lease
+from bullpen.engine.leases import Held, Holdings, Lease
 from bullpen.errors import ContextTooLong, Invalid, ModelError, ModelUnavailable, VariablesRequired
 from bullpen.events.feed import Feed
 from bullpen.inbox import rows as inbox_rows
@@ -69,6 +69,7 @@ class World:
     settings: Settings
     owner: str
     teaching: dict[str, str]
+    holdings: Holdings = field(default_factory=Holdings)  # the engine's: it renews what is held
     prices: Prices = field(default_factory=prices.load)
     say: actions.Say | None = None  # tells the people of a space something, as the office itself
     # Runs that are driven here; those of them that wait for a model just now; how those that wait for a tool look
@@ -150,13 +151,19 @@ async def drive(world: World, thread_id: str, epoch: int) -> float | None:
     begun = await world.store.transact(claim)
     if isinstance(lease, Held):
         return lease.millis / 1000 + 0.02
-    if isinstance(lease, Lease) and lease.approved:
+    if isinstance(lease, Lease):
+        with world.holdings.hold(lease):
+            await _drive_thread(world, lease, begun)
+    return None
+
+
+async def _drive_thread(world: World, lease: Lease, begun: tuple[Run, list[Entry]] | None) -> None:
+    if lease.approved:
         await late.carry_out(world, lease)
         begun = await world.store.transact(partial(_next, world=world, lease=lease))
-    while begun is not None and isinstance(lease, Lease):
+    while begun is not None:
         await _drive_run(Drive(world, lease, *begun))
         begun = None if lease.rested else await world.store.transact(partial(_next, world=world, lease=lease))
-    return None
 
 
 async def _next(tx: Transaction, world: World, lease: Lease) -> tuple[Run, list[Entry]] | None:

@@ -11,12 +11,14 @@ Signals between processes (wake-ups, live frames) are NOTIFY on connections of t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from bullpen.clock import Clock
 from bullpen.errors import Broken, BullpenError, CannotStart, DiskFull, Unavailable
+from bullpen.storage.outage import Muffler
 from bullpen.storage.statements import POSTGRES, Statement
 from bullpen.storage.store import Body, RetryTransaction, Row, Store, Transaction
 
@@ -54,6 +56,8 @@ SESSION = {
 }
 
 
+# Loggers of libraries that work with connections of ours.
+LIBRARIES = ("asyncpg.pool", "pgqueuer")
 CONNECT_SECONDS = 5.0
 CLOSE_SECONDS = 3.0
 ROLLBACK_SECONDS = 5.0
@@ -107,6 +111,7 @@ class PostgresStore(Store):
         # How long a statement may take. A network that swallows everything says nothing, ever: only time tells.
         self._answer_seconds = answer_seconds
         self._endings: set[asyncio.Task[None]] = set()
+        self._muffler = Muffler(self.outage, FAULTS)
 
     async def open(self) -> None:
         try:
@@ -129,9 +134,13 @@ class PostgresStore(Store):
         if encoding != "UTF8":
             await self.pool.close()
             raise CannotStart(f"The database keeps text as {encoding}. Create it with ENCODING 'UTF8'.")
+        for library in LIBRARIES:
+            logging.getLogger(library).addFilter(self._muffler)
 
     async def close(self) -> None:
         """Let commits under way end, unless the database no longer answers."""
+        for library in LIBRARIES:
+            logging.getLogger(library).removeFilter(self._muffler)
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 while self._endings:
@@ -280,7 +289,7 @@ def _hang_up(connection: Any) -> None:
 
 def _lost(error: Exception) -> RetryTransaction:
     why = str(error) or "it did not answer in time"
-    return RetryTransaction(f"Cannot reach PostgreSQL, so nothing was changed: {why}.")
+    return RetryTransaction(f"Cannot reach PostgreSQL, so nothing was changed: {why}.", lost=True)
 
 
 def _explained(error: Exception, connection: Any) -> BullpenError:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import abc
 import asyncio
 import heapq
+import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import IntEnum
@@ -23,7 +24,10 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 from bullpen.clock import Clock
 from bullpen.errors import Broken, BullpenError, DiskFull, Unavailable
 from bullpen.observe import counts
+from bullpen.storage.outage import Outage
 from bullpen.storage.statements import Statement
+
+logger = logging.getLogger("bullpen.storage")
 
 # Somebody waits: after so long the answer is that it cannot be done just now, however few the attempts.
 PATIENCE_SECONDS = 5.0
@@ -47,15 +51,18 @@ class Stage(IntEnum):
 class RetryTransaction(Unavailable):
     """The database asks for the transaction to be run again. Leaves this package only when that has not helped.
 
-    `instead` is what the caller then gets in its place, `attempts` how often to try.
+    `instead` is what the caller then gets in its place, `attempts` how often to try. `lost`: the database is not there.
     """
 
     code = "busy"
 
-    def __init__(self, message: str, *, instead: BullpenError | None = None, attempts: int = 12) -> None:
+    def __init__(
+        self, message: str, *, instead: BullpenError | None = None, attempts: int = 12, lost: bool = False
+    ) -> None:
         super().__init__(message)
         self.instead = instead
         self.attempts = attempts
+        self.lost = lost
 
 
 class Transaction(abc.ABC):
@@ -136,6 +143,7 @@ class Store(abc.ABC):
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
+        self.outage = Outage()
         self.nudge_port: NudgePort | None = None
         # Called after a durable commit that recorded events.
         self.on_events: Callable[[], None] | None = None
@@ -199,7 +207,9 @@ class Store(abc.ABC):
         give_up = monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                return await once(body)
+                result = await once(body)
+                self.outage.end()
+                return result
             except RetryTransaction as error:
                 attempt += 1
                 counts.RETRIES.add()
@@ -208,6 +218,13 @@ class Store(abc.ABC):
                         raise error.instead from error
                     raise
             await asyncio.sleep(random.uniform(0, 0.005 * 2 ** min(attempt, 6)))
+
+    def notice(self, error: Exception) -> None:
+        """Somebody's work has failed with one of `connection_errors`, and will be tried again: say so in the log."""
+        if isinstance(error, RetryTransaction) and not error.lost:
+            logger.info("the database is busy; the next round will do it")
+        else:
+            self.outage.notice(error)
 
     def count_commit(self) -> None:
         self.commits += 1

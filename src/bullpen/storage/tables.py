@@ -228,6 +228,7 @@ threads = Table(
     _text("grants", null=True),
     _text("parent_id", null=True),  # the thread that made it, for a child
     _text("scoped_names", null=True),  # JSON: variables that it does not take from the threads above it
+    _number("queued_at", default=0),  # when it was last queued: milliseconds of the database's clock
     UniqueConstraint("agent_id", "scope", "anchor", name="threads_anchor"),
     Index("threads_queued", "state", sqlite_where=text("state <> 'idle'"), postgresql_where=text("state <> 'idle'")),
 )
@@ -240,6 +241,7 @@ leases = Table(
     _number("epoch", default=0),
     _number("token", default=0),
     _number("until", default=0),  # milliseconds of the database's clock
+    _number("since", default=0),  # when its driver took it, by the same clock
 )
 
 _unclaimed = text("claimed_by IS NULL")

@@ -1,5 +1,6 @@
 """A storm: people post, agents work, followers follow, and processes are killed at random, all the time.
 
+Where whoever starts it can do so, the database goes away now and then, too (`Outage`).
 Afterwards everybody comes to rest, and the database must agree with what every client saw. `storm` is one database's;
 `make chaos` (bench/chaos.py) does it on both and keeps the figures.
 """
@@ -10,11 +11,11 @@ import asyncio
 import random
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from bullpen import app
 from bullpen.access import actions as access
@@ -27,6 +28,8 @@ from bullpen.testing.snapshot import Snapshot
 
 REST_SECONDS = 120
 INTERRUPTED = 3  # drives at least: a storm that hits nobody at work shows nothing, however many it kills
+# Takes the database away, and brings it back. Chooses for itself how, and for how long.
+Outage: TypeAlias = Callable[[random.Random], Awaitable[None]]
 BUSY = """
     SELECT (SELECT count(*) FROM threads WHERE state <> 'idle')
          + (SELECT count(*) FROM inbox_items WHERE claimed_by IS NULL)
@@ -35,10 +38,12 @@ BUSY = """
 
 @dataclass(frozen=True)
 class Plan:
-    """What happens, and how often. `gap` is the mean time between kills."""
+    """What happens, and how often. `gap` is the mean time between kills, `calm` the one between outages."""
 
     kills: int
     posts: int
+    outages: int = 0
+    calm: float = 4.0
     seed: int = 0
     gap: float = 0.3
     lease_seconds: float = 1.0
@@ -51,6 +56,7 @@ class Plan:
 @dataclass(frozen=True)
 class Figures:
     kills: int
+    outages: int
     posts: int
     posts_unknown: int
     messages: int
@@ -79,18 +85,23 @@ class Storm:
     url: str
     folder: Path
     plan: Plan
+    outage: Outage | None = None
+    far_url: str | None = None  # how the processes reach the database, if not as we do
     slots: list[Slot] = field(default_factory=list)
     kills: int = 0
     interrupted: list[tuple[str, float]] = field(default_factory=list)  # which thread, and when, by the wall's clock
     posts: int = 0
+    outages: int = 0
 
     def __post_init__(self) -> None:
+        self._there = asyncio.Event()  # the database
+        self._there.set()
         self._chance = random.Random(self.plan.seed)
         kinds = ["serve"] * self.plan.servers + ["worker"] * self.plan.workers
         for number, kind in enumerate(kinds):
             data = self.folder / f"process-{number}"
             data.mkdir(parents=True, exist_ok=True)
-            arguments = {"url": self.url, "data": str(data), "lease_seconds": self.plan.lease_seconds}
+            arguments = {"url": self.far_url or self.url, "data": str(data), "lease_seconds": self.plan.lease_seconds}
             self.slots.append(Slot(kind, {**arguments, "port": _free_port()}))
 
     # ── the whole of it ─────────────────────────────────────────────────────────────────────────────────
@@ -108,7 +119,9 @@ class Storm:
             await self._start(slot)
         following = [asyncio.create_task(watcher.follow()) for watcher in watchers]
         try:
-            await asyncio.gather(self._kill_at_random(), *(self._post(poster) for poster in posters))
+            await asyncio.gather(
+                self._kill_at_random(), self._lose_the_database(), *(self._post(poster) for poster in posters)
+            )
             seen = await self._rest(watchers)
         finally:
             for task in following:
@@ -145,7 +158,25 @@ class Storm:
             slot = self._chance.choice(self.slots)
             assert slot.child is not None
             await self._kill(slot.child)
+            await self._there.wait()
             await self._start(slot)
+            await self._start_again()
+
+    async def _start_again(self) -> None:
+        """Processes that ended by themselves: one that starts while the database is away may do so."""
+        for slot in self.slots:
+            if self.plan.outages and slot.child is not None and not slot.child.alive:
+                self.forks.forget(slot.child)
+                await self._start(slot)
+
+    async def _lose_the_database(self) -> None:
+        for _ in range(self.plan.outages):
+            await asyncio.sleep(self._chance.expovariate(1 / self.plan.calm))
+            assert self.outage is not None
+            self._there.clear()
+            await self.outage(self._chance)
+            self._there.set()
+            self.outages += 1
 
     async def _kill(self, child: Child) -> None:
         """Kill it, and see in the leases that it has left behind what it was doing."""
@@ -153,13 +184,15 @@ class Storm:
         await asyncio.to_thread(child.kill)
         self.forks.forget(child)
         self.kills += 1
+        await self._there.wait()
         held = await snapshot.ask(self.url, f"SELECT thread_id FROM leases WHERE owner LIKE '%:{child.pid}:%'")  # noqa: S608
         self.interrupted += [(thread_id, now) for (thread_id,) in held]
 
     async def _post(self, poster: Poster) -> None:
         """As long as there are posts to make or kills to come."""
-        pause = 2 * self.plan.kills * self.plan.gap * self.plan.posters / max(1, self.plan.posts)
-        while self.posts < self.plan.posts or not self._has_killed_enough:
+        seconds = max(self.plan.kills * self.plan.gap, self.plan.outages * self.plan.calm)
+        pause = 2 * seconds * self.plan.posters / max(1, self.plan.posts)
+        while self.posts < self.plan.posts or not self._has_killed_enough or self.outages < self.plan.outages:
             self.posts += 1
             await poster.post()
             await asyncio.sleep(poster.chance.uniform(0, pause))
@@ -172,13 +205,17 @@ class Storm:
     # ── afterwards ──────────────────────────────────────────────────────────────────────────────────────
 
     async def _rest(self, watchers: Sequence[Watcher]) -> Snapshot:
-        """Until nobody has anything left to do, and every follower has heard of all of it."""
-        async with asyncio.timeout(REST_SECONDS):
-            while (await snapshot.ask(self.url, BUSY))[0][0]:  # noqa: ASYNC110  other processes' doing
-                await asyncio.sleep(0.1)
-            seen = await snapshot.read(self.url)
-            while not all(_caught_up(watcher, seen) for watcher in watchers):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+        """Until nobody has anything left to do, and every follower has heard of all of it.
+
+        Who has not finished by then is found by the invariants.
+        """
+        deadline = time.monotonic() + REST_SECONDS
+        while (await snapshot.ask(self.url, BUSY))[0][0] and time.monotonic() < deadline:
+            await self._start_again()
+            await asyncio.sleep(0.1)
+        seen = await snapshot.read(self.url)
+        while not all(_caught_up(watcher, seen) for watcher in watchers) and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
         return seen
 
     def _figures(
@@ -192,6 +229,7 @@ class Storm:
         violations += [f"V4: {watcher.name} was told to reset" for watcher in watchers if watcher.resets]
         return Figures(
             kills=self.kills,
+            outages=self.outages,
             posts=len(sends),
             posts_unknown=sum(send.outcome == "unknown" for send in sends),
             messages=len(seen.messages),
@@ -310,9 +348,11 @@ ROOMS: Sequence[tuple[str, str]] = (
 )
 
 
-async def storm(forks: Forks, url: str, folder: Path, plan: Plan) -> Figures:
+async def storm(
+    forks: Forks, url: str, folder: Path, plan: Plan, outage: Outage | None = None, far_url: str | None = None
+) -> Figures:
     """One storm on one database, which must be migrated or new."""
-    return await Storm(forks, url, folder, plan).rage()
+    return await Storm(forks, url, folder, plan, outage, far_url).rage()
 
 
 def as_json(figures: Figures) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -42,6 +43,7 @@ class Seen:
     rows: Snapshot
     at_rest: bool = False  # nobody works on it: everything must be finished
     lease_ms: int | None = None  # somebody works on it, with leases this long
+    step_ms: int = 600_000  # the longest that a model or a tool takes
     chain_depth: int = 3
     sends: Sequence[Send] = ()
     followers: Sequence[Follower] = ()
@@ -341,8 +343,22 @@ def nothing_runs_without_a_lease(seen: Seen) -> Iterator[str]:
             continue  # somebody's answer, or its deadline, will let it go on
         elif seen.at_rest and (id in busy or thread["state"] != "idle" or held["owner"] is not None):
             yield f"thread {id} is {thread['state']}, leased by {held['owner']}, though nobody works"
-        elif seen.lease_ms and thread["state"] != "idle" and held["until"] + 2 * seen.lease_ms < rows.now:
-            yield f"thread {id} is {thread['state']} and nobody has driven it for two leases"
+        elif seen.lease_ms and thread["state"] != "idle":
+            yield from _lease_faults(seen, thread, held)
+
+
+def _lease_faults(seen: Seen, thread: Row, held: Row) -> Iterator[str]:
+    """It should be moving: somebody drives it, or did so lately, and its run has something to show for it."""
+    rows, patience = seen.rows, 2 * (seen.lease_ms or 0)
+    if max(held["until"], thread["queued_at"]) + patience < rows.now:
+        yield f"thread {thread['id']} is {thread['state']} and nobody has driven it for two leases"
+    run = next((run for run in rows.runs if run["thread_id"] == thread["id"] and run["finished_at"] is None), None)
+    if run is None:
+        return
+    journal = rows.journals.get(run["id"], [])
+    wrote = datetime.fromisoformat(journal[-1]["at"] if journal else run["started_at"]).timestamp() * 1000
+    if max(wrote, held["since"], thread["queued_at"]) + patience + seen.step_ms < rows.now:
+        yield f"run {run['id']} is leased by {held['owner']} and has stood still since {journal[-1:] or 'it began'}"
 
 
 def threads_wait_for_something(seen: Seen) -> Iterator[str]:
@@ -611,6 +627,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("url", metavar="DATABASE_URL", help="sqlite:///path or postgresql://…")
     parser.add_argument("--at-rest", action="store_true", help="nobody works on it: everything must be finished")
     parser.add_argument("--lease", type=float, metavar="SECONDS", help="somebody works on it, with leases this long")
+    parser.add_argument("--step", type=float, default=600, metavar="SECONDS", help="the longest step of a run (600)")
     parser.add_argument("--chain-depth", type=int, default=3, metavar="N", help="the depth limit of the office (3)")
     parser.add_argument("--clients", type=Path, nargs="+", default=[], metavar="FILE", help="histories of senders (V1)")
     parser.add_argument(
@@ -630,6 +647,7 @@ async def _look(args: argparse.Namespace) -> Seen:
         rows=await snapshot.read(args.url),
         at_rest=args.at_rest,
         lease_ms=None if args.lease is None else int(args.lease * 1000),
+        step_ms=int(args.step * 1000),
         chain_depth=args.chain_depth,
         sends=[send for path in args.clients for send in read_sends(path)],
         followers=[read_follower(path) for path in args.followers],

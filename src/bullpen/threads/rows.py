@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import bindparam, select, update
 
 from bullpen.storage import Row, Statement, Transaction, any_of
-from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.statements import insert_or_ignore, now_millis
 from bullpen.storage.tables import agents, threads
 
 _INSERT = insert_or_ignore(threads)
@@ -37,7 +37,7 @@ _LOCK = Statement(select(threads.c.state).where(threads.c.id == bindparam("id"))
 _QUEUE = Statement(
     update(threads)
     .where(threads.c.id == bindparam("id_"))
-    .values(state="queued", epoch=threads.c.epoch + 1)
+    .values(state="queued", epoch=threads.c.epoch + 1, queued_at=now_millis())
     .returning(threads.c.epoch)
 )
 _REST = Statement(update(threads).where(threads.c.id == bindparam("id_")).values(state="idle"))
@@ -83,6 +83,7 @@ async def insert_thread(
         grants=grants,
         parent_id=parent_id,
         scoped_names=scoped_names,
+        queued_at=0,
     )
     return touched > 0
 
