@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture import source
-from tests.syntax import parse_folder
+from tools.syntax import parse_folder
 
 OURS = {"bullpen", "tests", "tools", "bench"}
 # What each extra of the package is for, and who imports it.

@@ -9,7 +9,7 @@ import pytest
 
 from tests.architecture import source
 from tests.architecture.source import Module
-from tests.syntax import nodes
+from tools.syntax import nodes
 
 USES = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"}
 

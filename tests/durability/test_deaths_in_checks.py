@@ -13,7 +13,7 @@ from tests.durability.worlds import Worlds
 
 def die(forks: Forks, world: Database, moment: Moment) -> None:
     if world.kind == "postgres":
-        sql(world.url, RUN_OUT)
+        sql(world.url, *RUN_OUT)
     assert live(forks, "check", world, die=moment) is None, "it was to die"
 
 
@@ -63,7 +63,7 @@ def test_a_late_call_is_given_up_after_two_deaths(worlds: Worlds, forks: Forks, 
     world = worlds.new()
     for _ in range(deaths):
         if world.kind == "postgres":
-            sql(world.url, RUN_OUT)
+            sql(world.url, *RUN_OUT)
         assert live(forks, "check_late", world, die=True) is None, "it was to die"
     found = live_again(forks, "check_late", world)
     assert (found["violations"], found["mark"], found["delivered"]) == ([], None, "inbox")

@@ -128,8 +128,9 @@ def test_an_invalid_key_file_is_refused_with_an_explanation(tmp_path: Path, cont
         keys.load(path)
 
 
-def test_an_external_key_is_read_as_raw_hex_or_base64(tmp_path: Path) -> None:
-    raw = os.urandom(keys.SIZE - 1) + b"\xff"
+@pytest.mark.parametrize("first", [b"k", b"{"])
+def test_an_external_key_is_read_as_raw_hex_or_base64(tmp_path: Path, first: bytes) -> None:
+    raw = first + os.urandom(keys.SIZE - 2) + b"\xff"
     path = tmp_path / "key"
     for content in (raw, raw.hex().encode() + b"\n", base64.b64encode(raw)):
         path.write_bytes(content)

@@ -201,7 +201,8 @@ def load(path: Path) -> KeyRing | None:
         return None
     except OSError as error:
         raise CannotStart(f"The key file {path} cannot be read: {error.strerror}.") from None
-    ours = content.lstrip().startswith(b"{")
+    # A raw key may begin with any byte. Ours is JSON, and always longer than one.
+    ours = len(content) != SIZE and content.lstrip().startswith(b"{")
     if ours and status.st_mode & 0o077:
         raise CannotStart(f"Others can read the key file {path}. Make it private: chmod 600 {path}")
     keys = _written_by_us(path, content) if ours else _provided(path, content)

@@ -1672,7 +1672,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke Token
-         * @description It stops working at once, on open streams too.
+         * @description It stops working at once, on open streams too, and so do all tokens that were made with it.
          */
         delete: operations["revoke_token_api_tokens__id__delete"];
         options?: never;
