@@ -160,8 +160,9 @@ async def test_repeated_cancelling_ends_a_run_once(office: Driver) -> None:
     (running,) = await office.runs()
     path = f"/runs/{running['id']}/cancel"
     answers = await asyncio.gather(*(office.http.post(path, json={}) for _ in range(5)))
-    assert {answer.status_code for answer in answers} <= {200, 409}
-    assert answers[0].status_code == 200
+    statuses = {answer.status_code for answer in answers}
+    assert 200 in statuses, "whichever of them came first"
+    assert statuses <= {200, 409}
     run = await office.run_finished("ada")
     assert run["stopReason"] == "cancelled"
     await office.create(path, {}, status=409)
