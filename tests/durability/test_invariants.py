@@ -220,10 +220,11 @@ async def test_an_expired_lease_is_reported_only_after_two_lease_periods(path: P
     queued = "UPDATE threads SET state = 'queued' WHERE agent_id = 'tess'"
     fresh = await broken(path, queued, f"UPDATE leases SET owner = 'x:1:y', until = {now} - 1000", at_rest=False)
     assert "V15" not in fresh
-    queued_long_ago = f"UPDATE threads SET queued_at = {now} - 9000 WHERE agent_id = 'tess'"
-    expired = f"UPDATE leases SET until = {now} - 9000"
-    assert "V15" not in await broken(path, expired, at_rest=False, lease_ms=4000), "it was queued just now"
-    old = await broken(path, queued_long_ago, expired, at_rest=False, lease_ms=4000)
+    queued_at = f"UPDATE threads SET queued_at = {now} - %d WHERE agent_id = 'tess'"
+    expired = f"UPDATE leases SET until = {now} - 90000"
+    late = await broken(path, queued_at % 0, expired, at_rest=False, lease_ms=40_000)
+    assert "V15" not in late, "it was queued just now"
+    old = await broken(path, queued_at % 90_000, expired, at_rest=False, lease_ms=40_000)
     assert "V15" in old
 
 
