@@ -25,7 +25,7 @@ from tests.path.scripts import call, say, step
 from tests.waits import BOUND
 
 # Nothing is found by the sweep within the bound of a test: whatever begins was nudged.
-UNSWEPT = EngineSettings(lease_seconds=100.0)
+UNSWEPT = EngineSettings(lease_seconds=1000.0)  # no regular sweep within any wait of a test
 
 _OWNERS = Statement(
     select(leases.c.owner)
