@@ -118,14 +118,30 @@ async def _post_until_the_end(bp: Bullpen, space: str) -> list[str]:
     return ids
 
 
-async def test_a_second_signal_ends_it_at_once(server: Server) -> None:
-    """Something holds the first up: a request whose body never comes to an end."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+async def begin_request(server: Server) -> asyncio.StreamWriter:
+    """A request whose body never comes to an end, and which the server is reading."""
+    _, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
     head = f"POST /api/spaces HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\n"
     writer.write(f"{head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{".encode())
     await writer.drain()
     async with server.client() as bp:
         await bp.spaces.list()  # by now the other request is being read
+    return writer
+
+
+@pytest.mark.one_database
+async def test_a_request_cut_off_at_the_end_logs_one_line(server: Server) -> None:
+    writer = await begin_request(server)
+    assert await asyncio.to_thread(server.stop) == 0
+    writer.close()
+    lines = server.process.err.so_far()
+    assert not [line for line in lines if "Traceback" in line], lines
+    assert len([line for line in lines if "stopped before it had answered" in line]) == 1, lines
+
+
+async def test_a_second_signal_ends_it_at_once(server: Server) -> None:
+    """A request that never ends holds the first up."""
+    writer = await begin_request(server)
     process = server.process.process
     process.send_signal(signal.SIGTERM)
     await until(lambda: _refuses_connections(server))  # it has taken the first
@@ -135,7 +151,6 @@ async def test_a_second_signal_ends_it_at_once(server: Server) -> None:
     assert (time.monotonic() - began) * fair_share() < 2
     assert code in (0, 128 + signal.SIGTERM)
     writer.close()
-    del reader
     server.start()
     async with server.client() as bp:
         await bp.spaces.create(id="after")

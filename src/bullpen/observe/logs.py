@@ -7,6 +7,7 @@ each call. Every line goes through the redactor last; bodies and tokens are neve
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 import threading
@@ -103,11 +104,21 @@ def install(level: str, format: str, stream: IO[str] | None = None, redactor: Re
     root.setLevel(level.upper())
     for name in QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    logging.getLogger("uvicorn.error").addFilter(_shorten_cut_off)
     logging.captureWarnings(True)
     # What nobody caught would be written to stderr past the handler. asyncio's own handler is a logger already.
     sys.excepthook = _uncaught
     sys.unraisablehook = _unraisable
     threading.excepthook = _uncaught_in_thread
+
+
+def _shorten_cut_off(record: logging.LogRecord) -> bool:
+    """A server that stops cancels requests that take too long. That is no fault, so it needs no traceback."""
+    if record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError):
+        record.exc_info = None
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.msg, record.args = "The server stopped before it had answered a request.", ()
+    return True
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
