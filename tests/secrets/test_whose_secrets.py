@@ -22,6 +22,7 @@ from tests.driver import Api, Driver, Json, Offices
 from tests.hooks.receivers import one, webhook
 from tests.path.puppets import Puppet, puppet, told
 from tests.path.scripts import call, say, step, turn
+from tests.path.talk import talk
 from tests.secrets.sweeping import shown
 
 logger = logging.getLogger("tests.of.whose")
@@ -272,6 +273,23 @@ async def test_the_secrets_of_runs_whose_text_is_shown_are_masked(office: Driver
     assert b"l4ter-a-secret" in shown(ada.shown[1]), "the run that said it had begun before"
     assert b"l4ter-a-secret" not in shown(ada.shown[-1])
     assert f"as Mia knows, {MASKED}".encode() in shown(ada.shown[-1])
+
+
+@pytest.mark.proves("F12")
+async def test_the_secrets_of_summarised_runs_are_masked(office: Driver, mia: Api, pia: Api) -> None:
+    """What was said for Mia is so far back that only the summary of its run is shown to a run of Pia's."""
+    ada = await shared(office, "ada", say("as Mia knows, l4ter-a-secret"))
+    await said(mia, "lab", "go")
+    await office.run_finished("ada")
+    await put(mia, "l4ter-a-secret")
+    await office.ask("PATCH", "/spaces/lab", json={"wake": {"people": "mention"}})
+    await talk(office, "lab", (f"small talk, part {n}" for n in range(250)))
+    await said(pia, "lab", "@Ada and now?")
+    await office.run_finished("ada", nth=2)
+    seen = shown(ada.shown[-1])
+    assert b"What you did here longer ago" in seen
+    assert MASKED.encode() in seen
+    assert b"l4ter-a-secret" not in seen
 
 
 @pytest.mark.proves("F12")

@@ -205,6 +205,7 @@ class Redactor(Masker):
         self._all = Shelf()
         super().__init__((self._all,))
         self._shelves: dict[str, Shelf] = {}
+        self._kinds: Counter[str] = Counter()  # of owners that have a shelf
         self._held: dict[str, set[tuple[str, str]]] = {}  # by owner: which values under which names
         self._holders: Counter[str] = Counter()  # by value: under how many names of all owners
         self._passing: Counter[str] = Counter()  # masked for a while only, and by how many
@@ -227,6 +228,7 @@ class Redactor(Masker):
         self._holders[value] += 1
         if owner not in self._shelves:
             self._shelves[owner] = Shelf()
+            self._kinds[_kind(owner)] += 1
             self._maskers.clear()
         self._shelves[owner].add(value, spelled)
         self._all.add(value, spelled)
@@ -260,6 +262,7 @@ class Redactor(Masker):
                     self._all.remove(value)
             if not held:
                 del self._held[owner], self._shelves[owner]
+                self._kinds[_kind(owner)] -= 1
                 self._maskers.clear()
 
     @contextmanager
@@ -298,7 +301,7 @@ class Redactor(Masker):
 
     def owns(self, kind: str) -> bool:
         """Has anybody of this kind a value of their own?"""
-        return any(owner.startswith(f"{kind} ") for owner in self._shelves)
+        return self._kinds[kind] > 0
 
     def masker(self, owners: Iterable[str] = ()) -> Masker:
         """Masks the values of the office and of these owners."""
@@ -314,6 +317,10 @@ class Redactor(Masker):
 def owner(kind: str, id: str) -> str:
     """How a person, a space, an agent or a thread is called here."""
     return f"{kind} {id}"
+
+
+def _kind(owner: str) -> str:
+    return owner.partition(" ")[0]
 
 
 def _mask(name: str) -> bytes:

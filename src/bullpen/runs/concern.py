@@ -16,9 +16,6 @@ from bullpen.storage import Transaction
 from bullpen.variables import rows as variable_rows
 from bullpen.wire import Agent
 
-# Of so many earlier runs of a thread a run may be shown something.
-SHOWN = 100
-
 
 def of_row(run: Run) -> Concern:
     """As far as the run's own row tells."""
@@ -51,10 +48,9 @@ async def load(tx: Transaction, concern: Concern, run: Run, agent: Agent | None,
         concern.owners |= {owner("person", id) for id in await inbox_rows.select_people(tx, run.id)}
 
 
-async def add_shown(tx: Transaction, concern: Concern, run: Run, run_ids: Collection[str]) -> None:
-    """The runs that said what is shown of the space, and those of the thread before this one."""
-    if not (REDACTOR.owns("person") or REDACTOR.owns("thread") or REDACTOR.owns("space")):
+async def add_shown(tx: Transaction, concern: Concern, run_ids: Collection[str]) -> None:
+    """The runs whose words are shown: in the space, in summaries and in journals."""
+    if not run_ids or not any(map(REDACTOR.owns, ("person", "thread", "space"))):
         return
-    found = await rows.select_concerned(tx, run.thread_id, before=run.ordinal, limit=SHOWN, run_ids=sorted(run_ids))
-    for thread_id, agent_id, space_id, cause_kind, cause_id in found:
+    for thread_id, agent_id, space_id, cause_kind, cause_id in await rows.select_concerned(tx, sorted(run_ids)):
         concern.owners |= of(thread_id, agent_id, [space_id], [(cause_kind, cause_id)]).owners

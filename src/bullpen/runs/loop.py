@@ -264,7 +264,7 @@ async def _look_back(tx: Transaction, drive: Drive) -> None:
         return
     seen = await past.read(tx, drive.run, drive.scope, drive.tokens)
     drive.before, drive.outside, drive.seen_in, drive.cleaned = seen.turns, seen.outside, seen.seen_in, None
-    await concern.add_shown(tx, drive.concern, drive.run, seen.run_ids)
+    await concern.add_shown(tx, drive.concern, seen.run_ids)
 
 
 def _takes_pictures(drive: Drive) -> bool:

@@ -7,6 +7,7 @@ from outside the office: whoever reads it has read outside text.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,7 +32,7 @@ class Past:
     turns: list[Turn]
     outside: tuple[str, ...] = ()
     seen_in: tuple[str, ...] = ()  # whose text it is: see tools/outward.py
-    run_ids: frozenset[str] = frozenset()  # who said what is shown of the space
+    run_ids: Set[str] = frozenset()  # the runs whose words are among it
 
 
 async def read(tx: Transaction, run: Run, scope: str, tokens: int) -> Past:
@@ -57,15 +58,15 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> P
     earlier = await summaries(since=anew - 1, upto=cut) if cut > anew else []
     lately = await summaries(since=cut, upto=run.window_seq)
     turns: list[Turn] = []
-    if lines := transcript.told([line for line, _ in earlier], most.told):
+    if lines := transcript.told([summary.text for summary in earlier], most.told):
         turns.append(UserTurn("\n".join([EARLIER, *lines]), stable=True))
     turns += shown
     if lately:
-        turns.append(UserTurn("\n".join([HERE, *(transcript.short(line) for line, _ in lately)])))
-    read = [sources for _, sources in (*earlier, *lately)]
-    sources = together(*(_sources(row) for row in window if row[0] > cut), *read)
-    speakers = frozenset(row[9] for row in window if row[9] is not None)
-    return Past(turns, sources, (space_id,) if turns else (), speakers)
+        turns.append(UserTurn("\n".join([HERE, *(transcript.short(summary.text) for summary in lately)])))
+    told = [*earlier, *lately]
+    sources = together(*(_sources(row) for row in window if row[0] > cut), *(summary.outside for summary in told))
+    speakers = {row[9] for row in window if row[9] is not None}
+    return Past(turns, sources, (space_id,) if turns else (), speakers | {summary.run_id for summary in told})
 
 
 def _own(row: Row) -> Row:
@@ -88,10 +89,11 @@ async def _of_mind(tx: Transaction, run: Run, most: Bounds) -> Past:
     first = bounds.first_shown([transcript.size(journal) for journal in journals], most.window)
     before = earlier[first][1] if first else start + 1
     summaries = await rows.select_summaries(tx, run.thread_id, before=before, limit=transcript.SUMMARIES)
-    lines = transcript.told([line for line, _ in summaries], most.told)
+    lines = transcript.told([summary.text for summary in summaries], most.told)
     turns: list[Turn] = [UserTurn("\n".join([ANYWHERE, *lines]), stable=True)] if lines else []
     for journal in journals[first:]:
         turns += journal
-    read = [sources for _, _, sources in earlier[first:]] + [sources for _, sources in summaries]
+    read = [sources for _, _, sources in earlier[first:]] + [summary.outside for summary in summaries]
+    run_ids = {id for id, _, _ in earlier[first:]} | {summary.run_id for summary in summaries}
     # A mind keeps what it was ever shown: what it says now may come from any of it.
-    return Past(turns, together(*read), await rows.select_seen_in(tx, run.thread_id, run.ordinal - 1))
+    return Past(turns, together(*read), await rows.select_seen_in(tx, run.thread_id, run.ordinal - 1), run_ids)

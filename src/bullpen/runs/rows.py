@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import BigInteger, Text, and_, bindparam, case, func, insert, literal_column, or_, select, update
 
 from bullpen.clock import Clock
-from bullpen.runs.types import Entry, Mark, Run
+from bullpen.runs.types import Entry, Mark, Run, Summary
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.paused import is_paused
 from bullpen.storage.statements import insert_or_ignore
@@ -106,7 +106,7 @@ _SELECT_PAGE = Statement(
     .order_by(runs.c.id.desc())
     .limit(bindparam("limit"))
 )
-_SUMMARIES = select(runs.c.summary, runs.c.outside).where(
+_SUMMARIES = select(runs.c.summary, runs.c.outside, runs.c.id).where(
     runs.c.thread_id == bindparam("thread_id"),
     runs.c.ordinal < bindparam("before"),
     runs.c.summary.is_not(None),
@@ -138,19 +138,7 @@ _SELECT_EARLIER = Statement(
     .order_by(runs.c.ordinal)
 )
 
-# The runs whose text a run may be shown: those of its thread before it, and those that spoke.
 _CONCERNED = (runs.c.thread_id, runs.c.agent_id, runs.c.space_id, runs.c.cause_kind, runs.c.cause_id)
-_SELECT_CONCERNED_BEFORE = Statement(
-    select(*_CONCERNED)
-    .where(
-        runs.c.thread_id == bindparam("thread_id"),
-        runs.c.ordinal < bindparam("before"),
-        runs.c.outcome.is_not(None),
-        runs.c.outcome != "silent",
-    )
-    .order_by(runs.c.ordinal.desc())
-    .limit(bindparam("limit"))
-)
 _SELECT_CONCERNED = Statement(select(*_CONCERNED).where(any_of(runs.c.id, "ids")))
 
 _ENTRY_FIELDS = [f.name for f in fields(Entry)]
@@ -322,20 +310,24 @@ async def select_runs(
     return [_run(row) for row in found]
 
 
-async def select_summaries(tx: Transaction, thread_id: str, *, before: int, limit: int) -> list[tuple[str, list[str]]]:
-    """The newest summaries of runs before this one, oldest first, each with what its run had read from outside."""
+async def select_summaries(tx: Transaction, thread_id: str, *, before: int, limit: int) -> list[Summary]:
+    """The newest summaries of runs before this one, oldest first."""
     found = await tx.all(_SELECT_SUMMARIES, thread_id=thread_id, before=before, limit=limit)
-    return [(row[0], _sources(row[1])) for row in reversed(found)]
+    return [_summary(row) for row in reversed(found)]
 
 
 async def select_space_summaries(
     tx: Transaction, thread_id: str, *, before: int, since: int, upto: int, limit: int
-) -> list[tuple[str, list[str]]]:
+) -> list[Summary]:
     """The same for a thread of one space, of runs whose newest message has a number after `since` and up to `upto`."""
     found = await tx.all(
         _SELECT_SPACE_SUMMARIES, thread_id=thread_id, before=before, since=since, upto=upto, limit=limit
     )
-    return [(row[0], _sources(row[1])) for row in reversed(found)]
+    return [_summary(row) for row in reversed(found)]
+
+
+def _summary(row: Row) -> Summary:
+    return Summary(row[0], _sources(row[1]), row[2])
 
 
 async def select_anew(tx: Transaction, space_id: str, *, upto: int) -> int:
@@ -352,16 +344,9 @@ async def select_earlier(
     return [(row[0], row[1], _sources(row[2])) for row in found]
 
 
-async def select_concerned(
-    tx: Transaction, thread_id: str, *, before: int, limit: int, run_ids: list[str]
-) -> set[tuple[str, str, str | None, str, str]]:
-    """Thread, agent, space and cause of these runs, and of the thread's own before this number, newest first."""
-    found = {
-        tuple(row) for row in await tx.all(_SELECT_CONCERNED_BEFORE, thread_id=thread_id, before=before, limit=limit)
-    }
-    if run_ids:
-        found |= {tuple(row) for row in await tx.all(_SELECT_CONCERNED, ids=run_ids)}
-    return found
+async def select_concerned(tx: Transaction, run_ids: list[str]) -> set[tuple[str, str, str | None, str, str]]:
+    """Thread, agent, space and cause of these runs."""
+    return {tuple(row) for row in await tx.all(_SELECT_CONCERNED, ids=run_ids)}
 
 
 def _sources(kept: str | None) -> list[str]:

@@ -84,3 +84,12 @@ class Entry:
     started: bool | int = False
     outside: str | None = None  # JSON: where a result came from, if that is outside the office
     usage: str | None = None  # JSON, of an answer: see runs/steps.py
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is told of a finished run in later ones."""
+
+    text: str
+    outside: list[str]  # what the run had read from outside the office
+    run_id: str
