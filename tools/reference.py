@@ -274,7 +274,7 @@ def events_page() -> str:
     return page(
         "Events",
         "`GET /api/events?spaceId=&runId=&after=` is a `text/event-stream`. Each `data:` is one JSON object with `type`, `at`, "
-        "`spaceId`, `agentId` and `runId` where they apply, and the noun under its own name. A comment keeps the line open.",
+        "`spaceId`, `agentId` and `runId` where they apply, and the noun under its own name. A comment keeps the line open. The stream ends when the token or session does that it was opened with.",
         "## Stored",
         "Written with the change they tell of, and replayed. Their `id:` is the cursor: come back with it as `Last-Event-ID` or "
         "`after` and go on where you were. Without a cursor the stream begins now: once you have the response headers, "

@@ -195,7 +195,7 @@ class Office:
         self.store = store
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.signals = self._signals()
-        self.feed = Feed(store, self.signals, spaces.readable)
+        self.feed = Feed(store, self.signals, spaces.readable, access.look_up_again)
         self.engine = self._engine()
         self.registry = Registry(families)
         names.keep(reserved_names(families))

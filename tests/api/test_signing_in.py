@@ -20,10 +20,10 @@ from bullpen.storage import Statement, Transaction, metadata
 from bullpen.storage.tables import people
 from bullpen.testing import FakeClock
 from tests.driver import Api, Driver, Json, Offices
-from tests.feed.streams import following
+from tests.feed.streams import Stream, following
 from tests.passwords import make_real_hasher
 from tests.refusals import refused
-from tests.waits import BOUND
+from tests.waits import BOUND, until
 
 PASSWORD = "correct horse battery"
 OWNER = {"name": "Olga", "password": PASSWORD}
@@ -538,6 +538,105 @@ async def test_revoking_a_token_also_ends_its_open_streams_at_once(office: Drive
         await office.space("den")
         await other.until_type("space_created")
         assert "space_created" not in [event["type"] for event in stream.events]
+
+
+@pytest.mark.proves("A10")
+@pytest.mark.parametrize("kind", ["token", "session"])
+async def test_a_stream_ends_when_its_credential_expires(offices: Offices, kind: str) -> None:
+    clock = FakeClock()
+    opened = await offices.raw(clock=clock)
+    owner = await claim(opened)
+    await owner.create("/spaces", {"id": "den"})
+    lasting = Api(opened, (await owner.create("/tokens", {"name": "lasting"}))["token"])
+    short = Api(opened, (await owner.create("/tokens", {"name": "short", "days": 1}))["token"])
+    caller, days = (short, 1) if kind == "token" else (owner, 30)
+    clock.advance(days * 86_400 - 0.05)
+    async with following(lasting) as other, following(caller) as stream:
+        await lasting.create("/spaces/den/messages", {"text": "until now"})
+        await stream.until_text("until now")
+        clock.advance(0.05)
+        await stream.until_ended()
+        await lasting.create("/spaces/den/messages", {"text": "too late"})
+        await other.until_text("too late")
+        assert stream.texts() == ["until now"]
+    await refused(caller, "GET", "/me", 401)
+
+
+class Gate:
+    """Holds whoever comes with a stream between the check of their credential and their place among the followers."""
+
+    def __init__(self, opened: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reached = asyncio.Event()
+        self.opened = asyncio.Event()
+        self._pump = opened.feed.pump
+        monkeypatch.setattr(opened.feed, "pump", self._wait)
+
+    async def _wait(self) -> bool:
+        self.reached.set()
+        await self.opened.wait()
+        return await self._pump()
+
+
+@pytest.mark.proves("A10")
+async def test_a_token_revoked_while_its_stream_opens_gets_none(
+    office: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await office.create("/tokens", {"name": "short"})
+    gate = Gate(office.office, monkeypatch)
+    asking = asyncio.create_task(refused(Api(office.office, made["token"]), "GET", "/events", 401))
+    async with asyncio.timeout(BOUND):
+        await gate.reached.wait()
+        await office.ask("DELETE", f"/tokens/{made['id']}", status=204)
+        gate.opened.set()
+        assert "another token" in (await asking)["message"]
+
+
+async def test_a_stream_opens_with_the_role_of_that_moment(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    otto_id, otto = await office.person("Otto")
+    await office.ask("PATCH", f"/people/{otto_id}", json={"role": "owner"})
+    for id in ("ping", "pong"):
+        await office.agent(id)
+    between = await office.dm("ping", "pong")
+    await office.space("hall", [otto_id])
+    ping = await office.as_agent("ping")
+    gate = Gate(office.office, monkeypatch)
+    stream = Stream(otto, None, {})
+    opening = asyncio.create_task(stream.open())
+    async with asyncio.timeout(BOUND):
+        await gate.reached.wait()
+        await office.ask("PATCH", f"/people/{otto_id}", json={"role": "member"})
+        gate.opened.set()
+        await opening
+    await ping.create(f"/spaces/{between['id']}/messages", {"text": "for owners"})
+    await office.post("hall", "for everybody")
+    await stream.until_text("for everybody")
+    assert stream.texts() == ["for everybody"]
+    await stream.close()
+
+
+async def test_whoever_is_shut_out_while_catching_up_hears_no_more(office: Driver) -> None:
+    await office.space("den")
+    made = await office.create("/tokens", {"name": "short"})
+    reader = Api(office.office, made["token"])
+    async with following(reader) as stream:
+        start = (await stream.headers)["last-event-id"]
+    await office.post("den", "missed")
+    again = Stream(reader, start, {})
+    again.stall()
+    others = office.office.feed.follower_count
+    opening = asyncio.create_task(again.open())
+
+    async def is_following() -> bool:
+        return office.office.feed.follower_count > others
+
+    await until(is_following)
+    await office.ask("DELETE", f"/tokens/{made['id']}", status=204)
+    await office.office.feed.pump()
+    again.resume()
+    await opening
+    await again.until_ended()
+    assert again.texts() == []
+    await again.close()
 
 
 @pytest.mark.proves("G18")

@@ -103,3 +103,18 @@ def test_an_idle_stream_is_never_closed_as_too_slow(hasty: Server) -> None:
             piece = stream.recv(65_536)
             assert piece, said
             said += piece
+
+
+@pytest.mark.proves("A10")
+def test_a_client_sees_at_once_that_its_stream_ended(servers: Servers) -> None:
+    server = servers.serve()
+    with api(server) as client:
+        made = client.post("/tokens", json={"name": "short"}).raise_for_status().json()
+        ask = f"GET /api/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {made['token']}\r\n\r\n"
+        stream = connect(server, ask.encode())
+        said = b""
+        while b": welcome" not in said:
+            said += stream.recv(65_536)
+        client.delete(f"/tokens/{made['id']}").raise_for_status()
+        assert until_closed(stream).endswith(b"0\r\n\r\n")
+    assert b"connection: close" in said.lower()

@@ -24,7 +24,8 @@ from tests.upkeep.offices import NAME, WORD, hits
 from tests.waits import BOUND
 
 SAMPLE = {"sqlite": 3, "postgres": 2}
-FIRST_COMMITS = 5  # one of these begins the erasure
+# One of the first five begins the erasure. An office that starts on a busy machine makes some of its own.
+FIRST_COMMITS = 10
 
 
 @pytest.fixture(scope="module")

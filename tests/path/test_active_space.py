@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import select
 
+from bullpen.storage import Statement
+from bullpen.storage.tables import threads
 from tests.driver import Driver
 from tests.path.puppets import puppet
 from tests.path.scripts import SILENT, call, say, step, turn
@@ -46,6 +49,9 @@ async def test_leaving_a_space_lasts_until_the_next_entry_or_run(office: Driver)
     }
     assert [message["text"] for message in entered["messages"]] == ["just so that it is not empty"]
     assert there["spaceId"] == "blue"
+    # A run that is interrupted goes on from this row.
+    kept = Statement(select(threads.c.active_space_id).where(threads.c.anchor == "red"))
+    assert [tuple(row) for row in await office.office.store.read(lambda tx: tx.all(kept))] == [(None,)]
     await office.post("red", "again")
     await office.run_finished("ada", nth=3)
     assert await office.texts("red") == ["wander", "here", "again", "back home"]

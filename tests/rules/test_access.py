@@ -181,6 +181,8 @@ def test_authority_never_holds_more_than_any_of_the_three(
 def test_grants_survive_a_column_and_unknown_names_grant_nothing(grants: frozenset[Grant]) -> None:
     assert rules.parsed(rules.written(grants)) == grants
     assert rules.parsed(rules.written(grants) + ",root,admin") == grants
+    assert rules.parsed(",".join(f"un{grant}ed" for grant in grants)) == frozenset()
+    assert rules.written(grants) == ",".join(sorted(grants)), "equal sets are equal text"
 
 
 def test_a_main_group_grants_the_most_but_never_owner_rights() -> None:

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from bullpen import ids
 from bullpen.access import rows, rules
-from bullpen.access.types import Principal, Thing
+from bullpen.access.types import Holder, Principal, Session, Thing
 from bullpen.audit.actions import note
 from bullpen.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthenticated
 from bullpen.storage import Transaction
@@ -193,11 +193,23 @@ async def end_session(tx: Transaction, person: Principal) -> None:
 
 
 async def principal_of_session(tx: Transaction, cookie: str) -> Principal | None:
-    found = await rows.select_session(tx, hashed(cookie))
-    if found is None:
+    return _signed_in(await rows.select_session(tx, hashed(cookie)))
+
+
+def _signed_in(session: Session | None) -> Principal | None:
+    if session is None:
         return None
-    id, person_id, name, role = found
-    return Principal("person", person_id, name, rules.ROLES[role], id)
+    grants = rules.ROLES[session.role]
+    return Principal("person", session.person_id, session.name, grants, session.id, expires_at=session.expires_at)
+
+
+async def look_up_again(tx: Transaction, principal: Principal) -> Principal | None:
+    """The same caller as they are now; None: their token or session works no more."""
+    if principal.credential.startswith("ses_"):
+        return _signed_in(await rows.select_session_by_id(tx, principal.credential))
+    if principal.credential.startswith("tok_"):
+        return _holding(await rows.select_holder_by_id(tx, principal.credential))
+    return principal  # they came by the local socket
 
 
 # ── invites ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -319,16 +331,20 @@ async def revoke_token(tx: Transaction, actor: Principal, id: str) -> list[tuple
 
 
 async def principal_of(tx: Transaction, token: str) -> Principal | None:
-    holder = await rows.select_holder(tx, hashed(token))
+    return _holding(await rows.select_holder(tx, hashed(token)))
+
+
+def _holding(holder: Holder | None) -> Principal | None:
     if holder is None:
         return None
+    token, end = holder.token_id, holder.expires_at
     if holder.kind == "tools":
         tools = frozenset(holder.tools or ())
-        return Principal("tools", holder.token_id, holder.name, frozenset(), holder.token_id, tools, holder.agent_id)
+        return Principal("tools", token, holder.name, frozenset(), token, tools, holder.agent_id, end)
     if holder.agent_id is not None:
         grants = rules.limited(rules.AGENT, holder.scopes)
-        return Principal("agent", holder.agent_id, holder.name, grants, holder.token_id)
+        return Principal("agent", holder.agent_id, holder.name, grants, token, expires_at=end)
     assert holder.person_id is not None
     assert holder.role is not None
     grants = rules.limited(rules.ROLES[holder.role], holder.scopes)
-    return Principal("person", holder.person_id, holder.name, grants, holder.token_id)
+    return Principal("person", holder.person_id, holder.name, grants, token, expires_at=end)

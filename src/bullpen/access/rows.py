@@ -7,7 +7,7 @@ import unicodedata
 import orjson
 from sqlalchemy import bindparam, func, insert, select, union_all, update
 
-from bullpen.access.types import Holder
+from bullpen.access.types import Holder, Session
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import agents, invites, meta, people, sessions, tokens
@@ -145,17 +145,18 @@ async def update_password(tx: Transaction, id: str, password: str) -> None:
 # ── sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_SESSION = Statement(insert(sessions))
-_SELECT_SESSION = Statement(
-    select(sessions.c.id, people.c.id, people.c.name, people.c.role)
+_SESSIONS = (
+    select(sessions.c.id, people.c.id, people.c.name, people.c.role, sessions.c.expires_at)
     .select_from(sessions.join(people, people.c.id == sessions.c.person_id))
     .where(
-        sessions.c.hash == bindparam("hash"),
         sessions.c.ended_at.is_(None),
         sessions.c.expires_at > bindparam("now"),
         people.c.disabled_at.is_(None),
         _THERE,
     )
 )
+_SELECT_SESSION = Statement(_SESSIONS.where(sessions.c.hash == bindparam("hash")))
+_SELECT_SESSION_BY_ID = Statement(_SESSIONS.where(sessions.c.id == bindparam("id")))
 _END_SESSION = Statement(
     update(sessions)
     .where(sessions.c.id == bindparam("id_"), sessions.c.ended_at.is_(None))
@@ -196,9 +197,15 @@ async def insert_session(tx: Transaction, *, id: str, hash: str, person_id: str,
     )
 
 
-async def select_session(tx: Transaction, hash: str) -> Row | None:
-    """Of a session that holds: its id; the person's id, name and role."""
-    return await tx.one(_SELECT_SESSION, hash=hash, now=tx.clock.millis())
+async def select_session(tx: Transaction, hash: str) -> Session | None:
+    """One that still works."""
+    row = await tx.one(_SELECT_SESSION, hash=hash, now=tx.clock.millis())
+    return None if row is None else Session(*row)
+
+
+async def select_session_by_id(tx: Transaction, id: str) -> Session | None:
+    row = await tx.one(_SELECT_SESSION_BY_ID, id=id, now=tx.clock.millis())
+    return None if row is None else Session(*row)
 
 
 async def end_session(tx: Transaction, id: str) -> None:
@@ -306,7 +313,7 @@ _TOKEN_COLUMNS = (
     tokens.c.created_at,
     tokens.c.expires_at,
 )
-_SELECT_HOLDER = Statement(
+_HOLDERS = (
     select(
         tokens.c.id,
         tokens.c.kind,
@@ -323,8 +330,10 @@ _SELECT_HOLDER = Statement(
             people, (people.c.id == tokens.c.person_id) & people.c.disabled_at.is_(None) & _THERE
         ).outerjoin(agents, (agents.c.id == tokens.c.agent_id) & agents.c.deleted_at.is_(None))
     )
-    .where(tokens.c.hash == bindparam("hash"), tokens.c.revoked_at.is_(None))
+    .where(tokens.c.revoked_at.is_(None))
 )
+_SELECT_HOLDER = Statement(_HOLDERS.where(tokens.c.hash == bindparam("hash")))
+_SELECT_HOLDER_BY_ID = Statement(_HOLDERS.where(tokens.c.id == bindparam("id")))
 _SELECT_TOKEN = Statement(select(*_TOKEN_COLUMNS).where(tokens.c.id == bindparam("id"), tokens.c.revoked_at.is_(None)))
 _SELECT_TOKENS = (
     select(*_TOKEN_COLUMNS)
@@ -404,13 +413,20 @@ async def lock_token(tx: Transaction, id: str) -> tuple[bool, int | None]:
 
 async def select_holder(tx: Transaction, hash: str) -> Holder | None:
     """Who holds a token that still works."""
-    row = await tx.one(_SELECT_HOLDER, hash=hash)
+    return _holder(tx, await tx.one(_SELECT_HOLDER, hash=hash))
+
+
+async def select_holder_by_id(tx: Transaction, id: str) -> Holder | None:
+    return _holder(tx, await tx.one(_SELECT_HOLDER_BY_ID, id=id))
+
+
+def _holder(tx: Transaction, row: Row | None) -> Holder | None:
     if row is None:
         return None
     id_, kind, person_id, agent_id, name, role, tools, scopes, expires_at = row
     if name is None or (expires_at is not None and expires_at <= tx.clock.millis()):
         return None
-    return Holder(id_, kind, person_id, agent_id, name, role, _names(tools), _names(scopes))
+    return Holder(id_, kind, person_id, agent_id, name, role, _names(tools), _names(scopes), expires_at)
 
 
 async def select_token(tx: Transaction, id: str) -> Token | None:

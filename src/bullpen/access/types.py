@@ -23,6 +23,7 @@ class Principal:
     credential: str = ""  # the token or session they came with: what is revoked ends what they opened with it
     tools: frozenset[str] | None = None  # a token that may only answer the calls of these
     serves: str | None = None  # and only those of this agent
+    expires_at: int | None = None  # when the credential ends, in milliseconds; None: never
 
     @property
     def is_owner(self) -> bool:
@@ -58,3 +59,15 @@ class Holder:
     role: Role | None
     tools: list[str] | None
     scopes: list[str] | None
+    expires_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Who is signed in with it, and until when."""
+
+    id: str
+    person_id: str
+    name: str
+    role: Role
+    expires_at: int

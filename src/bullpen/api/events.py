@@ -24,6 +24,7 @@ HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
+    (b"connection", b"close"),  # a client sees at once that a stream has ended
 ]
 
 

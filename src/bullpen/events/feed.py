@@ -23,6 +23,7 @@ from pydantic_core import from_json
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.ending import end
+from bullpen.errors import Unauthenticated
 from bullpen.events import actions, rows
 from bullpen.events.signals import Signals
 from bullpen.events.types import Audience, Place, StoredEvent, cursor, parse_cursor
@@ -44,6 +45,8 @@ HEARTBEAT = b": still here\n\n"
 
 # Which of these spaces (None: of all) may this principal read? Given by whoever knows spaces.
 MayRead = Callable[[Transaction, Principal, list[str] | None], Awaitable[set[str]]]
+# Who is this now? None: their token or session works no more. Given by whoever knows credentials.
+LookUpAgain = Callable[[Transaction, Principal], Awaitable[Principal | None]]
 # After these, what a follower may see of a space can be different.
 ACCESS_CHANGED = "access_changed"
 SPACE_ERASED = "space_erased"
@@ -167,10 +170,11 @@ class Follower:
 
 
 class Feed:
-    def __init__(self, store: Store, signals: Signals, may_read: MayRead) -> None:
+    def __init__(self, store: Store, signals: Signals, may_read: MayRead, look_up_again: LookUpAgain) -> None:
         self._store = store
         self._signals = signals
         self._may_read = may_read
+        self._look_up_again = look_up_again
         self._followers: set[Follower] = set()
         self._wake = asyncio.Event()
         self._pumping = asyncio.Lock()
@@ -351,6 +355,17 @@ class Feed:
             if theirs and (not changed["butFor"] or principal.credential != changed["butFor"]):
                 follower.shut_out()
 
+    def _end_in_time(self, follower: Follower) -> None:
+        """Its stream ends with its credential. Looks again now and then, because the wall clock can be put right."""
+        end = follower.principal.expires_at
+        if end is None or follower not in self._followers:
+            return
+        left = (end - self._store.clock.millis()) / 1000
+        if left <= 0:
+            follower.shut_out()
+            return
+        asyncio.get_running_loop().call_later(min(left, HEARTBEAT_SECONDS), self._end_in_time, follower)
+
     def _forget(self, space_id: str) -> set[Follower]:
         """Who may read it has changed, so it is asked anew of everybody. Those who could until now."""
         return {follower for follower in self._followers if follower.readable.pop(space_id, False)}
@@ -412,14 +427,14 @@ class Feed:
     async def _register(self, follower: Follower, after: str | None) -> tuple[Place | None, Place]:
         """Where to replay from (None: nothing to replay, or it cannot be) and where the pump stands."""
         await self.pump()
-        wanted = None if follower.space_id is None else [follower.space_id]
         async with self._pumping:
             if not self._followers:
                 self._place = await self._store.read(rows.select_newest)
-            # Read while the pump stands still: a membership that changes now is still to be pumped, and then told.
-            readable = await self._store.read(lambda tx: self._may_read(tx, follower.principal, wanted))
-            follower.readable.update(dict.fromkeys(readable, True))
+            # Read while the pump stands still: what changes now, of memberships or credentials, is still to be
+            # pumped, and this follower will be there.
+            await self._store.read(lambda tx: self._look_up(tx, follower))
             self._followers.add(follower)
+            self._end_in_time(follower)
             self._wake.set()  # what was committed meanwhile was told to nobody, if nobody else was there
             if after is None:
                 return None, self._place
@@ -430,11 +445,20 @@ class Feed:
                 return None, self._place
             return min(start, self._place), self._place
 
+    async def _look_up(self, tx: Transaction, follower: Follower) -> None:
+        """Who it is now, and what they may read."""
+        principal = await self._look_up_again(tx, follower.principal)
+        if principal is None:
+            raise Unauthenticated("This token or session has just ended. Sign in again, or use another token.")
+        follower.principal = principal
+        wanted = None if follower.space_id is None else [follower.space_id]
+        follower.readable = dict.fromkeys(await self._may_read(tx, principal, wanted), True)
+
     async def _chunks(self, follower: Follower, start: Place | None, last: Place) -> AsyncIterator[bytes]:
         try:
             yield b": welcome\n\n"
             made: set[str | None] = set()
-            while start is not None and start < last:
+            while start is not None and start < last and not follower.ended:
                 begin = start
                 page, forgotten = await self._store.read(lambda tx, b=begin: _replay_page(tx, b, last))  # type: ignore[misc]
                 if begin < forgotten:  # retention has removed what was next, between two pages
