@@ -84,6 +84,15 @@ class Transaction(abc.ABC):
     @abc.abstractmethod
     async def one(self, statement: Statement, **params: Any) -> Row | None: ...
 
+    async def value(self, statement: Statement, **params: Any) -> Any:
+        """The first column of the row that `one` gives; None: there is no row, or it holds NULL."""
+        row = await self.one(statement, **params)
+        return None if row is None else row[0]
+
+    async def values(self, statement: Statement, **params: Any) -> list[Any]:
+        """The first column of all rows."""
+        return [row[0] for row in await self.all(statement, **params)]
+
     @abc.abstractmethod
     async def run(self, statement: Statement, **params: Any) -> int:
         """Run for its effect; the number of rows it touched."""
