@@ -68,9 +68,11 @@ async function whole<T>(path: string, query: Query = {}): Promise<Page<T>> {
 
 async function read<T>(answer: Response): Promise<T> {
   if (answer.status === 204) return undefined as T;
-  const said = await answer.text().then(exact.parse).catch(() => null);
-  if (answer.ok) return said as T;
-  throw problem(answer.status, said, answer.headers.get("retry-after"));
+  const said = await answer.text().then(exact.parse).catch(() => undefined);
+  if (!answer.ok) throw problem(answer.status, said, answer.headers.get("retry-after"));
+  // The office died, or the line was cut, before all of the answer was here.
+  if (said === undefined) throw new Problem(0, "no_answer", "The office did not finish its answer.");
+  return said as T;
 }
 
 export function problem(status: number, said: unknown, retryAfter: string | null = null): Problem {
