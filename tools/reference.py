@@ -20,6 +20,7 @@ from bullpen.cli.arguments import parser
 from bullpen.errors import BullpenError
 from bullpen.settings import Settings
 from bullpen.wire.events import LIVE_EVENTS, RESET, STORED_EVENTS
+from tools import sync_types
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -404,6 +405,7 @@ ACTIONS_MEAN = {
     "see_inside_run": "read a run's journal and trace",
     "cancel_run": "cancel a run",
     "list_people": "list people, and one's own tokens",
+    "see_tool": "read how a tool is defined",
     "manage_people": "add, invite, change and disable members",
     "manage_owners": "the same for admins and owners",
     "change_person": "change one's own name and password",
@@ -513,6 +515,7 @@ def main() -> None:
     for name, write in PAGES.items():
         (FOLDER / name).write_text(write())
         print(f"docs/reference/{name}")
+    sync_types.TARGET.write_text(sync_types.write())
 
 
 if __name__ == "__main__":

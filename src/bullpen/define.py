@@ -70,10 +70,11 @@ class FunctionTool(Generic[P, R]):
         *,
         name: str | None = None,
         description: str | None = None,
-        visible: bool = True,
+        visible: bool = False,
         is_async: bool = False,
         timeout: int = DEFAULT_TIMEOUT_MS,
         policy: Policy | None = None,
+        variables: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.function = function
         update_wrapper(self, function)
@@ -83,6 +84,7 @@ class FunctionTool(Generic[P, R]):
         self.is_async = is_async
         self.timeout = timeout
         self.policy = policy
+        self.variables = [dict(variable) for variable in variables]
         _check(self.name, self.description, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -108,7 +110,8 @@ class FunctionTool(Generic[P, R]):
             "isAsync": self.is_async,
             "timeout": self.timeout,
         }
-        return said if self.policy is None else {**said, "policy": self.policy}
+        more = {"policy": self.policy, "variables": self.variables}
+        return said | {name: value for name, value in more.items() if value}
 
     def arguments(self, given: Any, call: Call) -> dict[str, Any]:
         """What to call the function with. Raises Misfit if this is not what its signature says."""
@@ -139,10 +142,11 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    visible: bool = True,
+    visible: bool = False,
     is_async: bool = False,
     timeout: int = DEFAULT_TIMEOUT_MS,
     policy: Policy | None = None,
+    variables: Sequence[Mapping[str, Any]] = (),
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
@@ -150,6 +154,7 @@ def tool(function: Any = None, /, **fields: Any) -> Any:
     """Make an external tool of a function, async or not: agents call it, and this process carries it out.
 
     The fields are those of a tool's definition. `timeout` is in milliseconds: how long an agent waits for the result.
+    `visible=True` shows each call in the space. `variables` are values that must be set before the tool can be called.
     """
     if function is not None:
         return FunctionTool(function)

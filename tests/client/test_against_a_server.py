@@ -147,9 +147,10 @@ async def test_a_token_works_until_it_is_deleted(bp: Bullpen, door: tuple[str, s
 
 
 async def test_a_wrong_request_is_told_which_field(bp: Bullpen) -> None:
-    with pytest.raises(Invalid) as caught:
-        await bp.agents.create(name="", model=SCRIPT, colour="red")
-    assert {"name", "colour"} <= set(caught.value.fields)
+    wrong: dict[str, Any] = {"nmae": "Ada", "model": SCRIPT}
+    with pytest.raises(Invalid, match=r"^nmae: there is no such field\.$") as caught:
+        await bp.agents.create(**wrong)
+    assert {"name", "nmae"} <= set(caught.value.fields)
 
 
 async def test_a_project_is_applied_once(bp: Bullpen) -> None:

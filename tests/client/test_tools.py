@@ -368,6 +368,30 @@ async def test_a_failing_argument_or_result_conversion_fails_only_its_call(bp: B
     assert found["yes"] == {"word": "yes", "length": 3}
 
 
+async def test_serving_warns_about_a_tool_nobody_defined(
+    bp: Bullpen, door: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    async def unheard_of() -> None:
+        """Nothing."""
+
+    @tool
+    async def unnamed() -> None:
+        """Nothing."""
+
+    made = await bp.tokens.create("backend", tools=["unheard_of"])
+    async with Bullpen(door[0], made.token) as backend, served(backend, unheard_of, unnamed):
+        await until(lambda: _logged(caplog, "nobody has defined that tool"))
+        await until(lambda: _logged(caplog, "does not name unnamed"))
+
+
+async def test_a_token_for_tools_is_told_what_it_is_for(bp: Bullpen, door: tuple[str, str]) -> None:
+    made = await bp.tokens.create("backend", tools=["ours_alone"])
+    async with Bullpen(door[0], made.token) as backend:
+        with pytest.raises(Forbidden, match=r"only answers calls of ours_alone: GET /api/pending"):
+            await backend.people.list()
+
+
 @pytest.mark.proves("C14", "I12")
 async def test_a_token_for_one_tool_serves_and_sees_nothing_else(bp: Bullpen, door: tuple[str, str]) -> None:
     for name in ("ours", "theirs"):

@@ -54,6 +54,7 @@ OFFICE_TABLE: dict[Action, set[str]] = {
     "create_space": {"Olga", "Anna", "Peter"},
     "manage_agents": {"Olga", "Anna"},
     "list_people": {"Olga", "Anna", "Peter"},
+    "see_tool": {"Olga", "Anna", "Peter"},
     "manage_people": {"Olga", "Anna"},
     "manage_owners": {"Olga"},
     "make_token": {"Olga", "Anna", "Peter"},
@@ -108,6 +109,7 @@ def test_a_principal_that_may_only_read_may_change_nothing(action: Action) -> No
     reads |= {
         "list_people",
         "see_token",
+        "see_tool",
         "see_call",
         "see_approval",
         "list_webhooks",

@@ -187,6 +187,7 @@ Action = Literal[
     "see_usage",
     "set_budget",
     "set_any_budget",
+    "see_tool",
     "see_call",
     "answer_external",
     "answer_card",
@@ -256,6 +257,7 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "see_usage": Rule("manage_agents", (people,)),
     "set_budget": Rule("manage_agents", (people,)),
     "set_any_budget": Rule("owner", (people,)),
+    "see_tool": Rule("read_space", (people,), programs=True),
     "see_call": Rule("read_space", (its_agent, people_it_shows_to, owners_who_read), seen_by="see_call", programs=True),
     "answer_external": Rule("post", (its_agent, owners), programs=True),
     "answer_card": Rule("post", (people_there,)),
@@ -313,7 +315,12 @@ def authorize(principal: Principal, action: Action, thing: Thing = OFFICE) -> No
     rule = ACTIONS[action]
     if rule.seen_by is not None and not allows(principal, rule.seen_by, thing):
         raise NotFound(f"There is no {thing.kind} {thing.id!r}, or it is not yours to see.")
-    if rule.grant not in principal.grants and principal.tools is None:
+    if principal.tools is not None:
+        raise Forbidden(
+            f"This token only answers calls of {', '.join(sorted(principal.tools))}: GET /api/pending lists them, POST "
+            "/api/pending/{id}/resolve answers one. For anything else, make a token of a person or an agent."
+        )
+    if rule.grant not in principal.grants:
         raise Forbidden(
             f"This needs the grant {rule.grant!r}, which {principal.name} does not hold. Ask the owner for it."
         )
@@ -335,6 +342,7 @@ _REFUSALS: Final[Mapping[Action, str]] = {
     "cancel_approval": "Only its agent, an owner, or a person who holds `answer_pending` may cancel this.",
     "cancel_run": "Only people, and the agent itself, may cancel a run.",
     "list_people": "Only people may list people.",
+    "see_tool": "Only people may read how tools are defined.",
     "make_task": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
     "change_task": "Only the person for whom it works, or an owner, may change a task.",
     "start_task": "Only members of its space may start a task.",

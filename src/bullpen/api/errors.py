@@ -60,6 +60,7 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
 }
 # A body may be wrong in thousands of places; so many are told.
 FIELDS: Final = 50
+UNKNOWN: Final = "extra_forbidden"
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 
 
@@ -93,9 +94,12 @@ async def on_bullpen_error(request: Request, error: Exception) -> Response:
 async def on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     fields = {}
-    for wrong in error.errors()[:FIELDS]:
+    # A misspelt name comes first: what else is wrong is often only that the right one is missing.
+    found = sorted(error.errors(), key=lambda wrong: wrong["type"] != UNKNOWN)
+    for wrong in found[:FIELDS]:
         where = ".".join(str(part) for part in wrong["loc"][1:])  # the first says body, query, path or header
-        fields[where or "body"] = str(wrong["msg"]).removeprefix("Value error, ")
+        told = "there is no such field" if wrong["type"] == UNKNOWN else str(wrong["msg"])
+        fields[where or "body"] = told.removeprefix("Value error, ")
     first = next(iter(fields.items()))
     return error_response(422, "invalid", f"{first[0]}: {first[1]}.", fields)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from bullpen.access import rules as access
+from bullpen.access.types import Thing
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import Cursor, Limit, Page, answer, page
@@ -44,7 +45,7 @@ async def create_tool(request: CreateTool, caller: Caller, office: Office) -> Re
 @router.get("/tools", response_model=Page[ToolConfig])
 async def list_tools(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """By name; headers are shown to those who manage agents."""
-    access.authorize(caller, "list_people")
+    access.authorize(caller, "see_tool")
     ours = sorted((built_in(tool) for tool in office.registry.tools), key=lambda tool: tool.name)
     theirs = await office.store.read(lambda tx: rows.select_page(tx, after=cursor or "", limit=limit))
     found = sorted([*(tool for tool in ours if tool.name > (cursor or "")), *theirs], key=lambda tool: tool.name)
@@ -59,7 +60,8 @@ def _seen(tool: ToolConfig, manages: bool) -> ToolConfig:
 
 @router.get("/tools/{name}", response_model=ToolConfig)
 async def get_tool(name: str, caller: Caller, office: Office) -> Response:
-    access.authorize(caller, "list_people")
+    """For people, and for a token that answers calls of this tool."""
+    access.authorize(caller, "see_tool", Thing(kind="tool", id=name, tool=name, holder=caller.serves))
     known = office.registry.find(name)
     if known is not None:
         return answer(built_in(known))

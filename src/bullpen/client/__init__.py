@@ -2,6 +2,7 @@
 
     async with Bullpen(url, token) as bp:
         await bp.spaces("general").send("hello everyone")
+        reply = await bp.spaces("general").ask("@ada how was Q3?")
         async for event in bp.events(space="general"): ...
         await bp.serve_tools(fetch_report)      # a function made a tool with @tool; runs its calls here
 
@@ -12,6 +13,7 @@ Imports `bullpen.wire`, `bullpen.define` and httpx, and nothing of the server. E
 from bullpen.client.client import Applied, Bullpen, Change, NewToken
 from bullpen.client.connection import Page, Unreachable
 from bullpen.client.follow import Event, Follow
+from bullpen.client.reply import NoReply, Reply
 from bullpen.define import Call, FunctionTool, tool
 from bullpen.wire.errors import (
     AlreadyExists,
@@ -46,9 +48,11 @@ __all__ = [
     "Gone",
     "Invalid",
     "NewToken",
+    "NoReply",
     "NotFound",
     "Page",
     "QuotaExceeded",
+    "Reply",
     "RunAlreadyFinished",
     "ServerError",
     "TooLarge",

@@ -9,16 +9,29 @@ calls of one's own tools is `serving.py`.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast
 from uuid import uuid4
 
 import httpx
 from pydantic import Field
 
+from bullpen.client.blocking import Blocking
 from bullpen.client.budgets import Budgets, Usage
 from bullpen.client.connection import Connection, Page, Unreachable, path
+from bullpen.client.fields import (
+    CreateAgentFields,
+    CreateInviteFields,
+    CreatePersonFields,
+    CreateSpaceFields,
+    CreateTokenFields,
+    UpdateAgentFields,
+    UpdatePersonFields,
+    UpdateSpaceFields,
+    VariableValueFields,
+)
 from bullpen.client.files import Files
 from bullpen.client.follow import Follow
 from bullpen.client.groups import Groups
@@ -26,12 +39,13 @@ from bullpen.client.hooks import Hooks, Webhooks
 from bullpen.client.memory import Blocks, Passages
 from bullpen.client.models import Models
 from bullpen.client.policies import Policies
+from bullpen.client.reply import Question, Reply
 from bullpen.client.serving import HEARTBEAT_SECONDS, Serving
 from bullpen.client.skills import Skills
 from bullpen.client.tasks import Tasks
 from bullpen.client.tools import AnyTool, Pending, Tools, definition_of, name_of
 from bullpen.wire import Agent, Message, Run, RunMessage, Space, Token, Wire
-from bullpen.wire.errors import Forbidden
+from bullpen.wire.errors import Forbidden, NotFound
 from bullpen.wire.nouns import (
     Acceptance,
     AuditCheck,
@@ -56,6 +70,11 @@ from bullpen.wire.nouns import (
     Why,
     Woken,
 )
+
+if TYPE_CHECKING:
+    from bullpen.client.sync import Bullpen as SyncBullpen
+
+logger = logging.getLogger("bullpen.client")
 
 Kind = Literal["space", "person", "agent"]
 _COLLECTIONS: Mapping[Kind, str] = {"space": "spaces", "person": "people", "agent": "agents"}
@@ -132,6 +151,11 @@ class Bullpen:
         self.hooks = Hooks(self._connection)
         self.webhooks = Webhooks(self._connection)
         self.keys = Keys(self._connection)
+
+    @staticmethod
+    def sync(url: str = "http://127.0.0.1:8420", token: str | None = None, *, patience: float = 10.0) -> SyncBullpen:
+        """The same without `await`, for scripts and notebooks."""
+        return cast("SyncBullpen", Blocking(Bullpen(url, token, patience=patience)))
 
     async def __aenter__(self) -> Bullpen:
         return self
@@ -223,9 +247,21 @@ class Bullpen:
         for function in functions:
             try:
                 await self.tools.define(function)
-            except Forbidden:
-                break  # a token that answers calls and does nothing else: somebody else has defined them
+            except Forbidden:  # a token that answers calls and does nothing else: somebody else has defined them
+                await self._warn_if_undefined(function)
         await serving.run()
+
+    async def _warn_if_undefined(self, function: AnyTool) -> None:
+        try:
+            await self.tools.get(function.name)
+        except NotFound:
+            logger.warning(
+                "no agent can call %s: nobody has defined that tool. Serve it once with a token that may manage "
+                "agents, or define it with bp.tools.create",
+                function.name,
+            )
+        except Forbidden:
+            logger.warning("this token does not name %s, so its calls do not come here", function.name)
 
 
 def _with_tool_names(agent: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -238,14 +274,15 @@ class Agents:
         self._connection = connection
         self._tools = tools
 
-    async def create(self, *, tools: Iterable[AnyTool | str] | None = None, **fields: Any) -> Agent:
+    async def create(
+        self, *, tools: Iterable[AnyTool | str] | None = None, **fields: Unpack[CreateAgentFields]
+    ) -> Agent:
         """A new agent, from the fields of `bullpen.wire.requests.CreateAgent`.
 
         `tools` may hold functions made tools with `@tool`: they are defined first.
         """
-        if tools is not None:
-            fields["tools"] = await self._tools.names(tools)
-        return Agent.model_validate(await self._connection.request("POST", path("agents"), body=fields))
+        body = await self._with_names(fields, tools)
+        return Agent.model_validate(await self._connection.request("POST", path("agents"), body=body))
 
     async def get(self, id: str) -> Agent:
         return Agent.model_validate(await self._connection.request("GET", path("agents", id)))
@@ -254,12 +291,16 @@ class Agents:
         found = await self._connection.request("GET", path("agents"), query={"limit": limit, "cursor": cursor})
         return _page(Agent, found)
 
-    async def update(self, id: str, *, tools: Iterable[AnyTool | str] | None = None, **fields: Any) -> Agent:
+    async def update(
+        self, id: str, *, tools: Iterable[AnyTool | str] | None = None, **fields: Unpack[UpdateAgentFields]
+    ) -> Agent:
         """Change the named fields and no others. They are set, not added to, so repeating it is harmless."""
-        if tools is not None:
-            fields["tools"] = await self._tools.names(tools)
-        found = await self._connection.request("PATCH", path("agents", id), body=fields, repeatable=True)
+        body = await self._with_names(fields, tools)
+        found = await self._connection.request("PATCH", path("agents", id), body=body, repeatable=True)
         return Agent.model_validate(found)
+
+    async def _with_names(self, fields: Mapping[str, Any], tools: Iterable[AnyTool | str] | None) -> Mapping[str, Any]:
+        return fields if tools is None else {**fields, "tools": await self._tools.names(tools)}
 
     async def delete(self, id: str) -> None:
         await self._connection.request("DELETE", path("agents", id))
@@ -302,7 +343,7 @@ class Spaces:
     def __call__(self, id: str) -> SpaceHandle:
         return SpaceHandle(self._connection, id)
 
-    async def create(self, **fields: Any) -> Space:
+    async def create(self, **fields: Unpack[CreateSpaceFields]) -> Space:
         """A new space, from the fields of `bullpen.wire.requests.CreateSpace`."""
         return Space.model_validate(await self._connection.request("POST", path("spaces"), body=fields))
 
@@ -321,7 +362,7 @@ class SpaceHandle:
     async def get(self) -> Space:
         return Space.model_validate(await self._connection.request("GET", path("spaces", self.id)))
 
-    async def update(self, **fields: Any) -> Space:
+    async def update(self, **fields: Unpack[UpdateSpaceFields]) -> Space:
         found = await self._connection.request("PATCH", path("spaces", self.id), body=fields, repeatable=True)
         return Space.model_validate(found)
 
@@ -345,6 +386,22 @@ class SpaceHandle:
             body["replyTo"] = reply_to
         found = await self._connection.request("POST", path("spaces", self.id, "messages"), body=body, repeatable=True)
         return Message.model_validate(found)
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        timeout: float = 60.0,  # noqa: ASYNC109  the name is part of the contract
+        attachments: Iterable[File | str] = (),
+        reply_to: str | None = None,
+    ) -> Reply:
+        """Post a message and wait until the agents that it wakes are done, or one of them needs a person.
+
+        `NoReply` if that takes longer than `timeout` seconds. The agents go on then, and what they say is posted.
+        """
+        async with Follow(self._connection, query={"spaceId": self.id}) as events:
+            message = await self.send(text, attachments=attachments, reply_to=reply_to)
+            return await Question(self._connection, message).wait(events, timeout)
 
     async def messages(
         self, *, before: int | None = None, after: int | None = None, limit: int | None = None
@@ -465,7 +522,7 @@ class Tokens:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def create(self, name: str, **fields: Any) -> NewToken:
+    async def create(self, name: str, **fields: Unpack[CreateTokenFields]) -> NewToken:
         """A new token for an agent (`agent_id`), a person (`person_id`) or some tools (`tools`)."""
         body = {"name": name, **fields}
         return NewToken.model_validate(await self._connection.request("POST", path("tokens"), body=body))
@@ -489,12 +546,12 @@ class People:
         found = await self._connection.request("GET", path("people"), query={"limit": limit, "cursor": cursor})
         return _page(Person, found)
 
-    async def create(self, name: str, **fields: Any) -> Person:
+    async def create(self, name: str, **fields: Unpack[CreatePersonFields]) -> Person:
         """Somebody new: `role`, and a `password` if they are to sign in with one."""
         body = {"name": name, **fields}
         return Person.model_validate(await self._connection.request("POST", path("people"), body=body))
 
-    async def update(self, id: str, **fields: Any) -> Person:
+    async def update(self, id: str, **fields: Unpack[UpdatePersonFields]) -> Person:
         found = await self._connection.request("PATCH", path("people", id), body=fields, repeatable=True)
         return Person.model_validate(found)
 
@@ -503,7 +560,7 @@ class Invites:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def create(self, **fields: Any) -> NewInvite:
+    async def create(self, **fields: Unpack[CreateInviteFields]) -> NewInvite:
         """A link for one person, once: `role`, and for how many `hours`."""
         return NewInvite.model_validate(await self._connection.request("POST", path("invites"), body=fields))
 
@@ -534,7 +591,13 @@ class Variables:
         return _page(Variable, await self._connection.request("GET", path("variables"), query=query))
 
     async def set(
-        self, name: str, value: str, *, kind: ScopeKind = "workspace", id: str | None = None, **fields: Any
+        self,
+        name: str,
+        value: str,
+        *,
+        kind: ScopeKind = "workspace",
+        id: str | None = None,
+        **fields: Unpack[VariableValueFields],
     ) -> Variable:
         """Give the name a value there; `type="secret"` for one that nobody is to read again."""
         scope = {"kind": kind} if id is None else {"kind": kind, "id": id}

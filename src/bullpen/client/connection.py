@@ -8,6 +8,7 @@ from a lost answer. Proxies and netrc of the environment are ignored: a token go
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ from pydantic_core import to_jsonable_python
 from bullpen.wire.errors import ApiError, Invalid, rebuild
 
 T = TypeVar("T")
+
+# httpx logs a line for every request, which nobody who uses an office has asked for. A level that was set is kept.
+if (_log := logging.getLogger("httpx")).level == logging.NOTSET:
+    _log.setLevel(logging.WARNING)
 
 # Answers after which the same request may well succeed.
 PASSING = frozenset({429, 502, 503, 504})

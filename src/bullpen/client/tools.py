@@ -7,9 +7,10 @@ is `serving.py`; reading its signature is `bullpen.define`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, Unpack
 
 from bullpen.client.connection import Connection, Page, path
+from bullpen.client.fields import CreateToolFields, UpdateToolFields
 from bullpen.define import FunctionTool
 from bullpen.wire.errors import AlreadyExists, NotFound
 from bullpen.wire.nouns import Acceptance, PendingCall, PendingKind, PendingStatus, ToolConfig
@@ -21,7 +22,7 @@ class Tools:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def create(self, function: AnyTool | None = None, /, **fields: Any) -> ToolConfig:
+    async def create(self, function: AnyTool | None = None, /, **fields: Unpack[CreateToolFields]) -> ToolConfig:
         """A new tool: a function made one with `@tool`, or the fields of `bullpen.wire.requests.CreateTool`."""
         body = {**({} if function is None else function.definition), **fields}
         return ToolConfig.model_validate(await self._connection.request("POST", path("tools"), body=body))
@@ -34,7 +35,7 @@ class Tools:
     async def get(self, name: str) -> ToolConfig:
         return ToolConfig.model_validate(await self._connection.request("GET", path("tools", name)))
 
-    async def update(self, name: str, **fields: Any) -> ToolConfig:
+    async def update(self, name: str, **fields: Unpack[UpdateToolFields]) -> ToolConfig:
         """Change the named fields and no others. Approvals of what it did before do not count any more."""
         found = await self._connection.request("PATCH", path("tools", name), body=fields, repeatable=True)
         return ToolConfig.model_validate(found)
