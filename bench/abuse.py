@@ -30,6 +30,7 @@ from bullpen.api.watch import watched
 from bullpen.app import Office
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
+from bullpen.wire.nouns import Person
 
 PEOPLE = 20
 PAUSE_SECONDS = 0.6
@@ -116,7 +117,8 @@ async def _prepare(data: Path) -> list[str]:
             tokens = []
             for number in range(PEOPLE + 1):
                 id = f"psn_{number}"
-                await access_rows.insert_person(tx, id=id, name=f"Person {number}", role="member")
+                person = Person(id=id, name=f"Person {number}", role="member", created_at=tx.clock.now())
+                await access_rows.insert_person(tx, person)
                 await spaces.add_member(tx, owner, "quiet-0", id)
                 tokens.append((await access.create_token(tx, id, person_id=id))[1])
             return tokens

@@ -34,6 +34,7 @@ from bullpen.storage import Store, Transaction, migrations
 from bullpen.testing import UNLIMITED
 from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
+from bullpen.wire.nouns import Person
 from tests.databases import Database
 from tests.routes import build_shared
 from tests.waits import BOUND
@@ -144,7 +145,8 @@ class Driver(Api):
 
         async def body(tx: Transaction) -> tuple[str, str]:
             id = f"psn_{name.lower()}"
-            await access_rows.insert_person(tx, id=id, name=name, role="member")
+            person = Person(id=id, name=name, role="member", created_at=tx.clock.now())
+            await access_rows.insert_person(tx, person)
             _, value = await access.create_token(tx, name, person_id=id)
             return id, value
 

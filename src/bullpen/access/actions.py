@@ -86,7 +86,7 @@ async def get_person(tx: Transaction, id: str) -> Person:
 
 async def _refuse_taken(tx: Transaction, name: str, *, but_for: str = "") -> None:
     found = await rows.select_by_login(tx, name)
-    if found is not None and found[0] != but_for:
+    if found is not None and found.id != but_for:
         raise AlreadyExists(f"Somebody here is called {name!r} already.", fields={"name": "is taken"})
     await refuse_look_alike(tx, name, but_for=but_for)
 
@@ -105,9 +105,9 @@ async def _insert(tx: Transaction, name: str, role: Role, password: str | None) 
     except ValueError as error:
         raise Invalid(f"The name {error}.", fields={"name": str(error)}) from None
     await _refuse_taken(tx, name)
-    id = ids.person()
-    await rows.insert_person(tx, id=id, name=name, role=role, password=password)
-    return await get_person(tx, id)
+    person = Person(id=ids.person(), name=name, role=role, created_at=tx.clock.now())
+    await rows.insert_person(tx, person, password)
+    return person
 
 
 async def create_person(tx: Transaction, actor: Principal, name: str, role: Role, password: str | None) -> Person:
@@ -219,13 +219,16 @@ async def create_invite(tx: Transaction, actor: Principal, role: Role, hours: in
     """An invite and its code, which is shown this once."""
     _may_give(actor, role)
     code = secrets.token_urlsafe(32)
-    id = ids.invite()
-    expires_at = tx.clock.millis() + hours * 3_600_000
-    await rows.insert_invite(tx, id=id, hash=hashed(code), role=role, created_by=actor.id, expires_at=expires_at)
-    note(tx, actor, "invite.created", "invite", id, role=role)
-    made = await rows.select_invite(tx, hashed(code))
-    assert made is not None
-    return made, code
+    invite = Invite(
+        id=ids.invite(),
+        role=role,
+        created_by=actor.id,
+        created_at=tx.clock.now(),
+        expires_at=tx.clock.at(tx.clock.millis() + hours * 3_600_000),
+    )
+    await rows.insert_invite(tx, invite, hashed(code))
+    note(tx, actor, "invite.created", "invite", invite.id, role=role)
+    return invite, code
 
 
 async def find_invite(tx: Transaction, code: str) -> Invite:
@@ -293,7 +296,7 @@ async def create_token(
         created_at=tx.clock.now(),
         expires_at=None if expires_at is None else tx.clock.at(expires_at),
     )
-    await rows.insert_token(tx, token, hashed(value), expires_at=expires_at, created_by=created_by.id, parent=parent)
+    await rows.insert_token(tx, token, hashed(value), created_by=created_by.id, parent=parent)
     note(tx, created_by, "token.created", "token", token.id, kind=token.kind, holder=person_id or agent_id)
     return token, value
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
-import orjson
 from sqlalchemy import bindparam, func, insert, select, union_all, update
 
-from bullpen.access.types import Holder, Session
+from bullpen.access.types import Account, Holder, Session
 from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.mapped import JSON, MILLIS, Mapped
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import agents, invites, meta, people, sessions, tokens
 from bullpen.wire import Token
@@ -40,17 +40,19 @@ async def insert_claimed(tx: Transaction) -> bool:
 # ── people ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_PERSON = Statement(insert(people))
-_PERSON_COLUMNS = (people.c.id, people.c.name, people.c.role, people.c.created_at, people.c.disabled_at)
+_PEOPLE = Mapped(Person, people)
+_ACCOUNTS = Mapped(Account, people)
+_CHANGING = ("name", "role", "disabled_at")
 _THERE = people.c.erased_at.is_(None)
-_SELECT_PERSON = Statement(select(*_PERSON_COLUMNS).where(people.c.id == bindparam("id"), _THERE))
+_SELECT_PERSON = Statement(select(*_PEOPLE.columns).where(people.c.id == bindparam("id"), _THERE))
 _SELECT_OWNERS = Statement(
-    select(*_PERSON_COLUMNS)
+    select(*_PEOPLE.columns)
     .where(people.c.role == "owner", people.c.disabled_at.is_(None), _THERE)
     .order_by(people.c.id)
     .limit(bindparam("limit"))
 )
 _SELECT_PEOPLE = Statement(
-    select(*_PERSON_COLUMNS)
+    select(*_PEOPLE.columns)
     .where(_THERE, people.c.id < bindparam("before"))
     .order_by(people.c.id.desc())
     .limit(bindparam("limit"))
@@ -61,81 +63,54 @@ _SELECT_NAMES = Statement(
         select(agents.c.id, agents.c.name).where(agents.c.deleted_at.is_(None)),
     )
 )
-_SELECT_BY_LOGIN = Statement(
-    select(people.c.id, people.c.name, people.c.role, people.c.password, people.c.disabled_at).where(
-        people.c.login == bindparam("login"), _THERE
-    )
-)
+_SELECT_BY_LOGIN = Statement(select(*_ACCOUNTS.columns).where(people.c.login == bindparam("login"), _THERE))
 _SELECT_PASSWORD = Statement(select(people.c.password).where(people.c.id == bindparam("id"), _THERE))
 _UPDATE_PERSON = Statement(
     update(people)
     .where(people.c.id == bindparam("id_"))
-    .values(
-        name=bindparam("name"), role=bindparam("role"), login=bindparam("login"), disabled_at=bindparam("disabled_at")
-    )
+    .values({name: bindparam(name) for name in (*_CHANGING, "login")})
 )
 _UPDATE_PASSWORD = Statement(
     update(people).where(people.c.id == bindparam("id_")).values(password=bindparam("password"))
 )
 
 
-def _person(row: Row) -> Person:
-    id_, name, role, created_at, disabled_at = row
-    return Person(id=id_, name=name, role=role, created_at=created_at, disabled_at=disabled_at)
-
-
-async def insert_person(tx: Transaction, *, id: str, name: str, role: str, password: str | None = None) -> None:
-    await tx.run(
-        _INSERT_PERSON,
-        id=id,
-        name=name,
-        role=role,
-        created_at=tx.clock.now(),
-        login=login(name),
-        password=password,
-        disabled_at=None,
-        erased_at=None,
-    )
+async def insert_person(tx: Transaction, person: Person, password: str | None = None) -> None:
+    kept = _PEOPLE.write(person)
+    await tx.run(_INSERT_PERSON, **kept, login=login(person.name), password=password, erased_at=None)
 
 
 async def select_person(tx: Transaction, id: str) -> Person | None:
-    row = await tx.one(_SELECT_PERSON, id=id)
-    return None if row is None else _person(row)
+    return _PEOPLE.read_one(await tx.one(_SELECT_PERSON, id=id))
 
 
 async def select_owners(tx: Transaction, limit: int) -> list[Person]:
     """Those who can act as owner, oldest first."""
-    return [_person(row) for row in await tx.all(_SELECT_OWNERS, limit=limit)]
+    return _PEOPLE.read_all(await tx.all(_SELECT_OWNERS, limit=limit))
 
 
 async def select_people(tx: Transaction, *, before: str, limit: int) -> list[Person]:
-    return [_person(row) for row in await tx.all(_SELECT_PEOPLE, before=before, limit=limit)]
+    return _PEOPLE.read_all(await tx.all(_SELECT_PEOPLE, before=before, limit=limit))
 
 
 async def select_names(tx: Transaction) -> list[tuple[str, str]]:
     """Everybody's id and name, people's and agents'."""
-    return [(row[0], row[1]) for row in await tx.all(_SELECT_NAMES)]
+    return [(id, name) for id, name in await tx.all(_SELECT_NAMES)]
 
 
-async def select_by_login(tx: Transaction, name: str) -> Row | None:
-    """id, name, role, password hash, disabled at."""
-    return await tx.one(_SELECT_BY_LOGIN, login=login(name))
+async def select_by_login(tx: Transaction, name: str) -> Account | None:
+    return _ACCOUNTS.read_one(await tx.one(_SELECT_BY_LOGIN, login=login(name)))
 
 
 async def select_password(tx: Transaction, id: str) -> str | None:
-    row = await tx.one(_SELECT_PASSWORD, id=id)
-    return None if row is None else row[0]
+    password: str | None = await tx.value(_SELECT_PASSWORD, id=id)
+    return password
 
 
 async def update_person(tx: Transaction, person: Person) -> None:
-    await tx.run(
-        _UPDATE_PERSON,
-        id_=person.id,
-        name=person.name,
-        role=person.role,
-        login=login(person.name),
-        disabled_at=person.disabled_at,
-    )
+    kept = _PEOPLE.write(person)
+    changed = {name: kept[name] for name in _CHANGING}
+    await tx.run(_UPDATE_PERSON, id_=person.id, login=login(person.name), **changed)
 
 
 async def update_password(tx: Transaction, id: str, password: str) -> None:
@@ -145,8 +120,9 @@ async def update_password(tx: Transaction, id: str, password: str) -> None:
 # ── sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_SESSION = Statement(insert(sessions))
-_SESSIONS = (
-    select(sessions.c.id, people.c.id, people.c.name, people.c.role, sessions.c.expires_at)
+_SESSIONS = Mapped(Session, sessions, others={"name": people.c.name, "role": people.c.role})
+_OPEN_SESSIONS = (
+    select(*_SESSIONS.columns)
     .select_from(sessions.join(people, people.c.id == sessions.c.person_id))
     .where(
         sessions.c.ended_at.is_(None),
@@ -155,8 +131,8 @@ _SESSIONS = (
         _THERE,
     )
 )
-_SELECT_SESSION = Statement(_SESSIONS.where(sessions.c.hash == bindparam("hash")))
-_SELECT_SESSION_BY_ID = Statement(_SESSIONS.where(sessions.c.id == bindparam("id")))
+_SELECT_SESSION = Statement(_OPEN_SESSIONS.where(sessions.c.hash == bindparam("hash")))
+_SELECT_SESSION_BY_ID = Statement(_OPEN_SESSIONS.where(sessions.c.id == bindparam("id")))
 _END_SESSION = Statement(
     update(sessions)
     .where(sessions.c.id == bindparam("id_"), sessions.c.ended_at.is_(None))
@@ -181,8 +157,7 @@ _COUNT_SESSIONS = Statement(
 
 async def count_sessions(tx: Transaction) -> int:
     """How many are open."""
-    row = await tx.one(_COUNT_SESSIONS, now=tx.clock.millis())
-    return 0 if row is None else int(row[0])
+    return int(await tx.value(_COUNT_SESSIONS, now=tx.clock.millis()))
 
 
 async def insert_session(tx: Transaction, *, id: str, hash: str, person_id: str, expires_at: int) -> None:
@@ -199,13 +174,11 @@ async def insert_session(tx: Transaction, *, id: str, hash: str, person_id: str,
 
 async def select_session(tx: Transaction, hash: str) -> Session | None:
     """One that still works."""
-    row = await tx.one(_SELECT_SESSION, hash=hash, now=tx.clock.millis())
-    return None if row is None else Session(*row)
+    return _SESSIONS.read_one(await tx.one(_SELECT_SESSION, hash=hash, now=tx.clock.millis()))
 
 
 async def select_session_by_id(tx: Transaction, id: str) -> Session | None:
-    row = await tx.one(_SELECT_SESSION_BY_ID, id=id, now=tx.clock.millis())
-    return None if row is None else Session(*row)
+    return _SESSIONS.read_one(await tx.one(_SELECT_SESSION_BY_ID, id=id, now=tx.clock.millis()))
 
 
 async def end_session(tx: Transaction, id: str) -> None:
@@ -213,22 +186,14 @@ async def end_session(tx: Transaction, id: str) -> None:
 
 
 async def end_sessions(tx: Transaction, person_id: str, *, but_for: str = "") -> list[str]:
-    found = await tx.all(_END_SESSIONS, person_id_=person_id, but_for=but_for, now=tx.clock.now())
-    return [row[0] for row in found]
+    return await tx.values(_END_SESSIONS, person_id_=person_id, but_for=but_for, now=tx.clock.now())
 
 
 # ── invites ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_INVITE = Statement(insert(invites))
-_INVITE_COLUMNS = (
-    invites.c.id,
-    invites.c.role,
-    invites.c.created_by,
-    invites.c.created_at,
-    invites.c.expires_at,
-    invites.c.used_by,
-    invites.c.revoked_at,
-)
+_INVITES = Mapped(Invite, invites, given=("open",), expires_at=MILLIS)
+_INVITE_COLUMNS = (*_INVITES.columns, invites.c.expires_at, invites.c.used_by, invites.c.revoked_at)
 _SELECT_INVITE = Statement(select(*_INVITE_COLUMNS).where(invites.c.hash == bindparam("hash")))
 _SELECT_INVITES = Statement(
     select(*_INVITE_COLUMNS)
@@ -254,30 +219,13 @@ _REVOKE_INVITE = Statement(
 
 
 def _invite(tx: Transaction, row: Row) -> Invite:
-    id_, role, created_by, created_at, expires_at, used_by, revoked_at = row
-    open_ = used_by is None and revoked_at is None and expires_at > tx.clock.millis()
-    return Invite(
-        id=id_,
-        role=role,
-        created_by=created_by,
-        created_at=created_at,
-        expires_at=tx.clock.at(expires_at),
-        open=open_,
-    )
+    *columns, expires_at, used_by, revoked_at = row
+    is_open = used_by is None and revoked_at is None and expires_at > tx.clock.millis()
+    return _INVITES.read(columns, open=is_open)
 
 
-async def insert_invite(tx: Transaction, *, id: str, hash: str, role: str, created_by: str, expires_at: int) -> None:
-    await tx.run(
-        _INSERT_INVITE,
-        id=id,
-        hash=hash,
-        role=role,
-        created_by=created_by,
-        created_at=tx.clock.now(),
-        expires_at=expires_at,
-        used_by=None,
-        revoked_at=None,
-    )
+async def insert_invite(tx: Transaction, invite: Invite, hash: str) -> None:
+    await tx.run(_INSERT_INVITE, **_INVITES.write(invite), hash=hash, used_by=None, revoked_at=None)
 
 
 async def select_invite(tx: Transaction, hash: str) -> Invite | None:
@@ -302,29 +250,12 @@ async def revoke_invite(tx: Transaction, id: str) -> bool:
 # ── tokens ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_TOKEN = Statement(insert(tokens))
-_TOKEN_COLUMNS = (
-    tokens.c.id,
-    tokens.c.name,
-    tokens.c.kind,
-    tokens.c.person_id,
-    tokens.c.agent_id,
-    tokens.c.tools,
-    tokens.c.scopes,
-    tokens.c.created_at,
-    tokens.c.expires_at,
+_TOKENS = Mapped(Token, tokens, tools=JSON, scopes=JSON, expires_at=MILLIS)
+_HOLDERS = Mapped(
+    Holder, tokens, others={"token_id": tokens.c.id, "role": people.c.role}, given=("name",), tools=JSON, scopes=JSON
 )
-_HOLDERS = (
-    select(
-        tokens.c.id,
-        tokens.c.kind,
-        tokens.c.person_id,
-        tokens.c.agent_id,
-        func.coalesce(people.c.name, agents.c.name),
-        people.c.role,
-        tokens.c.tools,
-        tokens.c.scopes,
-        tokens.c.expires_at,
-    )
+_HELD = (
+    select(*_HOLDERS.columns, func.coalesce(people.c.name, agents.c.name))
     .select_from(
         tokens.outerjoin(
             people, (people.c.id == tokens.c.person_id) & people.c.disabled_at.is_(None) & _THERE
@@ -332,11 +263,11 @@ _HOLDERS = (
     )
     .where(tokens.c.revoked_at.is_(None))
 )
-_SELECT_HOLDER = Statement(_HOLDERS.where(tokens.c.hash == bindparam("hash")))
-_SELECT_HOLDER_BY_ID = Statement(_HOLDERS.where(tokens.c.id == bindparam("id")))
-_SELECT_TOKEN = Statement(select(*_TOKEN_COLUMNS).where(tokens.c.id == bindparam("id"), tokens.c.revoked_at.is_(None)))
+_SELECT_HOLDER = Statement(_HELD.where(tokens.c.hash == bindparam("hash")))
+_SELECT_HOLDER_BY_ID = Statement(_HELD.where(tokens.c.id == bindparam("id")))
+_SELECT_TOKEN = Statement(select(*_TOKENS.columns).where(tokens.c.id == bindparam("id"), tokens.c.revoked_at.is_(None)))
 _SELECT_TOKENS = (
-    select(*_TOKEN_COLUMNS)
+    select(*_TOKENS.columns)
     .where(tokens.c.revoked_at.is_(None), tokens.c.id < bindparam("before"))
     .order_by(tokens.c.id.desc())
     .limit(bindparam("limit"))
@@ -359,56 +290,20 @@ _LOCK_TOKEN = Statement(
 )
 
 
-def _names(column: str | None) -> list[str] | None:
-    return None if column is None else orjson.loads(column)
-
-
-def _column(names: list[str] | None) -> str | None:
-    return None if names is None else orjson.dumps(names).decode()
-
-
-def _token(tx: Transaction, row: Row) -> Token:
-    id_, name, kind, person_id, agent_id, tools, scopes, created_at, expires_at = row
-    return Token(
-        id=id_,
-        name=name,
-        kind=kind,
-        person_id=person_id,
-        agent_id=agent_id,
-        tools=_names(tools),
-        scopes=_names(scopes),
-        created_at=created_at,
-        expires_at=None if expires_at is None else tx.clock.at(expires_at),
-    )
-
-
-async def insert_token(
-    tx: Transaction, token: Token, hash: str, *, expires_at: int | None, created_by: str | None, parent: str | None
-) -> None:
-    await tx.run(
-        _INSERT_TOKEN,
-        id=token.id,
-        hash=hash,
-        name=token.name,
-        kind=token.kind,
-        person_id=token.person_id,
-        agent_id=token.agent_id,
-        tools=_column(token.tools),
-        created_at=token.created_at,
-        revoked_at=None,
-        scopes=_column(token.scopes),
-        expires_at=expires_at,
-        created_by=created_by,
-        parent=parent,
-    )
+async def insert_token(tx: Transaction, token: Token, hash: str, *, created_by: str | None, parent: str | None) -> None:
+    kept = _TOKENS.write(token)
+    await tx.run(_INSERT_TOKEN, **kept, hash=hash, revoked_at=None, created_by=created_by, parent=parent)
 
 
 async def lock_token(tx: Transaction, id: str) -> tuple[bool, int | None]:
     """Does it still work, and until when? Nobody can revoke it meanwhile."""
     row = await tx.one(_LOCK_TOKEN, id=id)
-    if row is None or (row[0] is not None and row[0] <= tx.clock.millis()):
+    if row is None:
         return False, None
-    return True, row[0]
+    (expires_at,) = row
+    if expires_at is not None and expires_at <= tx.clock.millis():
+        return False, None
+    return True, expires_at
 
 
 async def select_holder(tx: Transaction, hash: str) -> Holder | None:
@@ -423,24 +318,23 @@ async def select_holder_by_id(tx: Transaction, id: str) -> Holder | None:
 def _holder(tx: Transaction, row: Row | None) -> Holder | None:
     if row is None:
         return None
-    id_, kind, person_id, agent_id, name, role, tools, scopes, expires_at = row
-    if name is None or (expires_at is not None and expires_at <= tx.clock.millis()):
+    *columns, name = row
+    if name is None:  # the person is disabled, or the agent deleted
         return None
-    return Holder(id_, kind, person_id, agent_id, name, role, _names(tools), _names(scopes), expires_at)
+    holder = _HOLDERS.read(columns, name=name)
+    over = holder.expires_at is not None and holder.expires_at <= tx.clock.millis()
+    return None if over else holder
 
 
 async def select_token(tx: Transaction, id: str) -> Token | None:
-    row = await tx.one(_SELECT_TOKEN, id=id)
-    return None if row is None else _token(tx, row)
+    return _TOKENS.read_one(await tx.one(_SELECT_TOKEN, id=id))
 
 
 async def select_tokens(tx: Transaction, *, before: str, limit: int, person_id: str | None = None) -> list[Token]:
     """All of them, or one person's."""
     if person_id is None:
-        found = await tx.all(_SELECT_ALL_TOKENS, before=before, limit=limit)
-    else:
-        found = await tx.all(_SELECT_OWN_TOKENS, before=before, limit=limit, person_id=person_id)
-    return [_token(tx, row) for row in found]
+        return _TOKENS.read_all(await tx.all(_SELECT_ALL_TOKENS, before=before, limit=limit))
+    return _TOKENS.read_all(await tx.all(_SELECT_OWN_TOKENS, before=before, limit=limit, person_id=person_id))
 
 
 async def revoke_token(tx: Transaction, id: str) -> bool:
@@ -453,5 +347,5 @@ async def revoke_children(tx: Transaction, parents: list[str]) -> list[tuple[str
     while parents:
         revoked = await tx.all(_REVOKE_CHILDREN, parents=parents, now=tx.clock.now())
         found += [(id, person_id or agent_id or "") for id, person_id, agent_id in revoked]
-        parents = [row[0] for row in revoked]
+        parents = [id for id, _, _ in revoked]
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bullpen.wire.nouns import Role
@@ -45,6 +45,17 @@ class Thing:
 
 
 OFFICE = Thing()
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A person as signing in needs them."""
+
+    id: str
+    name: str
+    role: Role
+    password: str | None = field(repr=False)  # argon2id; None: they sign in by link or token only
+    disabled_at: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""SQL for agents. A definition is JSON in one column; what other statements join on has columns of its own."""
+"""SQL for agents. A definition is JSON in one column; what other statements join on has columns of its own.
+
+A new field of an agent is part of its definition, and needs nothing here, unless it is computed when it is read.
+"""
 
 from __future__ import annotations
 
@@ -23,23 +26,16 @@ from sqlalchemy import (
 from bullpen.budgets.rows import today
 from bullpen.budgets.types import DOLLAR
 from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.mapped import Codec, Mapped
 from bullpen.storage.paused import ALL_PAUSED_KEY, all_paused, is_held
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import agents, holds, meta, people, runs, spending, threads
 from bullpen.wire import Agent
 
 _INSERT = Statement(insert(agents))
+_CHANGING = ("name", "scope", "max_chain_depth", "definition", "interrupts", "updated_at")
 _UPDATE = Statement(
-    update(agents)
-    .where(agents.c.id == bindparam("id_"))
-    .values(
-        name=bindparam("name"),
-        scope=bindparam("scope"),
-        max_chain_depth=bindparam("max_chain_depth"),
-        definition=bindparam("definition"),
-        interrupts=bindparam("interrupts"),
-        updated_at=bindparam("updated_at"),
-    )
+    update(agents).where(agents.c.id == bindparam("id_")).values({name: bindparam(name) for name in _CHANGING})
 )
 _DELETE = Statement(update(agents).where(agents.c.id == bindparam("id_")).values(deleted_at=bindparam("now")))
 
@@ -71,33 +67,32 @@ _SPENT = (
     .scalar_subquery()
 )
 _PAUSED_REASON = select(func.max(holds.c.reason)).where(holds.c.agent_id == agents.c.id).scalar_subquery()
-_COLUMNS = (
-    agents.c.id,
-    agents.c.name,
-    agents.c.definition,
-    agents.c.created_at,
-    agents.c.updated_at,
-    agents.c.paused_at,
-    _STATE,
-    _SPENT,
-    _PAUSED_REASON,
+_KEPT = ("id", "name", "paused_at", "created_at", "updated_at")  # each in the column of its name
+_COMPUTED = {"state": _STATE, "cost_today": _SPENT, "paused_reason": _PAUSED_REASON}
+_ADDED = ("blocks", "waiting_for")  # by whoever shows the agent
+_DEFINED = frozenset(Agent.model_fields).difference(_KEPT, _COMPUTED, _ADDED)
+_DOLLARS = Codec(lambda nanodollars: nanodollars / DOLLAR, lambda dollars: round(dollars * DOLLAR))
+_AGENTS = Mapped(Agent, agents, others=_COMPUTED, given=(*_ADDED, *_DEFINED), cost_today=_DOLLARS)
+# What a run needs of its agent: it is paused or not, and nothing else is asked.
+_DEFINITIONS = Mapped(
+    Agent,
+    agents,
+    others={"state": case((_PAUSED, "paused"), else_="idle")},
+    given=(*_ADDED, *_DEFINED, "cost_today", "paused_reason"),
 )
-_SELECT = Statement(select(*_COLUMNS).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None)))
+_SELECT = Statement(
+    select(*_AGENTS.columns, agents.c.definition).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None))
+)
 _SELECT_PAGE = Statement(
-    select(*_COLUMNS)
+    select(*_AGENTS.columns, agents.c.definition)
     .where(agents.c.deleted_at.is_(None), agents.c.created_at < bindparam("before"))
     .order_by(agents.c.created_at.desc())
     .limit(bindparam("limit"))
 )
 _SELECT_DEFINITION = Statement(
-    select(
-        agents.c.name,
-        agents.c.definition,
-        agents.c.created_at,
-        agents.c.updated_at,
-        agents.c.paused_at,
-        case((_PAUSED, "paused"), else_="idle"),
-    ).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None))
+    select(*_DEFINITIONS.columns, agents.c.definition).where(
+        agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None)
+    )
 )
 _SET_PAUSED = Statement(update(agents).where(agents.c.id == bindparam("id_")).values(paused_at=bindparam("paused_at_")))
 _SWITCH_ON = insert_or_ignore(meta)
@@ -119,58 +114,34 @@ _SELECT_KINDS = Statement(
     .union_all(select(people.c.id, literal_column("'person'")).where(any_of(people.c.id, "ids")))
 )
 
-_DEFINED = (
-    "description",
-    "instructions",
-    "model",
-    "tools",
-    "scope",
-    "auto_enter",
-    "limits",
-    "on_unsent_text",
-    "on_new_message",
-    "variables",
-    "policy",
-    "avatar",
-)
-
 
 def _definition(agent: Agent) -> str:
     return orjson.dumps(agent.model_dump(mode="json", include=set(_DEFINED), exclude_none=True)).decode()
 
 
-def _params(agent: Agent) -> dict[str, Any]:
+def _columns(agent: Agent) -> dict[str, Any]:
+    """The columns of an agent, and those that others join on."""
     return {
-        "name": agent.name,
+        **_AGENTS.write(agent),
         "scope": agent.scope,
         "max_chain_depth": agent.limits.max_chain_depth,
         "interrupts": int(agent.on_new_message == "interrupt"),
         "definition": _definition(agent),
-        "updated_at": agent.updated_at,
     }
 
 
-def _agent(row: Row) -> Agent:
-    id_, name, definition, created_at, updated_at, paused_at, state, spent, paused_reason = row
-    return Agent(
-        id=id_,
-        name=name,
-        created_at=created_at,
-        updated_at=updated_at,
-        paused_at=paused_at,
-        state=state,
-        cost_today=spent / DOLLAR,
-        paused_reason=paused_reason,
-        **orjson.loads(definition),
-    )
+def _read(mapped: Mapped[Agent], row: Row) -> Agent:
+    *columns, definition = row
+    return mapped.read(columns, **orjson.loads(definition))
 
 
 async def insert_agent(tx: Transaction, agent: Agent) -> None:
-    await tx.run(_INSERT, id=agent.id, created_at=agent.created_at, deleted_at=None, paused_at=None, **_params(agent))
+    await tx.run(_INSERT, **_columns(agent), deleted_at=None)
 
 
 async def update_agent(tx: Transaction, agent: Agent) -> None:
-    await tx.run(_UPDATE, id_=agent.id, **_params(agent))
+    columns = _columns(agent)
+    await tx.run(_UPDATE, id_=agent.id, **{name: columns[name] for name in _CHANGING})
 
 
 async def delete_agent(tx: Transaction, id: str) -> None:
@@ -179,18 +150,18 @@ async def delete_agent(tx: Transaction, id: str) -> None:
 
 async def select_agent(tx: Transaction, id: str) -> Agent | None:
     row = await tx.one(_SELECT, id=id, today=today(tx))
-    return None if row is None else _agent(row)
+    return None if row is None else _read(_AGENTS, row)
 
 
 async def select_definition(tx: Transaction, id: str) -> Agent | None:
     """What a run needs of the agent: its state is `paused` or `idle`, whatever it is doing."""
     row = await tx.one(_SELECT_DEFINITION, id=id)
-    return None if row is None else _agent((id, *row, 0, None))
+    return None if row is None else _read(_DEFINITIONS, row)
 
 
 async def select_agents(tx: Transaction, *, before: str, limit: int) -> list[Agent]:
     found = await tx.all(_SELECT_PAGE, before=before, limit=limit, today=today(tx))
-    return [_agent(row) for row in found]
+    return [_read(_AGENTS, row) for row in found]
 
 
 async def update_paused(tx: Transaction, id: str, paused_at: str | None) -> None:
@@ -206,8 +177,8 @@ async def switch_pause(tx: Transaction, paused_at: str | None) -> bool:
 
 async def select_all_paused_at(tx: Transaction) -> str | None:
     """Since when all are paused."""
-    row = await tx.one(_READ_SWITCH)
-    return None if row is None else str(row[0])
+    paused_at: str | None = await tx.value(_READ_SWITCH)
+    return paused_at
 
 
 async def id_is_taken(tx: Transaction, id: str) -> bool:
@@ -216,9 +187,9 @@ async def id_is_taken(tx: Transaction, id: str) -> bool:
 
 
 async def select_names(tx: Transaction, of: list[str]) -> dict[str, str]:
-    return {row[0]: row[1] for row in await tx.all(_SELECT_NAMES, ids=of)}
+    return {id: str(name) for id, name in await tx.all(_SELECT_NAMES, ids=of)}
 
 
 async def select_kinds(tx: Transaction, of: list[str]) -> dict[str, str]:
     """Which of these ids are a person's and which an agent's; absent: nobody's."""
-    return {row[0]: row[1] for row in await tx.all(_SELECT_KINDS, ids=of)}
+    return {id: str(kind) for id, kind in await tx.all(_SELECT_KINDS, ids=of)}

@@ -314,7 +314,7 @@ async def delete_block(id: str, label: str, caller: Caller, office: Office) -> R
 async def list_passages(id: str, caller: Caller, office: Office, q: Search = "", limit: Limit = 50) -> Response:
     _may_look(caller, id)
 
-    async def body(tx: Transaction) -> list[dict[str, Any]]:
+    async def body(tx: Transaction) -> list[Passage]:
         await agents.get(tx, id)
         return await memory.search(tx, id, q.replace("\x00", ""), limit)
 
@@ -326,7 +326,7 @@ async def create_passage(id: str, request: CreatePassage, caller: Caller, office
     """The same content again answers 200 with the first passage."""
     _may_change(caller, id)
 
-    async def body(tx: Transaction) -> tuple[dict[str, Any], bool]:
+    async def body(tx: Transaction) -> tuple[Passage, bool]:
         await agents.get(tx, id)
         return await memory.store(tx, id, request.content, list(request.tags), request.metadata)
 

@@ -49,12 +49,12 @@ async def sign_in(request: SignIn, http: Request, office: Office) -> Response:
     office.sign_ins.spend(f"{address} {name}")
     office.sign_ins_of_one.spend(name)
     found = await office.store.read(lambda tx: rows.select_by_login(tx, request.name))
-    matches = await office.passwords.matches(None if found is None else found[3], request.password)
-    if found is None or not matches or found[4] is not None:
+    matches = await office.passwords.matches(None if found is None else found.password, request.password)
+    if found is None or not matches or found.disabled_at is not None:
         raise Unauthenticated("The name or the password is wrong.")
     office.sign_ins.forgive(f"{address} {name}")
     office.sign_ins_of_one.forgive(name)
-    person = Principal("person", found[0], found[1], access_rules.ROLES[found[2]])
+    person = Principal("person", found.id, found.name, access_rules.ROLES[found.role])
     cookie = await office.store.transact(lambda tx: access.open_session(tx, person, office.settings.session_days))
     return signed_in(office, person, cookie)
 

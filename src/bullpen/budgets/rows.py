@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import (
@@ -26,29 +26,22 @@ from sqlalchemy.dialects import postgresql, sqlite
 from bullpen import ids
 from bullpen.budgets import rules
 from bullpen.budgets.types import Hold, Spent, Standing, Subject
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import Mapped
 from bullpen.storage.statements import upsert
 from bullpen.storage.tables import budgets, holds, inbox_items, spending
 
 # ── spending ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_KEY = ("kind", "id", "day", "model")
-_COUNTED = (
-    "steps",
-    "runs",
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-    "written_tokens",
-    "unpriced",
-    "nanodollars",
-)
+_KEY = [column.name for column in spending.c if column.primary_key]
+_COUNTED = [column.name for column in spending.c if not column.primary_key]
+_ANSWERS = Mapped(Spent, spending, given=("priced", "begins_run"))
 
 
 def _adding(insert: Any, source: Any = None) -> Any:
     new = insert(spending) if source is None else insert(spending).from_select([*_KEY, *_COUNTED], source)
     more = {name: spending.c[name] + new.excluded[name] for name in _COUNTED}
-    return new.on_conflict_do_update(index_elements=list(_KEY), set_=more)
+    return new.on_conflict_do_update(index_elements=_KEY, set_=more)
 
 
 _ADD = Statement(_adding(sqlite.insert), postgresql=_adding(postgresql.insert))
@@ -64,18 +57,8 @@ _DELETE_SPACE = Statement(
 
 async def add_spending(tx: Transaction, subject: Subject, spent: Spent, day: str) -> None:
     """Count an answer for everybody it counts for. Always in this order: it is the order of their locks."""
-    counted = {
-        "day": day,
-        "model": spent.model,
-        "steps": 1,
-        "runs": int(spent.begins_run),
-        "input_tokens": spent.input_tokens,
-        "output_tokens": spent.output_tokens,
-        "cached_tokens": spent.cached_tokens,
-        "written_tokens": spent.written_tokens,
-        "unpriced": int(not spent.priced),
-        "nanodollars": spent.nanodollars,
-    }
+    marks = {"steps": 1, "runs": int(spent.begins_run), "unpriced": int(not spent.priced)}
+    counted = {"day": day, **_ANSWERS.write(spent), **marks}
     whose = [("agent", subject.agent_id), ("person", subject.person_id), ("space", subject.space_id)]
     if subject.task_id:
         whose.append(("task", subject.task_id))
@@ -133,25 +116,19 @@ def _spent(*whose: Any) -> Any:
 _THEIRS = _spent(spending.c.kind == budgets.c.kind, spending.c.id == budgets.c.subject_id)
 _EVERYBODYS = _spent(spending.c.kind == "agent")
 _NOW = budgets.c.since == _PERIOD_BEGAN
-_STANDING = (
-    budgets.c.id,
-    budgets.c.kind,
-    budgets.c.subject_id,
-    budgets.c.period,
-    budgets.c.unit,
-    budgets.c.origin,
-    budgets.c.amount,
-    # What happened in an earlier period has not happened in this one.
-    case((_NOW, budgets.c.extra), else_=0),
-    case((_NOW, budgets.c.warned_at), else_=None),
-    case((_NOW, budgets.c.reached_at), else_=None),
-    budgets.c.created_by,
-    budgets.c.created_at,
-    budgets.c.updated_at,
-    case((budgets.c.kind == "office", _EVERYBODYS), else_=_THEIRS),
+_STANDINGS = Mapped(
+    Standing,
+    budgets,
+    others={
+        # What happened in an earlier period has not happened in this one.
+        "extra": case((_NOW, budgets.c.extra), else_=0),
+        "warned_at": case((_NOW, budgets.c.warned_at), else_=None),
+        "reached_at": case((_NOW, budgets.c.reached_at), else_=None),
+        "spent": case((budgets.c.kind == "office", _EVERYBODYS), else_=_THEIRS),
+    },
 )
 _SELECT_OF = Statement(
-    select(*_STANDING)
+    select(*_STANDINGS.columns)
     .where(
         or_(
             and_(budgets.c.kind == "office", budgets.c.subject_id == ""),
@@ -163,8 +140,8 @@ _SELECT_OF = Statement(
     )
     .order_by(budgets.c.id)
 )
-_SELECT_ALL = Statement(select(*_STANDING).order_by(budgets.c.kind, budgets.c.subject_id, budgets.c.id))
-_SELECT = Statement(select(*_STANDING).where(budgets.c.id == bindparam("id")))
+_SELECT_ALL = Statement(select(*_STANDINGS.columns).order_by(budgets.c.kind, budgets.c.subject_id, budgets.c.id))
+_SELECT = Statement(select(*_STANDINGS.columns).where(budgets.c.id == bindparam("id")))
 _SELECT_ID = Statement(
     select(budgets.c.id).where(
         budgets.c.kind == bindparam("kind"),
@@ -203,29 +180,24 @@ def _periods(day: str) -> dict[str, str]:
     return {"day": day, "month": rules.began("month", day)}
 
 
-def _standing(row: Row) -> Standing:
-    return Standing(*row)
-
-
 async def select_standings_of(tx: Transaction, subject: Subject) -> list[Standing]:
     """The budgets that a run falls under, each with what was spent of it. One statement: it precedes every question
     to a model."""
-    found = await tx.all(_SELECT_OF, **_periods(today(tx)), **asdict(subject))
-    return [_standing(row) for row in found]
+    return _STANDINGS.read_all(await tx.all(_SELECT_OF, **_periods(today(tx)), **asdict(subject)))
 
 
 async def select_standings(tx: Transaction) -> list[Standing]:
-    return [_standing(row) for row in await tx.all(_SELECT_ALL, **_periods(today(tx)))]
+    return _STANDINGS.read_all(await tx.all(_SELECT_ALL, **_periods(today(tx))))
 
 
 async def select_standing(tx: Transaction, id: str) -> Standing | None:
-    row = await tx.one(_SELECT, id=id, **_periods(today(tx)))
-    return None if row is None else _standing(row)
+    return _STANDINGS.read_one(await tx.one(_SELECT, id=id, **_periods(today(tx))))
 
 
 async def select_id(tx: Transaction, *, kind: str, subject_id: str, period: str, unit: str, origin: str) -> str | None:
-    row = await tx.one(_SELECT_ID, kind=kind, subject_id=subject_id, period=period, unit=unit, origin=origin)
-    return None if row is None else str(row[0])
+    key = {"kind": kind, "subject_id": subject_id, "period": period, "unit": unit, "origin": origin}
+    id: str | None = await tx.value(_SELECT_ID, **key)
+    return id
 
 
 async def insert_budget(tx: Transaction, **values: Any) -> None:
@@ -255,7 +227,7 @@ async def delete_budget(tx: Transaction, id: str) -> bool:
 
 
 async def select_ids_of(tx: Transaction, kind: str, subject_id: str) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_IDS_OF, kind=kind, subject_id=subject_id)]
+    return await tx.values(_SELECT_IDS_OF, kind=kind, subject_id=subject_id)
 
 
 def today(tx: Transaction) -> str:
@@ -264,12 +236,12 @@ def today(tx: Transaction) -> str:
 
 # ── holds ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_HOLD = [holds.c[field.name] for field in fields(Hold)]
-_PUT_HOLD = upsert(holds, ["thread_id"], [field.name for field in fields(Hold) if field.name != "thread_id"])
+_HOLDS = Mapped(Hold, holds)
+_PUT_HOLD = upsert(holds, ["thread_id"], [name for name in _HOLDS.names if name != "thread_id"])
 _DROP_HOLD = Statement(delete(holds).where(holds.c.thread_id == bindparam("thread_id_")))
 _DROP_HOLDS = Statement(delete(holds).where(any_of(holds.c.thread_id, "thread_ids")))
-_SELECT_HOLDS_OF_BUDGETS = Statement(select(*_HOLD).where(any_of(holds.c.budget_id, "ids")))
-_SELECT_HOLDS_OF_AGENT = Statement(select(*_HOLD).where(holds.c.agent_id == bindparam("agent_id")))
+_SELECT_HOLDS_OF_BUDGETS = Statement(select(*_HOLDS.columns).where(any_of(holds.c.budget_id, "ids")))
+_SELECT_HOLDS_OF_AGENT = Statement(select(*_HOLDS.columns).where(holds.c.agent_id == bindparam("agent_id")))
 _OF_TASK = "task:"  # how the key of a task's item begins; then comes the task's id
 # It waits in the thread, and the budget is not one of its own: then nobody waits for tomorrow.
 _OTHERS_WAIT = (
@@ -294,7 +266,7 @@ _OTHERS_WAIT = (
     .correlate(holds)
     .exists()
 )
-_SELECT_LAPSED = Statement(select(*_HOLD).where(or_(holds.c.until <= bindparam("now"), _OTHERS_WAIT)))
+_SELECT_LAPSED = Statement(select(*_HOLDS.columns).where(or_(holds.c.until <= bindparam("now"), _OTHERS_WAIT)))
 _SELECT_UNCLAIMED = Statement(
     select(
         inbox_items.c.cause_kind,
@@ -311,7 +283,7 @@ _SELECT_UNCLAIMED = Statement(
 
 
 async def put_hold(tx: Transaction, hold: Hold) -> None:
-    await tx.run(_PUT_HOLD, **asdict(hold))
+    await tx.run(_PUT_HOLD, **_HOLDS.write(hold))
 
 
 async def drop_hold(tx: Transaction, thread_id: str) -> None:
@@ -324,16 +296,16 @@ async def drop_holds(tx: Transaction, held: Sequence[Hold]) -> None:
 
 
 async def select_holds_of_budgets(tx: Transaction, ids: Sequence[str]) -> list[Hold]:
-    return [Hold(*row) for row in await tx.all(_SELECT_HOLDS_OF_BUDGETS, ids=list(ids))]
+    return _HOLDS.read_all(await tx.all(_SELECT_HOLDS_OF_BUDGETS, ids=list(ids)))
 
 
 async def select_holds_of_agent(tx: Transaction, agent_id: str) -> list[Hold]:
-    return [Hold(*row) for row in await tx.all(_SELECT_HOLDS_OF_AGENT, agent_id=agent_id)]
+    return _HOLDS.read_all(await tx.all(_SELECT_HOLDS_OF_AGENT, agent_id=agent_id))
 
 
 async def select_lapsed(tx: Transaction) -> list[Hold]:
     """Those whose time has come, and those that stand in somebody else's way."""
-    return [Hold(*row) for row in await tx.all(_SELECT_LAPSED, now=tx.clock.millis())]
+    return _HOLDS.read_all(await tx.all(_SELECT_LAPSED, now=tx.clock.millis()))
 
 
 async def select_waiting(tx: Transaction, thread_id: str, agent_id: str) -> list[Subject]:

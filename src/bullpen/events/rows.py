@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, insert, or_, sele
 
 from bullpen.events.types import Place, StoredEvent
 from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage.mapped import Codec, Mapped
 from bullpen.storage.statements import current_xid, horizon
 from bullpen.storage.tables import events, meta
 
@@ -24,16 +25,7 @@ _INSERT = Statement(
         body=bindparam("body"),
     )
 )
-_COLUMNS = (
-    events.c.xid,
-    events.c.id,
-    events.c.type,
-    events.c.space_id,
-    events.c.agent_id,
-    events.c.run_id,
-    events.c.audience,
-    events.c.body,
-)
+_EVENTS = Mapped(StoredEvent, events, given=("place",), body=Codec(str.encode, bytes.decode))
 _AFTER = and_(
     events.c.xid >= bindparam("xid"),
     or_(events.c.xid > bindparam("xid"), and_(events.c.xid == bindparam("xid"), events.c.id > bindparam("id"))),
@@ -48,7 +40,8 @@ _UP_TO_ON_SQLITE = and_(events.c.xid == bindparam("last_xid"), events.c.id <= bi
 
 
 def _page(*conditions: ColumnElement[bool]) -> Select[Any]:
-    return select(*_COLUMNS).where(*conditions).order_by(events.c.xid, events.c.id).limit(bindparam("limit"))
+    columns = events.c.xid, events.c.id, *_EVENTS.columns
+    return select(*columns).where(*conditions).order_by(events.c.xid, events.c.id).limit(bindparam("limit"))
 
 
 _SELECT_AFTER = Statement(_page(_AFTER_ON_SQLITE), postgresql=_page(_AFTER, events.c.xid < horizon()))
@@ -76,8 +69,8 @@ FORGOTTEN = "events_forgotten"
 
 
 def _event(row: Row) -> StoredEvent:
-    xid, id_, type_, space_id, agent_id, run_id, audience, body = row
-    return StoredEvent(Place(xid, id_), type_, space_id, agent_id, run_id, audience, body.encode())
+    xid, id, *columns = row
+    return _EVENTS.read(columns, place=Place(xid, id))
 
 
 async def insert_events(tx: Transaction, rows: list[dict[str, Any]]) -> None:
@@ -99,14 +92,14 @@ async def take_turns(tx: Transaction, keys: list[str]) -> None:
 
 
 async def select_newest(tx: Transaction) -> Place:
-    row = await tx.one(_SELECT_NEWEST)
-    return Place(0, 0) if row is None else Place(row[0], row[1])
+    xid, id = await tx.one(_SELECT_NEWEST) or (0, 0)
+    return Place(xid, id)
 
 
 async def select_newest_at(tx: Transaction) -> str | None:
     """When the newest event happened, by the clock of whoever wrote it."""
-    row = await tx.one(_SELECT_NEWEST_AT)
-    return None if row is None else str(row[0])
+    at: str | None = await tx.value(_SELECT_NEWEST_AT)
+    return at
 
 
 async def select_hidden(tx: Transaction) -> bool:
@@ -115,18 +108,15 @@ async def select_hidden(tx: Transaction) -> bool:
 
 
 async def select_forgotten(tx: Transaction) -> Place:
-    row = await tx.one(_SELECT_META, key=FORGOTTEN)
-    if row is None:
-        return Place(0, 0)
-    xid, _, id_ = row[0].partition(".")
-    return Place(int(xid), int(id_))
+    xid, _, id = (await tx.value(_SELECT_META, key=FORGOTTEN) or "0.0").partition(".")
+    return Place(int(xid), int(id))
 
 
 async def ensure_incarnation(tx: Transaction) -> str:
     """A name for this life of the database. A restored copy gets a new one, so that old cursors are told to reload."""
-    row = await tx.one(_SELECT_META, key=INCARNATION)
-    if row is not None:
-        return str(row[0])
+    known = await tx.value(_SELECT_META, key=INCARNATION)
+    if known is not None:
+        return str(known)
     value = secrets.token_hex(4)
     await tx.run(_INSERT_META, key=INCARNATION, value=value)
     return value

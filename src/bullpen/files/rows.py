@@ -5,56 +5,57 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-import orjson
 from sqlalchemy import BigInteger, bindparam, delete, insert, select, update
 
 from bullpen.files.types import Counter, Usage
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import Mapped, noun
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import dropped_files, file_usage, files, message_files, messages
 from bullpen.wire.nouns import File, Thumbnail
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_FILE = (
-    files.c.id,
-    files.c.name,
-    files.c.size,
-    files.c.type,
-    files.c.sha256,
-    files.c.space_id,
-    files.c.owner_id,
-    files.c.thumbnail,
-    files.c.created_at,
-)
+
+class Owned(File):
+    """A file with what only the server needs to know of it."""
+
+    owner_kind: str
+    attached: int
+
+    @property
+    def counter(self) -> Counter:
+        return (self.owner_kind, self.owner_id) if self.space_id is None else ("space", self.space_id)
+
+    def shown(self) -> File:
+        return File(**{name: getattr(self, name) for name in File.model_fields})
+
+
+_FILES = Mapped(File, files, thumbnail=noun(Thumbnail))
+_OWNED = Mapped(Owned, files, thumbnail=noun(Thumbnail))
 _INSERT = insert_or_ignore(files)
-_SELECT = Statement(select(*_FILE, files.c.owner_kind, files.c.attached).where(files.c.id == bindparam("id")))
+_SELECT = Statement(select(*_OWNED.columns).where(files.c.id == bindparam("id")))
 _SELECT_BY_CLIENT_ID = Statement(
-    select(*_FILE, files.c.owner_kind, files.c.attached).where(
+    select(*_OWNED.columns).where(
         files.c.owner_id == bindparam("owner_id"), files.c.client_file_id == bindparam("client_file_id")
     )
 )
 # In the order of their ids, so that two who want the same ones wait for each other in the same order.
-_LOCK = Statement(
-    select(*_FILE, files.c.owner_kind, files.c.attached)
-    .where(any_of(files.c.id, "ids"))
-    .order_by(files.c.id)
-    .with_for_update()
-)
+_LOCK = Statement(select(*_OWNED.columns).where(any_of(files.c.id, "ids")).order_by(files.c.id).with_for_update())
 _SELECT_IN_SPACE = Statement(
-    select(*_FILE)
+    select(*_FILES.columns)
     .where(files.c.space_id == bindparam("space_id"), files.c.id < bindparam("before"))
     .order_by(files.c.id.desc())
     .limit(bindparam("limit"))
 )
 _SELECT_OWN = Statement(
-    select(*_FILE)
+    select(*_FILES.columns)
     .where(files.c.owner_id == bindparam("owner_id"), files.c.space_id.is_(None), files.c.id < bindparam("before"))
     .order_by(files.c.id.desc())
     .limit(bindparam("limit"))
 )
 _SELECT_GIVEN = Statement(
-    select(*_FILE)
+    select(*_FILES.columns)
     .where(files.c.owner_id == bindparam("owner_id"), files.c.id > bindparam("after"))
     .order_by(files.c.id)
     .limit(bindparam("limit"))
@@ -81,87 +82,38 @@ _SELECT_SIZES = Statement(
 )
 
 
-class Owned(File):
-    """A file with what only the server needs to know of it."""
-
-    owner_kind: str
-    attached: int
-
-    @property
-    def counter(self) -> Counter:
-        return (self.owner_kind, self.owner_id) if self.space_id is None else ("space", self.space_id)
-
-    def shown(self) -> File:
-        return File(**{name: getattr(self, name) for name in File.model_fields})
-
-
-def _file(row: Row) -> File:
-    return File(
-        id=row[0],
-        name=row[1],
-        size=row[2],
-        type=row[3],
-        sha256=row[4],
-        space_id=row[5],
-        owner_id=row[6],
-        thumbnail=None if row[7] is None else Thumbnail(**orjson.loads(row[7])),
-        created_at=row[8],
-    )
-
-
-def _owned(row: Row) -> Owned:
-    return Owned(**{name: getattr(_file(row), name) for name in File.model_fields}, owner_kind=row[9], attached=row[10])
-
-
 async def insert_file(tx: Transaction, file: File, *, owner_kind: str, client_file_id: str | None = None) -> bool:
     """False: it is there already."""
-    small = None if file.thumbnail is None else orjson.dumps(file.thumbnail.model_dump()).decode()
-    touched = await tx.run(
-        _INSERT,
-        id=file.id,
-        name=file.name,
-        size=file.size,
-        type=file.type,
-        sha256=file.sha256,
-        space_id=file.space_id,
-        owner_kind=owner_kind,
-        owner_id=file.owner_id,
-        attached=0,
-        thumbnail=small,
-        created_at=file.created_at,
-        client_file_id=client_file_id,
-    )
-    return touched > 0
+    kept = _FILES.write(file)
+    return await tx.run(_INSERT, **kept, owner_kind=owner_kind, attached=0, client_file_id=client_file_id) > 0
 
 
 async def select_file(tx: Transaction, id: str) -> Owned | None:
-    row = await tx.one(_SELECT, id=id)
-    return None if row is None else _owned(row)
+    return _OWNED.read_one(await tx.one(_SELECT, id=id))
 
 
 async def select_by_client_id(tx: Transaction, owner_id: str, client_file_id: str) -> Owned | None:
-    row = await tx.one(_SELECT_BY_CLIENT_ID, owner_id=owner_id, client_file_id=client_file_id)
-    return None if row is None else _owned(row)
+    return _OWNED.read_one(await tx.one(_SELECT_BY_CLIENT_ID, owner_id=owner_id, client_file_id=client_file_id))
 
 
 async def lock_files(tx: Transaction, ids: Sequence[str]) -> list[Owned]:
     """Those that are there; nobody else changes them before this transaction ends."""
-    return [_owned(row) for row in await tx.all(_LOCK, ids=list(ids))]
+    return _OWNED.read_all(await tx.all(_LOCK, ids=list(ids)))
 
 
 async def select_in_space(tx: Transaction, space_id: str, *, before: str, limit: int) -> list[File]:
     """Newest first."""
-    return [_file(row) for row in await tx.all(_SELECT_IN_SPACE, space_id=space_id, before=before, limit=limit)]
+    return _FILES.read_all(await tx.all(_SELECT_IN_SPACE, space_id=space_id, before=before, limit=limit))
 
 
 async def select_own(tx: Transaction, owner_id: str, *, before: str, limit: int) -> list[File]:
     """What somebody has in no space, newest first."""
-    return [_file(row) for row in await tx.all(_SELECT_OWN, owner_id=owner_id, before=before, limit=limit)]
+    return _FILES.read_all(await tx.all(_SELECT_OWN, owner_id=owner_id, before=before, limit=limit))
 
 
 async def select_given(tx: Transaction, owner_id: str, *, after: str, limit: int) -> list[File]:
     """All that somebody ever gave and that is still there, in a space or not."""
-    return [_file(row) for row in await tx.all(_SELECT_GIVEN, owner_id=owner_id, after=after, limit=limit)]
+    return _FILES.read_all(await tx.all(_SELECT_GIVEN, owner_id=owner_id, after=after, limit=limit))
 
 
 async def delete_files(tx: Transaction, ids: Sequence[str]) -> None:
@@ -169,24 +121,24 @@ async def delete_files(tx: Transaction, ids: Sequence[str]) -> None:
 
 
 async def select_unattached(tx: Transaction, before: str, limit: int) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_UNATTACHED, before=before, limit=limit)]
+    return await tx.values(_SELECT_UNATTACHED, before=before, limit=limit)
 
 
 async def select_known(tx: Transaction, ids: Sequence[str]) -> set[str]:
     """Which of these have a row."""
-    return {row[0] for row in await tx.all(_SELECT_KNOWN, ids=list(ids))}
+    return set(await tx.values(_SELECT_KNOWN, ids=list(ids)))
 
 
 async def select_sizes(tx: Transaction, after: str, limit: int) -> list[tuple[str, int]]:
     """The next ids, and how many bytes each should have."""
-    return [(row[0], row[1]) for row in await tx.all(_SELECT_SIZES, after=after, limit=limit)]
+    return [(id, size) for id, size in await tx.all(_SELECT_SIZES, after=after, limit=limit)]
 
 
 # ── which messages show them ────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_SHOWN = Statement(insert(message_files))
 _SELECT_SHOWN = Statement(
-    select(message_files.c.message_id, *_FILE)
+    select(message_files.c.message_id, *_FILES.columns)
     .select_from(message_files.join(files, files.c.id == message_files.c.file_id))
     .where(any_of(message_files.c.message_id, "ids"))
     .order_by(message_files.c.message_id, message_files.c.position)
@@ -217,13 +169,13 @@ async def insert_shown(tx: Transaction, message_id: str, space_id: str, ids: Seq
 async def select_shown(tx: Transaction, message_ids: Sequence[str]) -> dict[str, list[File]]:
     """What these messages show, each in its order."""
     found: dict[str, list[File]] = defaultdict(list)
-    for message_id, *row in await tx.all(_SELECT_SHOWN, ids=list(message_ids)):
-        found[message_id].append(_file(row))
+    for message_id, *columns in await tx.all(_SELECT_SHOWN, ids=list(message_ids)):
+        found[message_id].append(_FILES.read(columns))
     return found
 
 
 async def select_shown_ids(tx: Transaction, message_id: str) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_SHOWN_IDS, id=message_id)]
+    return await tx.values(_SELECT_SHOWN_IDS, id=message_id)
 
 
 async def select_showing(tx: Transaction, ids: Sequence[str]) -> dict[str, list[str]]:
@@ -257,31 +209,30 @@ async def forget_messages(tx: Transaction, message_ids: Sequence[str]) -> None:
 
 _BEGIN_COUNT = insert_or_ignore(file_usage)
 _OF = file_usage.c.kind == bindparam("kind_"), file_usage.c.id == bindparam("id_")
-_SIZE, _FILES = bindparam("size", type_=BigInteger), bindparam("count", type_=BigInteger)
+_BYTES, _COUNT = bindparam("size", type_=BigInteger), bindparam("count", type_=BigInteger)
 # One statement, so that no two uploads can both find the last free place.
 _COUNT_MORE = Statement(
     update(file_usage)
     .where(
         *_OF,
-        file_usage.c.bytes + _SIZE <= bindparam("most_bytes", type_=BigInteger),
-        file_usage.c.files + _FILES <= bindparam("most_files", type_=BigInteger),
+        file_usage.c.bytes + _BYTES <= bindparam("most_bytes", type_=BigInteger),
+        file_usage.c.files + _COUNT <= bindparam("most_files", type_=BigInteger),
     )
-    .values(bytes=file_usage.c.bytes + _SIZE, files=file_usage.c.files + _FILES)
+    .values(bytes=file_usage.c.bytes + _BYTES, files=file_usage.c.files + _COUNT)
 )
 _COUNT_LESS = Statement(
-    update(file_usage).where(*_OF).values(bytes=file_usage.c.bytes - _SIZE, files=file_usage.c.files - _FILES)
+    update(file_usage).where(*_OF).values(bytes=file_usage.c.bytes - _BYTES, files=file_usage.c.files - _COUNT)
 )
+_USAGES = Mapped(Usage, file_usage)
 _SELECT_USAGE = Statement(
-    select(file_usage.c.bytes, file_usage.c.files).where(
-        file_usage.c.kind == bindparam("kind"), file_usage.c.id == bindparam("id")
-    )
+    select(*_USAGES.columns).where(file_usage.c.kind == bindparam("kind"), file_usage.c.id == bindparam("id"))
 )
 _DELETE_USAGE = Statement(delete(file_usage).where(*_OF, file_usage.c.files == 0))
 
 
 async def select_usage(tx: Transaction, counter: Counter) -> Usage:
-    row = await tx.one(_SELECT_USAGE, kind=counter[0], id=counter[1])
-    return Usage(0, 0) if row is None else Usage(row[0], row[1])
+    kind, id = counter
+    return _USAGES.read_one(await tx.one(_SELECT_USAGE, kind=kind, id=id)) or Usage(0, 0)
 
 
 async def count_more(tx: Transaction, counter: Counter, more: Usage, most: Usage) -> bool:
@@ -293,12 +244,14 @@ async def count_more(tx: Transaction, counter: Counter, more: Usage, most: Usage
 
 
 async def count_less(tx: Transaction, counter: Counter, less: Usage) -> None:
-    await tx.run(_COUNT_LESS, kind_=counter[0], id_=counter[1], size=less.bytes, count=less.files)
+    kind, id = counter
+    await tx.run(_COUNT_LESS, kind_=kind, id_=id, size=less.bytes, count=less.files)
 
 
 async def delete_usage(tx: Transaction, counter: Counter) -> None:
     """Forget that somebody was ever counted, if nothing is kept for them."""
-    await tx.run(_DELETE_USAGE, kind_=counter[0], id_=counter[1])
+    kind, id = counter
+    await tx.run(_DELETE_USAGE, kind_=kind, id_=id)
 
 
 # ── bytes that nobody needs ─────────────────────────────────────────────────────────────────────────────────────────
@@ -314,7 +267,7 @@ async def insert_dropped(tx: Transaction, ids: Sequence[str]) -> None:
 
 
 async def select_dropped(tx: Transaction, limit: int) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_DROPPED, limit=limit)]
+    return await tx.values(_SELECT_DROPPED, limit=limit)
 
 
 async def delete_dropped(tx: Transaction, ids: Sequence[str]) -> None:

@@ -7,25 +7,18 @@ from sqlalchemy import bindparam, delete, insert, or_, select, update
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.hooks.types import Found
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import Mapped
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import agents, hook_uses, hooks, people
 from bullpen.wire.nouns import Hook
 
-_COLUMNS = (hooks.c.id, hooks.c.name, hooks.c.agent_id, hooks.c.person_id, hooks.c.created_at, hooks.c.used_at)
+_HOOKS = Mapped(Hook, hooks, others={"created_by": hooks.c.person_id})
+_FOUND = Mapped(Found, hooks, others={"agent_scope": agents.c.scope}, given=("id", "maker"))
 _INSERT = Statement(insert(hooks))
 # Whoever made it is there and not disabled, and so is the agent.
 _SELECT_BY_HASH = Statement(
-    select(
-        hooks.c.id,
-        hooks.c.name,
-        hooks.c.grants,
-        agents.c.id,
-        agents.c.scope,
-        people.c.id,
-        people.c.name,
-        people.c.role,
-    )
+    select(hooks.c.id, *_FOUND.columns, hooks.c.grants, people.c.id, people.c.name, people.c.role)
     .select_from(
         hooks.join(people, people.c.id == hooks.c.person_id).join(agents, agents.c.id == hooks.c.agent_id),
     )
@@ -36,10 +29,17 @@ _SELECT_BY_HASH = Statement(
         agents.c.deleted_at.is_(None),
     )
 )
-_PAGE = select(*_COLUMNS).where(hooks.c.id < bindparam("before")).order_by(hooks.c.id.desc()).limit(bindparam("limit"))
+_PAGE = (
+    select(*_HOOKS.columns)
+    .where(hooks.c.id < bindparam("before"))
+    .order_by(hooks.c.id.desc())
+    .limit(bindparam("limit"))
+)
 _SELECT_PAGE = Statement(_PAGE)
 _SELECT_OF_AGENT = Statement(_PAGE.where(hooks.c.agent_id == bindparam("agent_id")))
-_SELECT_OF_PERSON = Statement(select(*_COLUMNS).where(hooks.c.person_id == bindparam("person_id")).order_by(hooks.c.id))
+_SELECT_OF_PERSON = Statement(
+    select(*_HOOKS.columns).where(hooks.c.person_id == bindparam("person_id")).order_by(hooks.c.id)
+)
 _TOUCH = Statement(update(hooks).where(hooks.c.id == bindparam("id_")).values(used_at=bindparam("now")))
 _DELETE = Statement(delete(hooks).where(hooks.c.id == bindparam("id_")))
 _SELECT_IDS = Statement(
@@ -56,42 +56,27 @@ _SELECT_USE = Statement(
 _DELETE_OLD_USES = Statement(delete(hook_uses).where(hook_uses.c.created_at < bindparam("before")))
 
 
-def _hook(row: Row) -> Hook:
-    id, name, agent_id, person_id, created_at, used_at = row
-    return Hook(id=id, name=name, agent_id=agent_id, created_by=person_id, created_at=created_at, used_at=used_at)
-
-
 async def insert_hook(tx: Transaction, hook: Hook, hash: str, grants: str) -> None:
-    await tx.run(
-        _INSERT,
-        id=hook.id,
-        hash=hash,
-        name=hook.name,
-        agent_id=hook.agent_id,
-        person_id=hook.created_by,
-        grants=grants,
-        created_at=hook.created_at,
-        used_at=None,
-    )
+    await tx.run(_INSERT, **_HOOKS.write(hook), hash=hash, grants=grants)
 
 
 async def select_by_hash(tx: Transaction, hash: str) -> Found | None:
     row = await tx.one(_SELECT_BY_HASH, hash=hash)
     if row is None:
         return None
-    id, name, grants, agent_id, scope, person_id, person_name, role = row
+    id, *columns, grants, person_id, name, role = row
     held = access.ROLES[role] & access.parsed(grants)
-    return Found(id, name, agent_id, scope, Principal("person", person_id, person_name, held, credential=id))
+    return _FOUND.read(columns, id=id, maker=Principal("person", person_id, name, held, credential=id))
 
 
 async def select_hooks(tx: Transaction, *, agent_id: str | None, before: str, limit: int) -> list[Hook]:
     if agent_id is None:
-        return [_hook(row) for row in await tx.all(_SELECT_PAGE, before=before, limit=limit)]
-    return [_hook(row) for row in await tx.all(_SELECT_OF_AGENT, before=before, limit=limit, agent_id=agent_id)]
+        return _HOOKS.read_all(await tx.all(_SELECT_PAGE, before=before, limit=limit))
+    return _HOOKS.read_all(await tx.all(_SELECT_OF_AGENT, before=before, limit=limit, agent_id=agent_id))
 
 
 async def select_of_person(tx: Transaction, person_id: str) -> list[Hook]:
-    return [_hook(row) for row in await tx.all(_SELECT_OF_PERSON, person_id=person_id)]
+    return _HOOKS.read_all(await tx.all(_SELECT_OF_PERSON, person_id=person_id))
 
 
 async def touch(tx: Transaction, id: str) -> None:
@@ -105,7 +90,7 @@ async def delete_hook(tx: Transaction, id: str) -> bool:
 
 async def delete_hooks_of(tx: Transaction, whose: str) -> None:
     """Those that wake this agent, or that this person made."""
-    ids = [row[0] for row in await tx.all(_SELECT_IDS, whose=whose)]
+    ids = await tx.values(_SELECT_IDS, whose=whose)
     if ids:
         await tx.run(_DELETE_USES, ids=ids)
         await tx.run(_DELETE_ALL, ids=ids)
@@ -125,7 +110,8 @@ async def insert_use(tx: Transaction, hook_id: str, key: str, digest: str, item_
 async def select_use(tx: Transaction, hook_id: str, key: str) -> tuple[str, str]:
     row = await tx.one(_SELECT_USE, hook_id=hook_id, key_=key)
     assert row is not None
-    return row[0], row[1]
+    digest, item_id = row
+    return digest, item_id
 
 
 async def delete_old_uses(tx: Transaction, before: str) -> int:

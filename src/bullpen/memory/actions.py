@@ -8,6 +8,7 @@ from typing import Any
 from bullpen import ids
 from bullpen.memory import rows
 from bullpen.storage import Transaction
+from bullpen.wire.nouns import Passage
 
 
 async def store(
@@ -18,17 +19,11 @@ async def store(
     metadata: dict[str, Any] | None = None,
     *,
     group_id: str | None = None,
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[Passage, bool]:
     """The passage, and whether it is new."""
     # What two groups were told in the same words is known to both, and each has its own.
     hash = sha256((content if group_id is None else f"{group_id}\n{content}").encode()).hexdigest()
-    passage = {
-        "id": ids.passage(),
-        "content": content,
-        "tags": tags,
-        "metadata": metadata or {},
-        "createdAt": tx.clock.now(),
-    }
+    passage = Passage(id=ids.passage(), content=content, tags=tags, metadata=metadata or {}, created_at=tx.clock.now())
     folded = "\n".join([content, *tags]).casefold().replace("\x00", "")
     if await rows.insert_passage(tx, agent_id, passage, folded=folded, hash=hash, group_id=group_id):
         return passage, True
@@ -39,6 +34,6 @@ async def store(
 
 async def search(
     tx: Transaction, agent_id: str, query: str, limit: int = 20, *, group_id: str | None = None
-) -> list[dict[str, Any]]:
+) -> list[Passage]:
     """The newest passages in which every word of the query occurs, in any case: of a group, or of no group."""
     return await rows.search_passages(tx, agent_id, query.casefold().split(), limit, group_id=group_id)

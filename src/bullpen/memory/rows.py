@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import orjson
 from sqlalchemy import and_, bindparam, delete, func, select
 
-from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage import Statement, Transaction
+from bullpen.storage.mapped import JSON, Mapped
 from bullpen.storage.statements import contains, insert_or_ignore, upsert
 from bullpen.storage.tables import blocks, group_blocks, passages
+from bullpen.wire.nouns import Passage
 
 _UPSERT_BLOCK = upsert(blocks, ["agent_id", "label"], ["content", "updated_at"])
 _SELECT_BLOCKS = Statement(
@@ -27,9 +26,9 @@ _DELETE_BLOCK = Statement(
     delete(blocks).where(blocks.c.agent_id == bindparam("agent_id"), blocks.c.label == bindparam("label"))
 )
 _INSERT_PASSAGE = insert_or_ignore(passages)
-_PASSAGE = (passages.c.id, passages.c.content, passages.c.tags, passages.c.metadata, passages.c.created_at)
+_PASSAGES = Mapped(Passage, passages, given=("score",), tags=JSON, metadata=JSON)
 _SELECT_BY_HASH = Statement(
-    select(*_PASSAGE).where(passages.c.agent_id == bindparam("agent_id"), passages.c.hash == bindparam("hash"))
+    select(*_PASSAGES.columns).where(passages.c.agent_id == bindparam("agent_id"), passages.c.hash == bindparam("hash"))
 )
 # More keywords than this in a query are dropped: each is one more scan of the agent's passages.
 KEYWORDS = 8
@@ -42,7 +41,7 @@ _WHERE_LEARNED = func.coalesce(passages.c.space_id, "") == bindparam("space_id")
 def _search(keywords: int) -> Statement:
     found = [contains(passages.c.folded, f"word{n}") for n in range(keywords)]
     return Statement(
-        select(*_PASSAGE)
+        select(*_PASSAGES.columns)
         .where(and_(passages.c.agent_id == bindparam("agent_id"), _WHERE_LEARNED, *found))
         .order_by(passages.c.id.desc())
         .limit(bindparam("limit"))
@@ -52,24 +51,13 @@ def _search(keywords: int) -> Statement:
 _SEARCHES = [_search(n) for n in range(KEYWORDS + 1)]
 
 
-def _passage(row: Row) -> dict[str, Any]:
-    id_, content, tags, metadata, created_at = row
-    return {
-        "id": id_,
-        "content": content,
-        "tags": orjson.loads(tags),
-        "metadata": orjson.loads(metadata),
-        "createdAt": created_at,
-    }
-
-
 async def upsert_block(tx: Transaction, agent_id: str, label: str, content: str) -> None:
     await tx.run(_UPSERT_BLOCK, agent_id=agent_id, label=label, content=content, version=1, updated_at=tx.clock.now())
 
 
 async def select_blocks(tx: Transaction, agent_id: str) -> list[tuple[str, str, str]]:
     """label, content, updated at."""
-    return [(row[0], row[1], row[2]) for row in await tx.all(_SELECT_BLOCKS, agent_id=agent_id)]
+    return [(label, content, at) for label, content, at in await tx.all(_SELECT_BLOCKS, agent_id=agent_id)]
 
 
 async def upsert_group_block(tx: Transaction, agent_id: str, space_id: str, label: str, content: str) -> None:
@@ -81,7 +69,8 @@ async def select_shown(tx: Transaction, agent_id: str, group_id: str | None) -> 
     """label, content of the blocks that a prompt shows: a group's own stand in place of others of the same label."""
     shown = {label: content for label, content, _ in await select_blocks(tx, agent_id)}
     if group_id is not None:
-        shown |= {row[0]: row[1] for row in await tx.all(_SELECT_GROUP_BLOCKS, agent_id=agent_id, space_id=group_id)}
+        own = await tx.all(_SELECT_GROUP_BLOCKS, agent_id=agent_id, space_id=group_id)
+        shown |= {label: str(content) for label, content in own}
     return sorted(shown.items())
 
 
@@ -90,33 +79,21 @@ async def delete_block(tx: Transaction, agent_id: str, label: str) -> bool:
 
 
 async def insert_passage(
-    tx: Transaction, agent_id: str, passage: dict[str, Any], *, folded: str, hash: str, group_id: str | None
+    tx: Transaction, agent_id: str, passage: Passage, *, folded: str, hash: str, group_id: str | None
 ) -> bool:
-    touched = await tx.run(
-        _INSERT_PASSAGE,
-        id=passage["id"],
-        agent_id=agent_id,
-        content=passage["content"],
-        folded=folded,
-        tags=orjson.dumps(passage["tags"]).decode(),
-        metadata=orjson.dumps(passage["metadata"]).decode(),
-        hash=hash,
-        created_at=passage["createdAt"],
-        space_id=group_id,
-    )
-    return touched > 0
+    kept = _PASSAGES.write(passage)
+    return await tx.run(_INSERT_PASSAGE, **kept, agent_id=agent_id, folded=folded, hash=hash, space_id=group_id) > 0
 
 
-async def select_by_hash(tx: Transaction, agent_id: str, hash: str) -> dict[str, Any] | None:
-    row = await tx.one(_SELECT_BY_HASH, agent_id=agent_id, hash=hash)
-    return None if row is None else _passage(row)
+async def select_by_hash(tx: Transaction, agent_id: str, hash: str) -> Passage | None:
+    return _PASSAGES.read_one(await tx.one(_SELECT_BY_HASH, agent_id=agent_id, hash=hash))
 
 
 async def search_passages(
     tx: Transaction, agent_id: str, words: list[str], limit: int, *, group_id: str | None
-) -> list[dict[str, Any]]:
+) -> list[Passage]:
     """Those that contain every word, newest first; with no words, the newest."""
     words = words[:KEYWORDS]
     named = {f"word{n}": word for n, word in enumerate(words)}
     found = await tx.all(_SEARCHES[len(words)], agent_id=agent_id, space_id=group_id or "", limit=limit, **named)
-    return [_passage(row) for row in found]
+    return _PASSAGES.read_all(found)

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.mapped import FLAG, Mapped
 from bullpen.storage.statements import upsert
 from bullpen.storage.tables import agents, meta, people, spaces, threads, tools, variables, webhooks
 from bullpen.variables.types import Found, Link, Place, Scope, Stored
@@ -31,20 +32,11 @@ from bullpen.wire.nouns import VariableScope
 DEEPEST = 32  # threads above one another
 SEALING_KEY = "sealing_key"
 
-_COLUMNS = (
-    variables.c.scope_kind,
-    variables.c.scope_id,
-    variables.c.name,
-    variables.c.type,
-    variables.c.value,
-    variables.c.key_id,
-    variables.c.scoped,
-    variables.c.description,
-    variables.c.updated_at,
-)
+_STORED = Mapped(Stored, variables, given=("scope",), scoped=FLAG)
+_COLUMNS = (variables.c.scope_kind, variables.c.scope_id, *_STORED.columns)
 _OFFICE = or_(*(variables.c.scope_kind == kind for kind in ("workspace", "agent", "thread")))
 _KEY = ("scope_kind", "scope_id", "name")
-_UPSERT = upsert(variables, _KEY, ("type", "value", "key_id", "scoped", "description", "updated_at"))
+_UPSERT = upsert(variables, _KEY, [name for name in _STORED.names if name != "name"])
 _IS = and_(
     variables.c.scope_kind == bindparam("kind"),
     variables.c.scope_id == bindparam("id"),
@@ -184,8 +176,8 @@ _RESEAL = Statement(
 
 
 def _stored(row: Row) -> Stored:
-    kind, id, name, type, value, key_id, scoped, description, updated_at = row
-    return Stored(Scope(kind, id), name, type, value, key_id, bool(scoped), description, updated_at)
+    kind, id, *columns = row
+    return _STORED.read(columns, scope=Scope(kind, id))
 
 
 async def upsert_variable(tx: Transaction, stored: Stored, by: str) -> None:
@@ -193,15 +185,9 @@ async def upsert_variable(tx: Transaction, stored: Stored, by: str) -> None:
         _UPSERT,
         scope_kind=stored.scope.kind,
         scope_id=stored.scope.id,
-        name=stored.name,
-        type=stored.type,
-        value=stored.value,
-        key_id=stored.key_id,
-        scoped=int(stored.scoped),
-        description=stored.description,
         created_by=by,
         created_at=stored.updated_at,
-        updated_at=stored.updated_at,
+        **_STORED.write(stored),
     )
 
 
@@ -216,8 +202,8 @@ async def delete_variable(tx: Transaction, scope: Scope, name: str) -> bool:
 
 async def count_in(tx: Transaction, scope: Scope) -> tuple[int, int]:
     """How many variables there are, and how long their secrets are together, sealed."""
-    row = await tx.one(_COUNT_IN, kind=scope.kind, id=scope.id)
-    return (0, 0) if row is None else (int(row[0]), int(row[1] or 0))
+    count, length = await tx.one(_COUNT_IN, kind=scope.kind, id=scope.id) or (0, 0)
+    return int(count), int(length or 0)
 
 
 async def is_named(tx: Transaction, name: str) -> bool:
@@ -227,9 +213,9 @@ async def is_named(tx: Transaction, name: str) -> bool:
 
 async def delete_scope(tx: Transaction, scope: Scope) -> list[Scope]:
     """All that is set there, and in the threads that belong to it; which scopes those were."""
-    found = await tx.all(_SELECT_THREADS_OF, kind=scope.kind, id=scope.id)
+    thread_ids = await tx.values(_SELECT_THREADS_OF, kind=scope.kind, id=scope.id)
     await tx.run(_DELETE_SCOPE, kind=scope.kind, id=scope.id)
-    return [scope, *(Scope("thread", row[0]) for row in found)]
+    return [scope, *(Scope("thread", id) for id in thread_ids)]
 
 
 def cursor(scope: Scope | VariableScope, name: str) -> str:
@@ -273,23 +259,23 @@ async def select_place(tx: Transaction, place: Place, names: Iterable[str]) -> F
     )
     links: dict[int, Link] = {}
     stored: dict[tuple[Scope, str], Stored] = {}
-    for depth, thread_id, scoped_names, *columns in found:
+    for depth, thread_id, scoped_names, kind, *columns in found:
         if thread_id is not None:
             links[depth] = Link(thread_id, frozenset(orjson.loads(scoped_names) if scoped_names else ()))
-        if columns[0] is not None:
-            each = _stored(columns)
+        if kind is not None:
+            each = _stored((kind, *columns))
             stored[each.scope, each.name] = each
     return Found(tuple(links[depth] for depth in sorted(links)), stored)
 
 
 async def select_line(tx: Transaction, thread_id: str) -> list[str]:
     """The thread and those above it."""
-    return [str(row[0]) for row in await tx.all(_SELECT_LINE, thread_id=thread_id)]
+    return await tx.values(_SELECT_LINE, thread_id=thread_id)
 
 
 async def select_sealing_key(tx: Transaction) -> str | None:
-    row = await tx.one(_SELECT_SEALING_KEY)
-    return None if row is None else str(row[0])
+    key_id: str | None = await tx.value(_SELECT_SEALING_KEY)
+    return key_id
 
 
 async def update_sealing_key(tx: Transaction, key_id: str) -> None:

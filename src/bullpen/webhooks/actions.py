@@ -32,7 +32,7 @@ from bullpen.variables.keys import KeyRing
 from bullpen.webhooks import rows, rules
 from bullpen.webhooks.types import Address, Asked, Due, Letter, Listener, Sent
 from bullpen.wire import Message
-from bullpen.wire.nouns import Webhook
+from bullpen.wire.nouns import Delivery, Webhook, WebhookEvent
 from bullpen.wire.requests import CreateWebhook, UpdateWebhook
 
 LABEL = "webhooks"
@@ -229,17 +229,20 @@ async def asked(tx: Transaction, call: Asked, asks: int) -> None:
 
 
 async def _queue(
-    tx: Transaction, listener: Listener, type: Any, key: str, subject_id: str, space_id: str | None
+    tx: Transaction, listener: Listener, type: WebhookEvent, key: str, subject_id: str, space_id: str | None
 ) -> None:
-    made = await rows.insert_delivery(
-        tx,
+    delivery = Delivery(
         id=ids.delivery(),
         webhook_id=listener.webhook_id,
         type=type,
-        key=key,
         subject_id=subject_id,
         space_id=space_id,
+        status="queued",
+        attempts=0,
+        next_attempt_at=tx.clock.at(tx.clock.millis()),
+        created_at=tx.clock.now(),
     )
+    made = await rows.insert_delivery(tx, delivery, key)
     if made and tx.store.on_deliveries is not None:
         tx.after_commit(tx.store.on_deliveries)
 
@@ -270,9 +273,13 @@ async def _write_mention(tx: Transaction, listener: Listener, due: Due, url: str
     place = await rows.select_place(tx, due.space_id)
     if message is None or place is None or not rules.may_read(listener):
         return None
-    author_id, text, reply_to, kind, cause_id = message
+    author_id = message.author_id
     masker = REDACTOR.masker(
-        [owner("space", due.space_id or ""), owner(kind, author_id), owner("person", cause_id or "")]
+        [
+            owner("space", due.space_id or ""),
+            owner(message.author_kind, author_id),
+            owner("person", message.cause_id or ""),
+        ]
     )
     names = await agent_rows.select_names(tx, [author_id])
     data = {
@@ -281,8 +288,8 @@ async def _write_mention(tx: Transaction, listener: Listener, due: Due, url: str
         "spaceName": place.name,
         "authorId": author_id,
         "authorName": names.get(author_id, author_id),
-        "text": rules.shortened(masker.clean(text)),  # before it is cut: half of a secret looks like nothing
-        "replyTo": reply_to,
+        "text": rules.shortened(masker.clean(message.text)),  # before it is cut: half of a secret looks like nothing
+        "replyTo": message.reply_to,
         "url": f"{url}/#space={due.space_id}&message={due.subject_id}",
     }
     return written(due.type, due.created_at, data, masker)

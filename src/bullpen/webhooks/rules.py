@@ -8,11 +8,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from typing import Any, Final
+from typing import Final
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal, Thing
-from bullpen.webhooks.types import Asked, Listener, Place, Sent
+from bullpen.webhooks.types import Asked, Listener, Listening, Place, Sent
 
 PREFIX: Final = "whsec_"
 MOST: Final = 20  # webhooks of one person
@@ -65,13 +65,11 @@ def key_of(asked: Asked, asks: int) -> str:
     return f"call:{asked.call_id}:{asked.kind}:{asks}"
 
 
-def listener_of(
-    webhook_id: str, person: tuple[str, str, str], grants: str, events: list[Any], members: list[str], *, member: bool
-) -> Listener:
-    id, name, role = person
-    held = access.ROLES.get(role, frozenset()) & access.parsed(grants)  # type: ignore[call-overload]
-    principal = Principal("person", id, name, held, credential=webhook_id)
-    return Listener(webhook_id, principal, frozenset(events), tuple(members) or (id,), member)
+def listener_of(found: Listening) -> Listener:
+    held = access.ROLES.get(found.role, frozenset()) & access.parsed(found.grants)
+    principal = Principal("person", found.person_id, found.name, held, credential=found.webhook_id)
+    members = found.members or (found.person_id,)
+    return Listener(found.webhook_id, principal, frozenset(found.events), members, found.member_id is not None)
 
 
 # ── what is sent ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bullpen.access.types import Principal
-from bullpen.wire.nouns import PendingKind, WebhookEvent
+from bullpen.wire.nouns import AuthorKind, PendingKind, Role, WebhookEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,31 @@ class Listener:
     events: frozenset[WebhookEvent]
     members: tuple[str, ...]  # whose mentions
     member: bool  # is its person in the space that this is about
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A webhook that is enabled, and its person, as their rows hold them."""
+
+    webhook_id: str
+    person_id: str
+    name: str
+    role: Role
+    grants: str
+    events: tuple[WebhookEvent, ...]
+    members: tuple[str, ...]
+    member_id: str | None  # None: the person is not in the space that this is about
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that mentions somebody."""
+
+    author_id: str
+    author_kind: AuthorKind
+    text: str
+    reply_to: str | None
+    cause_id: str | None  # for whom the agent spoke that wrote it
 
 
 @dataclass(frozen=True, slots=True)

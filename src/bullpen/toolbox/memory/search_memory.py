@@ -21,4 +21,5 @@ async def search_memory(
     found = await memory.search(context.tx, context.agent.id, query.replace("\x00", ""), group_id=group_id)
     if found:
         context.effects.seen_in = (MEMORY,)
-    return {"passages": [{key: p[key] for key in ("id", "content", "tags", "createdAt")} for p in found]}
+    shown = {"id", "content", "tags", "created_at"}
+    return {"passages": [passage.model_dump(include=shown, by_alias=True) for passage in found]}

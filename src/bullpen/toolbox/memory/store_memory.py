@@ -19,4 +19,4 @@ async def store_memory(
     """Store a passage in your long-term memory. What you store twice is kept once."""
     said, group_id = content.replace("\x00", ""), context.run.stays_in
     passage, _ = await memory.store(context.tx, context.agent.id, said, tags or [], group_id=group_id)
-    return {"passageId": passage["id"]}
+    return {"passageId": passage.id}
