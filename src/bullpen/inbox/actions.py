@@ -11,7 +11,8 @@ from bullpen.inbox import rows, rules
 from bullpen.inbox.types import Cause, Item, Recipient
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.wire.nouns import InboxKind
+from bullpen.threads.rules import SCOPES
+from bullpen.wire.nouns import InboxKind, ThreadScope
 
 # One run takes at most this many items; the rest make the next one.
 DRAIN = 100
@@ -65,12 +66,12 @@ async def deliver(
 
 
 async def deliver_trigger(
-    tx: Transaction, agent_id: str, scope: str, payload: dict[str, Any], cause: Cause, *, id: str | None = None
+    tx: Transaction, agent_id: str, scope: ThreadScope, payload: dict[str, Any], cause: Cause, *, id: str | None = None
 ) -> str:
     """Wake an agent with something that no message says: its one mind, or a thread made for this alone."""
     thread_id = await (
         threads.ensure(tx, agent_id, scope, None)
-        if scope == "agent"
+        if SCOPES[scope].spans_spaces
         else threads.create_fresh(tx, agent_id, None, cause_kind=cause.kind, cause_id=cause.id, grants=cause.grants)
     )
     item = Item(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bullpen.wire.nouns import InboxKind
+from bullpen.wire.nouns import InboxKind, ThreadScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Recipient:
 
     agent_id: str
     name: str
-    scope: str
+    scope: ThreadScope
     chain_limit: int | None
     thread_id: str | None
     paused: bool = False  # singly; while all are, turns are as ever

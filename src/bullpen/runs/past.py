@@ -21,7 +21,9 @@ from bullpen.runs import bounds, rows, transcript
 from bullpen.runs.bounds import Bounds
 from bullpen.runs.types import Run
 from bullpen.storage import Row, Transaction
+from bullpen.threads.rules import SCOPES
 from bullpen.tools.outside import FILE, together
+from bullpen.wire.nouns import ThreadScope
 
 HERE, ANYWHERE = "What you did here before:", "What you did before:"
 EARLIER = "What you did here longer ago, of which the messages are not shown any more (read_messages reaches them):"
@@ -35,12 +37,16 @@ class Past:
     run_ids: Set[str] = frozenset()  # the runs whose words are among it
 
 
-async def read(tx: Transaction, run: Run, scope: str, tokens: int) -> Past:
+async def read(tx: Transaction, run: Run, scope: ThreadScope, tokens: int) -> Past:
     """`scope` is the thread's; `tokens` is the size of the whole context."""
     most = bounds.of(tokens)
-    if scope == "agent":
-        return await _of_mind(tx, run, most)
-    return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most)
+    match SCOPES[scope].past:
+        case "runs":
+            return await _of_mind(tx, run, most)
+        case "messages":
+            return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most)
+        case "nothing":
+            return Past([])
 
 
 async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> Past:

@@ -261,7 +261,7 @@ async def started_by(tx: Transaction, message_id: str) -> tuple[str, str] | None
     """The agent and the thread of the skill that this message started; None: it started none."""
     thread_id = ids.thread_for(message_id)
     found = await thread_rows.select_thread(tx, thread_id)
-    return None if found is None else (str(found[0]), thread_id)
+    return None if found is None else (found.agent_id, thread_id)
 
 
 def key(message_id: str) -> str:

@@ -170,7 +170,7 @@ def not_delivered(
     missing = _missing(message, agent, policy, replied_to)
     if missing is not None:
         return missing
-    recipient = Recipient(agent.id, agent.name, "", agent.chain_limit, None)
+    recipient = Recipient(agent.id, agent.name, "space", agent.chain_limit, None)
     if not inbox_rules.chain_goes_on(message.author_kind, message.depth, recipient, chain_limit):
         links = f"{message.depth + 1} links of agents waking each other"
         return Verdict("chain_limit", f"The chain ended here, after {links}. A person's message begins a new one.")

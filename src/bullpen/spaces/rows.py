@@ -33,6 +33,7 @@ from bullpen.spaces.types import Audience, Room
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, insert_or_ignore
 from bullpen.storage.tables import agents, members, messages, people, reactions, runs, spaces, threads, webhooks
+from bullpen.threads.rows import anchor_in
 from bullpen.wire import Member, Message, Reaction, Space, Wake
 from bullpen.wire.nouns import File
 
@@ -430,7 +431,7 @@ def _recipients(scope: ColumnElement[str]) -> Statement:
     own = and_(
         threads.c.agent_id == agents.c.id,
         threads.c.scope == scope,
-        threads.c.anchor == case((scope == "agent", ""), else_=members.c.space_id),
+        threads.c.anchor == anchor_in(scope, members.c.space_id),
     )
     return Statement(
         select(

@@ -29,7 +29,9 @@ from bullpen.storage import Store, Transaction
 from bullpen.tasks import actions, rows, rules, times
 from bullpen.tasks.types import Due, Ended, Firing, Task
 from bullpen.threads import actions as threads
+from bullpen.threads.rules import SCOPES, scope_in
 from bullpen.wire import Agent
+from bullpen.wire.nouns import ThreadScope
 
 BATCH = 50  # tasks of one transaction
 BATCHES = 20  # transactions of one look
@@ -165,10 +167,9 @@ def _count_fired(tx: Transaction, firing: Firing) -> None:
         tx.after_commit(partial(counts.FIRING_LAG.observe, (tx.clock.millis() - firing.nominal_at) / 1000))
 
 
-async def _scope(tx: Transaction, agent: Agent, space_id: str) -> str:
-    """Where what is done stays, a mind that spans spaces has a line of thought of its own."""
-    room = None if agent.scope == "space" else await space_rows.select_room(tx, space_id)
-    return "space" if room is not None and room.stays else agent.scope
+async def _scope(tx: Transaction, agent: Agent, space_id: str) -> ThreadScope:
+    room = await space_rows.select_room(tx, space_id) if SCOPES[agent.scope].spans_spaces else None
+    return scope_in(agent.scope, stays=room is not None and room.stays)
 
 
 def _payload(tx: Transaction, task: Task, firing: Firing, makers: Makers) -> dict[str, Any]:
