@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text, func
 
-from bullpen.storage.mapped import FLAG, JSON, TUPLE, WORDS, Mapped
+from bullpen.storage.mapped import FLAG, JSON, MILLIS, TUPLE, WORDS, Mapped, noun
 from bullpen.wire import Wire
 
 TABLE = Table(
@@ -20,7 +20,9 @@ TABLE = Table(
     Column("acts", Text),
     Column("outside", Text),
     Column("id", Text),
+    Column("at", BigInteger),
 )
+OWNERS = Table("owners", MetaData(), Column("id", Text), Column("name", Text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,17 @@ class Named(Wire):
     total: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Titled:
+    id: str
+    title: str
+    owner: str
+    at: str | None = None
+
+
 THINGS = Mapped(Thing, TABLE, open=FLAG, detail=JSON, acts=WORDS, outside=TUPLE)
 THING = Thing("t1", True, {"n": 1}, ("send", "react"), ("web",), "one")
+TITLED = Titled("t1", "one", "Ann", "1970-01-01T00:00:01.000000Z")
 
 
 def test_columns_stand_in_the_order_of_the_fields() -> None:
@@ -73,7 +84,35 @@ def test_a_field_may_come_from_another_column() -> None:
     assert named.write(Named(id="t1", open=False, total=7)) == {"id": "t1", "open": 0}
 
 
-@pytest.mark.parametrize("wrong", [lambda: Mapped(Named, TABLE), lambda: Mapped(Thing, TABLE, closed=FLAG)])
+def test_only_columns_of_the_table_are_written() -> None:
+    titled = Mapped(Titled, TABLE, others={"title": TABLE.c.name, "owner": OWNERS.c.name}, at=MILLIS)
+    assert titled.read(("t1", "one", "Ann", 1_000)) == TITLED
+    assert titled.write(TITLED) == {"id": "t1", "name": "one", "at": 1_000}
+
+
+def test_fields_that_are_given_need_no_column() -> None:
+    given = Mapped(Titled, TABLE, given=("title", "owner"), at=MILLIS)
+    assert given.read(("t1", 1_000), owner="Ann", title="one") == TITLED
+    assert given.write(TITLED) == {"id": "t1", "at": 1_000}
+    named = Mapped(Named, TABLE, given=("total",), open=FLAG)
+    assert named.read(("t1", 1), total=7) == Named(id="t1", open=True, total=7)
+
+
+def test_a_noun_of_the_wire_is_kept_as_json() -> None:
+    codec = noun(Named)
+    assert codec.encode(Named(id="t1", open=True)) == '{"id":"t1","open":true,"total":0}'
+    assert codec.decode('{"id":"t1","open":true}') == Named(id="t1", open=True)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Mapped(Named, TABLE),
+        lambda: Mapped(Thing, TABLE, closed=FLAG),
+        lambda: Mapped(Thing, TABLE, given=("closed",)),
+        lambda: Mapped(Thing, TABLE, others={"closed": TABLE.c.open}),
+    ],
+)
 def test_a_field_that_nothing_matches_fails_at_import(wrong: Callable[[], object]) -> None:
     with pytest.raises((KeyError, TypeError), match=r"total|closed"):
         wrong()
