@@ -40,5 +40,5 @@ class Item:
     cause: Cause
     depth: int
     chain_id: str
-    addressed: bool
-    batch: str | None
+    addressed: bool = False  # are its words meant for the agent?
+    batch: str | None = None  # the message whose agents answer one after another

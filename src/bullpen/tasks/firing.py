@@ -21,7 +21,7 @@ from bullpen.audit.actions import note
 from bullpen.errors import Forbidden
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
-from bullpen.inbox.types import Cause
+from bullpen.inbox.types import Cause, Item
 from bullpen.observe import counts
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
@@ -131,7 +131,8 @@ async def _deliver(
         await rows.insert_firing(tx, firing)
         _count_fired(tx, firing)
         return firing
-    firing = replace(firing, item_id=ids.inbox_item())
+    item_id = ids.inbox_item()
+    firing = replace(firing, item_id=item_id)
     if not await rows.insert_firing(tx, firing):
         return replace(firing, status="missed")  # it has been fired before, and once is enough
     _count_fired(tx, firing)
@@ -147,17 +148,18 @@ async def _deliver(
         if task.context_mode == "isolated"
         else threads.ensure(tx, agent.id, await _scope(tx, agent, task.space_id), task.space_id)
     )
-    await inbox.deliver_task(
-        tx,
-        thread_id,
-        id=firing.item_id or "",
-        key=rules.key(firing),
+    item = Item(
+        id=item_id,
+        thread_id=thread_id,
+        kind="task",
         space_id=task.space_id,
         payload=_payload(tx, task, firing, makers),
         cause=task.cause,
         depth=depth,
         chain_id=chain_id,
+        addressed=True,
     )
+    await inbox.deliver_item(tx, item, key=rules.key(firing))
     return firing
 
 
