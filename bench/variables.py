@@ -15,6 +15,7 @@ from bullpen.access.rules import SYSTEM
 from bullpen.storage import Transaction, migrations
 from bullpen.storage.sqlite import SqliteStore
 from bullpen.threads import rows as threads
+from bullpen.threads.types import Thread
 from bullpen.variables import actions
 from bullpen.variables.actions import Vault
 from bullpen.variables.keys import Keys
@@ -71,9 +72,9 @@ async def _resolve(folder: Path, vault: Vault, times: int) -> float:
 async def _fill(tx: Transaction, vault: Vault) -> None:
     for depth in range(DEEP):
         above = f"t{depth - 1}" if depth else None
-        await threads.insert_thread(
-            tx, id=f"t{depth}", agent_id="ada", scope="child", anchor=f"t{depth}", space_id=None, parent_id=above
-        )
+        id = f"t{depth}"
+        thread = Thread(id, "ada", "child", id, None, None, tx.clock.now(), parent_id=above)
+        await threads.insert_thread(tx, thread)
     for number, name in enumerate(NAMES):
         scope = (Scope("thread", "t0"), Scope("agent", "ada"), Scope("space", "lab"), WORKSPACE)[number % 4]
         await actions.put(tx, vault, SYSTEM, scope, name, value=name, type="text" if number % 2 else "secret")

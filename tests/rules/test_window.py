@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bullpen.llm.types import AssistantTurn, CallWish, ToolTurn, UserTurn
 from bullpen.runs import transcript
 from bullpen.runs.transcript import WINDOW, window_start
-from bullpen.runs.types import Entry
+from bullpen.runs.types import Entry, WindowMessage
 from tests.rules.a_run import RUN
 
 
@@ -80,14 +80,14 @@ def test_a_run_summary_is_one_line_or_none_for_silence(outcome: str | None, expe
 
 
 def test_the_window_labels_people_tools_and_notes_skipping_deleted_messages() -> None:
-    rows = [
-        (1, "msg_1", "psn_1", "person", "text", "hello", None),
-        (2, "msg_2", "psn_1", "person", "text", "", "2026"),
-        (3, "msg_3", "ada", "agent", "tool", "chart", None),
-        (4, "msg_4", "system", "system", "system", "stop", None),
-        (5, "msg_5", "gone", "agent", "text", "bye", None),
+    window = [
+        WindowMessage(1, "msg_1", "psn_1", "person", "text", "hello", None),
+        WindowMessage(2, "msg_2", "psn_1", "person", "text", "", "2026"),
+        WindowMessage(3, "msg_3", "ada", "agent", "tool", "chart", None),
+        WindowMessage(4, "msg_4", "system", "system", "system", "stop", None),
+        WindowMessage(5, "msg_5", "gone", "agent", "text", "bye", None),
     ]
-    (shown,), _ = transcript.history(rows, {"psn_1": "Olga", "ada": "Ada"}, "general")
+    (shown,), _ = transcript.history(window, {"psn_1": "Olga", "ada": "Ada"}, "general")
     assert shown.text == (
         "The latest messages in general, oldest first:\n"
         "[msg_1] Olga: hello\n[msg_3] Ada: [tool] chart\n[msg_4] note: stop\n[msg_5] gone: bye"

@@ -24,6 +24,8 @@ SLOW = ("SCAN tasks\n", "SCAN task_firings\n", "SCAN runs", "Seq Scan", "TEMP B-
 class Explaining:
     """A transaction that says how it would answer."""
 
+    value, values = Transaction.value, Transaction.values
+
     def __init__(self, tx: Transaction, kind: str) -> None:
         self._tx = tx
         self._kind = kind
@@ -59,6 +61,8 @@ async def explain(store: Store, database: Database, ask: Ask) -> str:
 
 class Counting:
     """A transaction on SQLite that counts what its queries cost, in steps of SQLite's own machine."""
+
+    values = Transaction.values
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import BigInteger, Column, MetaData, Table, Text, func
 
-from bullpen.storage.mapped import FLAG, JSON, MILLIS, TUPLE, WORDS, Mapped, noun
+from bullpen.storage.mapped import FLAG, JSON, MILLIS, TUPLE, TUPLE_OR_NULL, WORDS, Mapped, noun
 from bullpen.wire import Wire
 
 TABLE = Table(
@@ -69,6 +69,42 @@ def test_what_is_written_is_read_again() -> None:
         "name": "one",
     }
     assert THINGS.read([kept[column.name] for column in THINGS.columns]) == THING
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    name: str
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    id: str
+    label: Label
+    outside: tuple[str, ...]
+
+
+LABELS = Mapped(Label, TABLE, open=FLAG)
+LABELLED = Mapped(Labelled, TABLE, label=LABELS, outside=TUPLE_OR_NULL)
+
+
+def test_a_field_may_be_a_class_over_several_columns() -> None:
+    assert [column.name for column in LABELLED.columns] == ["id", "name", "open", "outside"]
+    found = LABELLED.read(("t1", "one", 1, '["web"]'))
+    assert found == Labelled("t1", Label("one", True), ("web",))
+    assert LABELLED.write(found) == {"id": "t1", "name": "one", "open": 1, "outside": '["web"]'}
+
+
+def test_an_empty_tuple_may_be_kept_as_null() -> None:
+    found = LABELLED.read(("t1", "one", 0, None))
+    assert found.outside == ()
+    assert LABELLED.write(found)["outside"] is None
+
+
+def test_a_writer_writes_the_chosen_fields_only() -> None:
+    assert THINGS.writer(["open", "acts"])(THING) == {"open": 1, "acts": "send react"}
+    found = Labelled("t1", Label("one", True), ())
+    assert LABELLED.writer(["label"])(found) == {"name": "one", "open": 1}
 
 
 def test_a_column_without_a_value_gives_none() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from bullpen.errors import VariablesRequired
 from bullpen.storage import Transaction
 from bullpen.threads import rows as thread_rows
+from bullpen.threads.types import Thread
 from bullpen.variables import rows, rules
 from bullpen.variables.types import SETTINGS, Found, Link, Place, Scope, SecretRef, Stored, Value
 from bullpen.wire.nouns import VariableDefinition
@@ -95,14 +95,12 @@ async def test_a_threads_value_reaches_its_descendants_but_no_sibling(office: Dr
     async def body(tx: Transaction) -> list[str | None]:
         for id, parent, declared in (
             ("root", None, None),
-            ("child", "root", ["TOKEN"]),
+            ("child", "root", ("TOKEN",)),
             ("grandchild", "child", None),
-            ("sibling", "root", ["TOKEN"]),
+            ("sibling", "root", ("TOKEN",)),
         ):
-            names = None if declared is None else orjson.dumps(declared).decode()
-            await thread_rows.insert_thread(
-                tx, id=id, agent_id="ada", scope="child", anchor=id, space_id=None, parent_id=parent, scoped_names=names
-            )
+            thread = Thread(id, "ada", "child", id, None, None, tx.clock.now(), parent_id=parent, scoped_names=declared)
+            await thread_rows.insert_thread(tx, thread)
         for id, value in (("root", "of the root"), ("child", "of the child")):
             await rows.upsert_variable(tx, Stored(Scope("thread", id), "TOKEN", "text", value), "somebody")
         seen: list[str | None] = []

@@ -26,6 +26,7 @@ from bullpen.spaces import rules as space_rules
 from bullpen.spaces.types import Author, Room
 from bullpen.storage import Transaction
 from bullpen.tasks import rows as task_rows
+from bullpen.threads.rules import SCOPES
 from bullpen.tools import rows as tool_rows
 from bullpen.wire.nouns import Command
 
@@ -89,8 +90,8 @@ async def _help(tx: Transaction, asked: Asked) -> Answer:
 async def _new(tx: Transaction, asked: Asked) -> Answer:
     """The message itself is the mark: see runs/past.py."""
     present = await space_rows.select_recipients(tx, asked.room)
-    minds = [agent.name for agent in present if agent.scope == "agent"]
-    return Answer(rules.new_text([agent.name for agent in present if agent.scope != "agent"], minds))
+    minds = [agent.name for agent in present if SCOPES[agent.scope].spans_spaces]
+    return Answer(rules.new_text([agent.name for agent in present if not SCOPES[agent.scope].spans_spaces], minds))
 
 
 async def _status(tx: Transaction, asked: Asked) -> Answer:

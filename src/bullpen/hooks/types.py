@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bullpen.access.types import Principal
+from bullpen.wire.nouns import ThreadScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,5 +13,5 @@ class Found:
     id: str
     name: str
     agent_id: str
-    agent_scope: str
+    agent_scope: ThreadScope
     maker: Principal  # with what they still hold of the grants they had when they made it

@@ -11,7 +11,8 @@ from bullpen.inbox import rows, rules
 from bullpen.inbox.types import Cause, Item, Recipient
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.wire.nouns import InboxKind
+from bullpen.threads.rules import SCOPES
+from bullpen.wire.nouns import ThreadScope
 
 # One run takes at most this many items; the rest make the next one.
 DRAIN = 100
@@ -65,114 +66,23 @@ async def deliver(
 
 
 async def deliver_trigger(
-    tx: Transaction, agent_id: str, scope: str, payload: dict[str, Any], cause: Cause, *, id: str | None = None
+    tx: Transaction, agent_id: str, scope: ThreadScope, payload: dict[str, Any], cause: Cause, *, id: str | None = None
 ) -> str:
     """Wake an agent with something that no message says: its one mind, or a thread made for this alone."""
     thread_id = await (
         threads.ensure(tx, agent_id, scope, None)
-        if scope == "agent"
+        if SCOPES[scope].spans_spaces
         else threads.create_fresh(tx, agent_id, None, cause_kind=cause.kind, cause_id=cause.id, grants=cause.grants)
     )
-    item = Item(
-        id=id or ids.inbox_item(),
-        thread_id=thread_id,
-        kind="trigger",
-        space_id=None,
-        payload=payload,
-        cause=cause,
-        depth=0,
-        chain_id=ids.chain(),
-        addressed=False,
-        batch=None,
-    )
-    await rows.insert_item(tx, item, key=f"trigger:{item.id}", rank=0, due_at=tx.clock.millis())
-    threads.wake(tx, thread_id)
+    item = Item(id or ids.inbox_item(), thread_id, "trigger", None, payload, cause, depth=0, chain_id=ids.chain())
+    await deliver_item(tx, item, key=f"trigger:{item.id}")
     return item.id
 
 
-async def deliver_task(
-    tx: Transaction,
-    thread_id: str,
-    *,
-    id: str,
-    key: str,
-    space_id: str,
-    payload: dict[str, Any],
-    cause: Cause,
-    depth: int,
-    chain_id: str,
-) -> None:
-    """It is time for something that the thread's agent is to do. Its words are meant for the agent."""
-    item = Item(
-        id=id,
-        thread_id=thread_id,
-        kind="task",
-        space_id=space_id,
-        payload=payload,
-        cause=cause,
-        depth=depth,
-        chain_id=chain_id,
-        addressed=True,
-        batch=None,
-    )
+async def deliver_item(tx: Transaction, item: Item, *, key: str) -> None:
+    """One thing for one thread, which is woken. Delivering it twice under its key keeps one."""
     if await rows.insert_item(tx, item, key=key, rank=0, due_at=tx.clock.millis()):
-        threads.wake(tx, thread_id)
-
-
-async def deliver_skill(
-    tx: Transaction,
-    thread_id: str,
-    *,
-    key: str,
-    space_id: str,
-    payload: dict[str, Any],
-    cause: Cause,
-    chain_id: str,
-) -> None:
-    """A person wants a skill to be followed, in a thread that was made for it. Its words are meant for the agent."""
-    item = Item(
-        id=ids.inbox_item(),
-        thread_id=thread_id,
-        kind="skill",
-        space_id=space_id,
-        payload=payload,
-        cause=cause,
-        depth=0,
-        chain_id=chain_id,
-        addressed=True,
-        batch=None,
-    )
-    if await rows.insert_item(tx, item, key=key, rank=0, due_at=tx.clock.millis()):
-        threads.wake(tx, thread_id)
-
-
-async def deliver_result(
-    tx: Transaction,
-    thread_id: str,
-    *,
-    kind: InboxKind,
-    key: str,
-    space_id: str | None,
-    payload: dict[str, Any],
-    cause: Cause,
-    depth: int,
-    chain_id: str,
-) -> None:
-    """What a thread asked for earlier has come. Delivering it twice keeps one."""
-    item = Item(
-        id=ids.inbox_item(),
-        thread_id=thread_id,
-        kind=kind,
-        space_id=space_id,
-        payload=payload,
-        cause=cause,
-        depth=depth,
-        chain_id=chain_id,
-        addressed=False,
-        batch=None,
-    )
-    if await rows.insert_item(tx, item, key=key, rank=0, due_at=tx.clock.millis()):
-        threads.wake(tx, thread_id)
+        threads.wake(tx, item.thread_id)
 
 
 async def claim(tx: Transaction, thread_id: str, run_id: str) -> Sequence[Item]:

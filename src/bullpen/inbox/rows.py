@@ -6,31 +6,24 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, and_, bindparam, delete, exists, literal, or_, select, update
+from sqlalchemy import Table, Text, and_, bindparam, delete, exists, literal, or_, select, update
 
 from bullpen.access import rules as access
 from bullpen.inbox import rules
 from bullpen.inbox.types import Cause, Item
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import FLAG, JSON, Mapped
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import agents, inbox_items, members, people, runs, threads
 
+
+def cause_in(table: Table) -> Mapped[Cause]:
+    """The columns in which a table keeps on whose behalf something is done."""
+    return Mapped(Cause, table, others={"kind": table.c.cause_kind, "id": table.c.cause_id})
+
+
+_ITEMS = Mapped(Item, inbox_items, cause=cause_in(inbox_items), payload=JSON, addressed=FLAG)
 _INSERT = insert_or_ignore(inbox_items)
-_COLUMNS = (
-    inbox_items.c.id,
-    inbox_items.c.thread_id,
-    inbox_items.c.kind,
-    inbox_items.c.space_id,
-    inbox_items.c.payload,
-    inbox_items.c.cause_kind,
-    inbox_items.c.cause_id,
-    inbox_items.c.grants,
-    inbox_items.c.depth,
-    inbox_items.c.chain_id,
-    inbox_items.c.addressed,
-    inbox_items.c.batch,
-)
-# With who caused each, as far as they are still there.
 _SELECT_UNDER_WAY = Statement(
     select(runs.c.id).where(
         runs.c.thread_id == bindparam("thread_id"),
@@ -39,8 +32,9 @@ _SELECT_UNDER_WAY = Statement(
         runs.c.cause_id == bindparam("cause_id"),
     )
 )
+# With who caused each, as far as they are still there.
 _SELECT_UNCLAIMED = Statement(
-    select(*_COLUMNS, people.c.role, agents.c.id)
+    select(*_ITEMS.columns, people.c.role, agents.c.id)
     .select_from(
         inbox_items.outerjoin(
             people,
@@ -163,7 +157,7 @@ _BRING_FORWARD = Statement(
     )
 )
 _SELECT_AGENTS_ITEMS = Statement(
-    select(*_COLUMNS, inbox_items.c.claimed_by, inbox_items.c.created_at)
+    select(*_ITEMS.columns, inbox_items.c.created_at)
     .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
     .where(
         threads.c.agent_id == bindparam("agent_id"),
@@ -195,40 +189,13 @@ _DROP = Statement(
 )
 
 
-def _item(row: Row) -> Item:
-    id_, thread_id, kind, space_id, payload, cause_kind, cause_id, grants, depth, chain_id, addressed, batch = row
-    return Item(
-        id=id_,
-        thread_id=thread_id,
-        kind=kind,
-        space_id=space_id,
-        payload=orjson.loads(payload),
-        cause=Cause(cause_kind, cause_id, grants),
-        depth=depth,
-        chain_id=chain_id,
-        addressed=bool(addressed),
-        batch=batch,
-    )
-
-
 async def insert_item(tx: Transaction, item: Item, *, key: str, rank: int, due_at: int) -> bool:
     touched = await tx.run(
         _INSERT,
-        id=item.id,
-        thread_id=item.thread_id,
-        kind=item.kind,
+        **_ITEMS.write(item),
         key=key,
-        batch=item.batch,
         rank=rank,
         due_at=due_at,
-        space_id=item.space_id,
-        payload=orjson.dumps(item.payload).decode(),
-        cause_kind=item.cause.kind,
-        cause_id=item.cause.id,
-        grants=item.cause.grants,
-        depth=item.depth,
-        chain_id=item.chain_id,
-        addressed=int(item.addressed),
         claimed_by=None,
         created_at=tx.clock.now(),
     )
@@ -239,7 +206,7 @@ async def select_unclaimed(tx: Transaction, thread_id: str, limit: int) -> list[
     """Oldest first. Each cause with what is left by now of the grants it had."""
     found = []
     for *row, role, agent_id in await tx.all(_SELECT_UNCLAIMED, thread_id=thread_id, limit=limit):
-        item = _item(row)
+        item = _ITEMS.read(row)
         held = rules.held_now(item.cause.kind, role, there=agent_id is not None)
         grants = access.written(access.parsed(item.cause.grants) & held)
         found.append(replace(item, cause=replace(item.cause, grants=grants)))
@@ -248,25 +215,27 @@ async def select_unclaimed(tx: Transaction, thread_id: str, limit: int) -> list[
 
 async def select_held(tx: Transaction, cause: Cause) -> str:
     """What is left by now of the grants that whoever caused something had then."""
-    row = await tx.one(_SELECT_HELD, kind=cause.kind, id=cause.id) or (None, None)
-    held = rules.held_now(cause.kind, row[0], there=row[1] is not None)
+    role, agent_id = await tx.one(_SELECT_HELD, kind=cause.kind, id=cause.id) or (None, None)
+    held = rules.held_now(cause.kind, role, there=agent_id is not None)
     return access.written(access.parsed(cause.grants) & held)
 
 
 async def select_under_way(tx: Transaction, thread_id: str, cause: Cause) -> str | None:
     """The run that goes on in a thread, if this is who caused it."""
-    row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id, cause_kind=cause.kind, cause_id=cause.id)
-    return None if row is None else str(row[0])
+    run_id: str | None = await tx.value(
+        _SELECT_UNDER_WAY, thread_id=thread_id, cause_kind=cause.kind, cause_id=cause.id
+    )
+    return run_id
 
 
 async def select_payloads(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
     """All that a run was told, in its order."""
-    return [orjson.loads(row[0]) for row in await tx.all(_SELECT_PAYLOADS, run_id=run_id)]
+    return [orjson.loads(payload) for payload in await tx.values(_SELECT_PAYLOADS, run_id=run_id)]
 
 
 async def select_people(tx: Transaction, run_id: str) -> list[str]:
     """On whose behalf a run was told something."""
-    return [str(row[0]) for row in await tx.all(_SELECT_PEOPLE, run_id=run_id)]
+    return await tx.values(_SELECT_PEOPLE, run_id=run_id)
 
 
 async def has_unclaimed(tx: Transaction, thread_id: str) -> bool:
@@ -278,21 +247,21 @@ async def claim(tx: Transaction, ids: list[str], run_id: str) -> None:
 
 
 async def select_batches(tx: Transaction, run_id: str) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_BATCHES, run_id=run_id)]
+    return await tx.values(_SELECT_BATCHES, run_id=run_id)
 
 
 async def select_batches_of(tx: Transaction, agent_id: str) -> list[str]:
     """Groups in which the agent has yet to answer."""
-    return [row[0] for row in await tx.all(_SELECT_BATCHES_OF, agent_id=agent_id)]
+    return await tx.values(_SELECT_BATCHES_OF, agent_id=agent_id)
 
 
 async def select_waiting(tx: Transaction, batch: str) -> list[tuple[str, bool]]:
     """Threads of the group that have yet to answer, in their order, and whether each one's agent is paused."""
-    return [(row[0], bool(row[1])) for row in await tx.all(_SELECT_WAITING, batch=batch)]
+    return [(thread_id, bool(paused)) for thread_id, paused in await tx.all(_SELECT_WAITING, batch=batch)]
 
 
 async def select_due(tx: Transaction, agent_id: str, now: int) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_DUE, agent_id=agent_id, now=now)]
+    return await tx.values(_SELECT_DUE, agent_id=agent_id, now=now)
 
 
 async def update_due(tx: Transaction, *, now: int, wait: int) -> None:
@@ -309,8 +278,9 @@ async def batch_is_busy(tx: Transaction, batch: str, *, but_for: str) -> bool:
 
 
 async def select_of_agent(tx: Transaction, agent_id: str, *, before: str, limit: int) -> list[tuple[Item, str]]:
+    """What waits for an agent, newest first, and since when."""
     found = await tx.all(_SELECT_AGENTS_ITEMS, agent_id=agent_id, before=before, limit=limit)
-    return [(_item(row[:12]), row[13]) for row in found]
+    return [(_ITEMS.read(row), created_at) for *row, created_at in found]
 
 
 async def are_members(tx: Transaction, space_id: str, run_id: str, cause_id: str) -> bool:

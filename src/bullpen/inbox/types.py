@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bullpen.wire.nouns import InboxKind
+from bullpen.wire.nouns import InboxKind, ThreadScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Recipient:
 
     agent_id: str
     name: str
-    scope: str
+    scope: ThreadScope
     chain_limit: int | None
     thread_id: str | None
     paused: bool = False  # singly; while all are, turns are as ever
@@ -40,5 +40,5 @@ class Item:
     cause: Cause
     depth: int
     chain_id: str
-    addressed: bool
-    batch: str | None
+    addressed: bool = False  # are its words meant for the agent?
+    batch: str | None = None  # the message whose agents answer one after another

@@ -39,10 +39,12 @@ from bullpen.runs.steps import Asking
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
-from bullpen.storage import Row, Stage, Transaction
+from bullpen.storage import Stage, Transaction
 from bullpen.tasks import rows as task_rows
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
+from bullpen.threads.rules import SCOPES
+from bullpen.threads.types import Thread
 from bullpen.tools import approvals, cards, pending
 from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
@@ -89,15 +91,15 @@ async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str
     if run is not None:
         return run, await rows.select_entries(tx, run.id)
     thread = await thread_rows.select_thread(tx, lease.thread_id)
-    agent = None if thread is None else await agent_rows.select_definition(tx, thread[0])
+    agent = None if thread is None else await agent_rows.select_definition(tx, thread.agent_id)
     if agent is not None and agent.state == "paused":
         await leases.release(tx, lease)  # what waits stays where it is, and so does the thread: queued
         return None
     if thread is None or agent is None:
         if thread is not None:
             # Spoken to in the very moment in which it was deleted; what nobody will read must not wake it for ever.
-            await task_rows.drop_waiting_of(tx, thread[0])
-            await inbox_rows.delete_unclaimed(tx, thread[0])
+            await task_rows.drop_waiting_of(tx, thread.agent_id)
+            await inbox_rows.delete_unclaimed(tx, thread.agent_id)
         await _rest(tx, lease, always=True)
         return None
     id = ids.run()
@@ -108,8 +110,8 @@ async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str
         return await _start(tx, lease, id, thread, agent, items, teaching)
 
 
-async def _concern(tx: Transaction, lease: Lease, thread: Row, agent: Agent, items: Sequence[Item]) -> Concern:
-    spaces = [thread[2], thread[3], *(item.space_id for item in items)]
+async def _concern(tx: Transaction, lease: Lease, thread: Thread, agent: Agent, items: Sequence[Item]) -> Concern:
+    spaces = [thread.space_id, thread.active_space_id, *(item.space_id for item in items)]
     concerned = concern.of(lease.thread_id, agent.id, spaces, [(item.cause.kind, item.cause.id) for item in items])
     concerned.kept |= set(agent.tools)
     await concern.add_line(tx, concerned, lease.thread_id)
@@ -120,13 +122,12 @@ async def _start(
     tx: Transaction,
     lease: Lease,
     id: str,
-    thread: Row,
+    thread: Thread,
     agent: Agent,
     items: Sequence[Item],
     teaching: dict[str, str],
 ) -> tuple[Run, list[Entry]]:
-    _, scope, home, _, run_count, most = thread
-    space_id = _active_space(scope, home, agent, items)
+    space_id = _active_space(thread, agent, items)
     room = None if space_id is None else await space_rows.select_room(tx, space_id)
     prompt, remembers = await _prompt(tx, agent, room, teaching)
     newest = items[-1]
@@ -142,7 +143,7 @@ async def _start(
         error=None,
         cause_kind=newest.cause.kind,
         cause_id=newest.cause.id,
-        grants=await _authority(tx, items, room, most),
+        grants=await _authority(tx, items, room, thread.grants),
         trigger=_trigger(newest, len(items)),
         payload=newest.payload,
         chain_id=max(items, key=lambda item: item.depth).chain_id,
@@ -150,7 +151,7 @@ async def _start(
         addressed=any(item.addressed for item in items),
         corrected=False,
         cancel_requested=False,
-        ordinal=run_count + 1,
+        ordinal=thread.run_count + 1,
         step=0,
         position=1,
         message_ids=(),
@@ -198,7 +199,7 @@ async def take_in(tx: Transaction, lease: Lease, run: Run, entries: list[Entry])
     is theirs, and as long as it gives the run neither more rights nor fewer."""
     await leases.check(tx, lease)
     thread = await thread_rows.select_thread(tx, lease.thread_id)
-    most = None if thread is None else thread[5]
+    most = None if thread is None else thread.grants
     room = None if run.space_id is None else await space_rows.select_room(tx, run.space_id)
     items = []
     for item in await inbox_rows.select_unclaimed(tx, lease.thread_id, inbox.DRAIN):
@@ -243,11 +244,11 @@ def _of(room: Room | None) -> frozenset[Grant]:
     return access.SPACE if room is None else access.preset(room.kind, room.main).grants
 
 
-def _active_space(scope: str, home: str | None, agent: Agent, items: Sequence[Item]) -> str | None:
+def _active_space(thread: Thread, agent: Agent, items: Sequence[Item]) -> str | None:
     """A mind that spans spaces enters the one it was spoken to in; from several it enters none, lest what was said in
     a DM be answered in public by accident."""
-    if scope != "agent":
-        return home
+    if SCOPES[thread.scope].begins_in == "home":
+        return thread.space_id
     spoken_in = {item.space_id for item in items if item.space_id is not None}
     return spoken_in.pop() if len(spoken_in) == 1 and agent.auto_enter else None
 

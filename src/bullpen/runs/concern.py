@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterable
 from bullpen.inbox import rows as inbox_rows
 from bullpen.observe.redact import REDACTOR, Concern, owner
 from bullpen.runs import rows
-from bullpen.runs.types import Run
+from bullpen.runs.types import Concerned, Run
 from bullpen.storage import Transaction
 from bullpen.variables import rows as variable_rows
 from bullpen.wire import Agent
 
 
-def of_row(run: Run) -> Concern:
+def of_row(run: Run | Concerned) -> Concern:
     """As far as the run's own row tells."""
     return of(run.thread_id, run.agent_id, [run.space_id], [(run.cause_kind, run.cause_id)])
 
@@ -52,5 +52,5 @@ async def add_shown(tx: Transaction, concern: Concern, run_ids: Collection[str])
     """The runs whose words are shown: in the space, in summaries and in journals."""
     if not run_ids or not any(map(REDACTOR.owns, ("person", "thread", "space"))):
         return
-    for thread_id, agent_id, space_id, cause_kind, cause_id in await rows.select_concerned(tx, sorted(run_ids)):
-        concern.owners |= of(thread_id, agent_id, [space_id], [(cause_kind, cause_id)]).owners
+    for each in await rows.select_concerned(tx, sorted(run_ids)):
+        concern.owners |= of_row(each).owners

@@ -48,7 +48,7 @@ from bullpen.variables import actions as variables
 from bullpen.variables import rules as variable_rules
 from bullpen.variables.types import Place
 from bullpen.wire import Agent
-from bullpen.wire.nouns import RunStatus, StopReason
+from bullpen.wire.nouns import RunStatus, StopReason, ThreadScope
 
 # In place of a run's id: whoever drives one looks at its rows again.
 EVERY = "*"
@@ -119,7 +119,7 @@ class Drive:
     tokens: int = 0  # how much the model is shown at once
     pictures: pictures.Pictures = field(default_factory=dict)
     said: str = ""  # the text of what woke the run
-    scope: str = "space"  # of its thread; a fresh one was made for this alone, and has no past
+    scope: ThreadScope = "space"  # of its thread
     home: Room | None = None  # where it was woken
     concern: Concern = field(init=False)  # whose secrets are masked in it
     cleaned: object = None  # for which values of the redactor all of this is clean
@@ -236,8 +236,8 @@ async def _load(drive: Drive) -> None:
         if drive.agent is not None:
             drive.model = await _choose(tx, drive, drive.agent)
         thread = await thread_rows.select_thread(tx, run.thread_id)
-        drive.space_id = None if thread is None else thread[3]
-        drive.scope = "space" if thread is None else thread[1]
+        if thread is not None:
+            drive.space_id, drive.scope = thread.active_space_id, thread.scope
         drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
         await concern.load(tx, drive.concern, run, drive.agent, drive.space_id)
         if drive.agent is not None and drive.agent.variables:
@@ -260,8 +260,6 @@ async def _look_at_pictures(drive: Drive) -> None:
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
     """Whoever is shown outside text has read it, whether or not it was the one to fetch it."""
-    if drive.scope == "fresh":
-        return
     seen = await past.read(tx, drive.run, drive.scope, drive.tokens)
     drive.before, drive.outside, drive.seen_in, drive.cleaned = seen.turns, seen.outside, seen.seen_in, None
     await concern.add_shown(tx, drive.concern, seen.run_ids)

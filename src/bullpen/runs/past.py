@@ -8,10 +8,8 @@ from outside the office: whoever reads it has read outside text.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-
-import orjson
 
 from bullpen.agents import rows as agent_rows
 from bullpen.files import rows as file_rows
@@ -19,9 +17,11 @@ from bullpen.llm.types import Turn, UserTurn
 from bullpen.observe.redact import REDACTOR, owner
 from bullpen.runs import bounds, rows, transcript
 from bullpen.runs.bounds import Bounds
-from bullpen.runs.types import Run
-from bullpen.storage import Row, Transaction
+from bullpen.runs.types import Run, WindowMessage
+from bullpen.storage import Transaction
+from bullpen.threads.rules import SCOPES
 from bullpen.tools.outside import FILE, together
+from bullpen.wire.nouns import ThreadScope
 
 HERE, ANYWHERE = "What you did here before:", "What you did before:"
 EARLIER = "What you did here longer ago, of which the messages are not shown any more (read_messages reaches them):"
@@ -35,21 +35,25 @@ class Past:
     run_ids: Set[str] = frozenset()  # the runs whose words are among it
 
 
-async def read(tx: Transaction, run: Run, scope: str, tokens: int) -> Past:
+async def read(tx: Transaction, run: Run, scope: ThreadScope, tokens: int) -> Past:
     """`scope` is the thread's; `tokens` is the size of the whole context."""
     most = bounds.of(tokens)
-    if scope == "agent":
-        return await _of_mind(tx, run, most)
-    return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most)
+    match SCOPES[scope].past:
+        case "runs":
+            return await _of_mind(tx, run, most)
+        case "messages":
+            return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most)
+        case "nothing":
+            return Past([])
 
 
 async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> Past:
     # Somebody may have wanted the agents to begin anew; what was said until then is not shown.
     anew = await rows.select_anew(tx, space_id, upto=run.window_seq)
     start = max(transcript.window_start(run.window_seq), anew)
-    window = [_own(row) for row in await rows.select_window(tx, space_id, after=start, upto=run.window_seq)]
-    names = await agent_rows.select_names(tx, sorted({row[2] for row in window}))
-    with_files = [row[1] for row in window if row[7]]
+    window = [_own(each) for each in await rows.select_window(tx, space_id, after=start, upto=run.window_seq)]
+    names = await agent_rows.select_names(tx, sorted({each.author_id for each in window}))
+    with_files = [each.id for each in window if each.files]
     files = await file_rows.select_shown(tx, with_files) if with_files else {}
     shown, first = transcript.history(window, names, space_id, files, most)
     cut = start if first is None else first - 1
@@ -64,36 +68,38 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> P
     if lately:
         turns.append(UserTurn("\n".join([HERE, *(transcript.short(summary.text) for summary in lately)])))
     told = [*earlier, *lately]
-    sources = together(*(_sources(row) for row in window if row[0] > cut), *(summary.outside for summary in told))
-    speakers = {row[9] for row in window if row[9] is not None}
+    sources = together(*(_sources(each) for each in window if each.seq > cut), *(summary.outside for summary in told))
+    speakers = {each.run_id for each in window if each.run_id is not None}
     return Past(turns, sources, (space_id,) if turns else (), speakers | {summary.run_id for summary in told})
 
 
-def _own(row: Row) -> Row:
+def _own(said: WindowMessage) -> WindowMessage:
     """A person may have written a secret of theirs: it is masked in their words, and in nobody else's."""
-    cleaned = REDACTOR.clean_own(row[5], owner("person", row[2])) if row[3] == "person" else row[5]
-    return row if cleaned is row[5] else (*row[:5], cleaned, *row[6:])
+    if said.author_kind != "person":
+        return said
+    cleaned = REDACTOR.clean_own(said.text, owner("person", said.author_id))
+    return said if cleaned is said.text else replace(said, text=cleaned)
 
 
-def _sources(row: Row) -> list[str]:
+def _sources(said: WindowMessage) -> list[str]:
     """What a message of the window taints with: what its author's run had read, and the name of a person's file."""
-    found: list[str] = orjson.loads(row[8]).get("outside", []) if row[8] != "{}" else []
-    return [*found, FILE] if row[7] and row[3] != "agent" else found
+    found: list[str] = said.metadata.get("outside", [])
+    return [*found, FILE] if said.files and said.author_kind != "agent" else found
 
 
 async def _of_mind(tx: Transaction, run: Run, most: Bounds) -> Past:
     """A mind that spans spaces remembers its own latest runs, and the ones before in a few lines each."""
     start = transcript.window_start(run.ordinal - 1, transcript.JOURNALS)
     earlier = await rows.select_earlier(tx, run.thread_id, after=start, before=run.ordinal)
-    journals = [transcript.journal(await rows.select_entries(tx, id), most) for id, _, _ in earlier]
+    journals = [transcript.journal(await rows.select_entries(tx, each.id), most) for each in earlier]
     first = bounds.first_shown([transcript.size(journal) for journal in journals], most.window)
-    before = earlier[first][1] if first else start + 1
+    before = earlier[first].ordinal if first else start + 1
     summaries = await rows.select_summaries(tx, run.thread_id, before=before, limit=transcript.SUMMARIES)
     lines = transcript.told([summary.text for summary in summaries], most.told)
     turns: list[Turn] = [UserTurn("\n".join([ANYWHERE, *lines]), stable=True)] if lines else []
     for journal in journals[first:]:
         turns += journal
-    read = [sources for _, _, sources in earlier[first:]] + [summary.outside for summary in summaries]
-    run_ids = {id for id, _, _ in earlier[first:]} | {summary.run_id for summary in summaries}
+    read = [each.outside for each in earlier[first:]] + [summary.outside for summary in summaries]
+    run_ids = {each.id for each in earlier[first:]} | {summary.run_id for summary in summaries}
     # A mind keeps what it was ever shown: what it says now may come from any of it.
     return Past(turns, together(*read), await rows.select_seen_in(tx, run.thread_id, run.ordinal - 1), run_ids)

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import fields
 from typing import Any
 
 import orjson
 from sqlalchemy import BigInteger, Text, and_, bindparam, case, func, insert, literal_column, or_, select, update
 
 from bullpen.clock import Clock
-from bullpen.runs.types import Entry, Mark, Run, Summary
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.runs.types import Concerned, EarlierRun, Entry, Mark, Run, Summary, WindowMessage
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, WORDS, Codec, Mapped
 from bullpen.storage.paused import is_paused
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import messages, prompts, run_messages, runs
 from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage, Trigger, Usage
 
-_FIELDS = [f.name for f in fields(Run)]
-_COLUMNS = [runs.c[name] for name in _FIELDS]
+_ACTS = Codec(lambda kept: frozenset(kept.split()), lambda acts: " ".join(sorted(acts)))
+_MARK = Codec(
+    lambda kept: Mark(*orjson.loads(kept)),
+    lambda mark: orjson.dumps([mark.call_id, mark.owner, mark.deaths]).decode(),
+)
+_RUNS = Mapped(
+    Run,
+    runs,
+    trigger=JSON,
+    payload=JSON,
+    addressed=FLAG,
+    corrected=FLAG,
+    cancel_requested=FLAG,
+    message_ids=WORDS,
+    acts=_ACTS,
+    outside=TUPLE_OR_NULL,
+    seen_in=TUPLE_OR_NULL,
+    mark=_MARK,
+)
 _INSERT = Statement(insert(runs))
 _CHANGING = (
     "status",
@@ -45,6 +62,7 @@ _CHANGING = (
     "outside",
     "seen_in",
 )
+_write_changes = _RUNS.writer(_CHANGING)
 _UPDATE = Statement(
     update(runs)
     .where(runs.c.id == bindparam("id_"))
@@ -75,21 +93,21 @@ _SELECT_UNDER_WAY_OF = Statement(
 )
 # By what is under way, which is little, and not by the space, which may have had any number of runs.
 _SELECT_UNDER_WAY_IN = Statement(
-    select(*_COLUMNS).where(
+    select(*_RUNS.columns).where(
         runs.c.finished_at.is_(None), runs.c.space_id.concat("") == bindparam("space_id"), runs.c.thread_id != ""
     )
 )
 _SELECT_SEEN_IN = Statement(
     select(runs.c.seen_in).where(runs.c.thread_id == bindparam("thread_id"), runs.c.ordinal == bindparam("ordinal"))
 )
-_SELECT = Statement(select(*_COLUMNS).where(runs.c.id == bindparam("id")))
+_SELECT = Statement(select(*_RUNS.columns).where(runs.c.id == bindparam("id")))
 _IS_CANCEL_REQUESTED = Statement(select(runs.c.cancel_requested).where(runs.c.id == bindparam("id")))
 _SELECT_CANCELLED = Statement(select(runs.c.id).where(any_of(runs.c.id, "ids"), runs.c.cancel_requested == 1))
 _SELECT_UNDER_WAY = Statement(
-    select(*_COLUMNS).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
+    select(*_RUNS.columns).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
 )
 _SELECT_PAGE = Statement(
-    select(*_COLUMNS)
+    select(*_RUNS.columns)
     .where(
         runs.c.id < bindparam("before"),
         or_(bindparam("agent_id", type_=Text).is_(None), runs.c.agent_id == bindparam("agent_id", type_=Text)),
@@ -106,7 +124,8 @@ _SELECT_PAGE = Statement(
     .order_by(runs.c.id.desc())
     .limit(bindparam("limit"))
 )
-_SUMMARIES = select(runs.c.summary, runs.c.outside, runs.c.id).where(
+_SUMMARY = Mapped(Summary, runs, others={"text": runs.c.summary, "run_id": runs.c.id}, outside=TUPLE_OR_NULL)
+_SUMMARIES = select(*_SUMMARY.columns).where(
     runs.c.thread_id == bindparam("thread_id"),
     runs.c.ordinal < bindparam("before"),
     runs.c.summary.is_not(None),
@@ -126,8 +145,9 @@ _SELECT_ANEW = Statement(
         messages.c.wake == literal_column("'command:new'"),
     )
 )
+_EARLIER = Mapped(EarlierRun, runs, outside=TUPLE_OR_NULL)
 _SELECT_EARLIER = Statement(
-    select(runs.c.id, runs.c.ordinal, runs.c.outside)
+    select(*_EARLIER.columns)
     .where(
         runs.c.thread_id == bindparam("thread_id"),
         runs.c.ordinal < bindparam("before"),
@@ -138,17 +158,16 @@ _SELECT_EARLIER = Statement(
     .order_by(runs.c.ordinal)
 )
 
-_CONCERNED = (runs.c.thread_id, runs.c.agent_id, runs.c.space_id, runs.c.cause_kind, runs.c.cause_id)
-_SELECT_CONCERNED = Statement(select(*_CONCERNED).where(any_of(runs.c.id, "ids")))
+_CONCERNED = Mapped(Concerned, runs)
+_SELECT_CONCERNED = Statement(select(*_CONCERNED.columns).where(any_of(runs.c.id, "ids")))
 
-_ENTRY_FIELDS = [f.name for f in fields(Entry)]
-_ENTRY = [run_messages.c[name] for name in _ENTRY_FIELDS]
+_ENTRIES = Mapped(Entry, run_messages, is_error=FLAG, started=FLAG)
 _INSERT_ENTRY = Statement(insert(run_messages))
 _SELECT_ENTRIES = Statement(
-    select(*_ENTRY).where(run_messages.c.run_id == bindparam("run_id")).order_by(run_messages.c.position)
+    select(*_ENTRIES.columns).where(run_messages.c.run_id == bindparam("run_id")).order_by(run_messages.c.position)
 )
 _SELECT_ENTRY_PAGE = Statement(
-    select(*_ENTRY)
+    select(*_ENTRIES.columns)
     .where(run_messages.c.run_id == bindparam("run_id"), run_messages.c.position > bindparam("after"))
     .order_by(run_messages.c.position)
     .limit(bindparam("limit"))
@@ -167,21 +186,11 @@ _MARK_STARTED = Statement(
 _INSERT_PROMPT = insert_or_ignore(prompts)
 _SELECT_PROMPT = Statement(select(prompts.c.text).where(prompts.c.hash == bindparam("hash")))
 
-_WINDOW = (
-    messages.c.seq,
-    messages.c.id,
-    messages.c.author_id,
-    messages.c.author_kind,
-    messages.c.type,
-    messages.c.text,
-    messages.c.deleted_at,
-    messages.c.files,
-    # Of a tool's card the model is shown nothing that could be from outside, and it may be long.
-    case((messages.c.type == literal_column("'tool'"), literal_column("'{}'")), else_=messages.c.metadata),
-    messages.c.run_id,
-)
+# Of a tool's card the model is shown nothing that could be from outside, and it may be long.
+_METADATA = case((messages.c.type == literal_column("'tool'"), literal_column("'{}'")), else_=messages.c.metadata)
+_WINDOW = Mapped(WindowMessage, messages, others={"metadata": _METADATA}, metadata=JSON)
 _SELECT_WINDOW = Statement(
-    select(*_WINDOW)
+    select(*_WINDOW.columns)
     .where(
         messages.c.space_id == bindparam("space_id"),
         messages.c.seq > bindparam("after"),
@@ -191,58 +200,24 @@ _SELECT_WINDOW = Statement(
 )
 
 
-def _run(row: Row) -> Run:
-    values = dict(zip((f.name for f in fields(Run)), row, strict=True))
-    for name in ("trigger", "payload"):
-        values[name] = orjson.loads(values[name])
-    for name in ("addressed", "corrected", "cancel_requested"):
-        values[name] = bool(values[name])
-    values["message_ids"] = tuple(values["message_ids"].split())
-    values["acts"] = frozenset(values["acts"].split())
-    for name in ("outside", "seen_in"):
-        values[name] = tuple(orjson.loads(values[name])) if values[name] else ()
-    values["mark"] = Mark(*orjson.loads(values["mark"])) if values["mark"] else None
-    return Run(**values)
-
-
-def _changing(run: Run) -> dict[str, Any]:
-    values = {name: getattr(run, name) for name in _CHANGING}
-    values["corrected"] = int(run.corrected)
-    values["message_ids"] = " ".join(run.message_ids)
-    values["acts"] = " ".join(sorted(run.acts))
-    for name in ("outside", "seen_in"):
-        values[name] = orjson.dumps(values[name]).decode() if values[name] else None
-    return values
-
-
 async def select_seen_in(tx: Transaction, thread_id: str, ordinal: int) -> tuple[str, ...]:
     """Whose text the n-th run of a thread was shown."""
-    row = await tx.one(_SELECT_SEEN_IN, thread_id=thread_id, ordinal=ordinal)
-    return tuple(orjson.loads(row[0])) if row is not None and row[0] else ()
+    kept = await tx.value(_SELECT_SEEN_IN, thread_id=thread_id, ordinal=ordinal)
+    return tuple(orjson.loads(kept)) if kept else ()
 
 
 async def insert_run(tx: Transaction, run: Run) -> None:
-    values = {name: getattr(run, name) for name in _FIELDS}
-    values.update(_changing(run))
-    values.update(
-        trigger=orjson.dumps(run.trigger).decode(),
-        payload=orjson.dumps(run.payload).decode(),
-        addressed=int(run.addressed),
-        cancel_requested=int(run.cancel_requested),
-        mark=None,
-    )
-    await tx.run(_INSERT, **values)
+    await tx.run(_INSERT, **_RUNS.write(run))
 
 
 async def update_run(tx: Transaction, run: Run) -> tuple[bool, bool]:
     """Write what passes may change. Did somebody ask meanwhile for it to be cancelled, is its agent paused?"""
-    row = await tx.one(_UPDATE, id_=run.id, **_changing(run))
-    return (False, False) if row is None else (bool(row[0]), bool(row[1]))
+    cancelled, paused = await tx.one(_UPDATE, id_=run.id, **_write_changes(run)) or (False, False)
+    return bool(cancelled), bool(paused)
 
 
 async def put_mark(tx: Transaction, id: str, mark: Mark | None) -> None:
-    kept = None if mark is None else orjson.dumps([mark.call_id, mark.owner, mark.deaths]).decode()
-    await tx.run(_PUT_MARK, id_=id, mark_=kept)
+    await tx.run(_PUT_MARK, id_=id, mark_=None if mark is None else _MARK.encode(mark))
 
 
 async def request_cancel(tx: Transaction, id: str) -> bool:
@@ -251,35 +226,32 @@ async def request_cancel(tx: Transaction, id: str) -> bool:
 
 async def request_cancel_of(tx: Transaction, agent_id: str) -> list[str]:
     """All that an agent is doing just now."""
-    return [row[0] for row in await tx.all(_REQUEST_CANCEL_OF, agent_id_=agent_id)]
+    return await tx.values(_REQUEST_CANCEL_OF, agent_id_=agent_id)
 
 
 async def select_under_way_of(tx: Transaction, agent_id: str) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_UNDER_WAY_OF, agent_id=agent_id)]
+    return await tx.values(_SELECT_UNDER_WAY_OF, agent_id=agent_id)
 
 
 async def select_under_way_in(tx: Transaction, space_id: str) -> list[Run]:
-    return [_run(row) for row in await tx.all(_SELECT_UNDER_WAY_IN, space_id=space_id)]
+    return _RUNS.read_all(await tx.all(_SELECT_UNDER_WAY_IN, space_id=space_id))
 
 
 async def is_cancel_requested(tx: Transaction, id: str) -> bool:
-    row = await tx.one(_IS_CANCEL_REQUESTED, id=id)
-    return row is not None and bool(row[0])
+    return bool(await tx.value(_IS_CANCEL_REQUESTED, id=id))
 
 
 async def select_cancelled(tx: Transaction, ids: list[str]) -> list[str]:
     """Which of these somebody wants to end."""
-    return [row[0] for row in await tx.all(_SELECT_CANCELLED, ids=ids)]
+    return await tx.values(_SELECT_CANCELLED, ids=ids)
 
 
 async def select_run(tx: Transaction, id: str) -> Run | None:
-    row = await tx.one(_SELECT, id=id)
-    return None if row is None else _run(row)
+    return _RUNS.read_one(await tx.one(_SELECT, id=id))
 
 
 async def select_under_way(tx: Transaction, thread_id: str) -> Run | None:
-    row = await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id)
-    return None if row is None else _run(row)
+    return _RUNS.read_one(await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id))
 
 
 async def select_runs(
@@ -307,13 +279,13 @@ async def select_runs(
         sees_all=int(sees_all),
         limit=limit,
     )
-    return [_run(row) for row in found]
+    return _RUNS.read_all(found)
 
 
 async def select_summaries(tx: Transaction, thread_id: str, *, before: int, limit: int) -> list[Summary]:
     """The newest summaries of runs before this one, oldest first."""
     found = await tx.all(_SELECT_SUMMARIES, thread_id=thread_id, before=before, limit=limit)
-    return [_summary(row) for row in reversed(found)]
+    return _SUMMARY.read_all(found[::-1])
 
 
 async def select_space_summaries(
@@ -323,54 +295,34 @@ async def select_space_summaries(
     found = await tx.all(
         _SELECT_SPACE_SUMMARIES, thread_id=thread_id, before=before, since=since, upto=upto, limit=limit
     )
-    return [_summary(row) for row in reversed(found)]
-
-
-def _summary(row: Row) -> Summary:
-    return Summary(row[0], _sources(row[1]), row[2])
+    return _SUMMARY.read_all(found[::-1])
 
 
 async def select_anew(tx: Transaction, space_id: str, *, upto: int) -> int:
     """The last message up to this one with which somebody wanted the agents to begin anew; 0: nobody did."""
-    row = await tx.one(_SELECT_ANEW, space_id=space_id, upto=upto)
-    return 0 if row is None or row[0] is None else int(row[0])
+    return int(await tx.value(_SELECT_ANEW, space_id=space_id, upto=upto) or 0)
 
 
-async def select_earlier(
-    tx: Transaction, thread_id: str, *, after: int, before: int
-) -> list[tuple[str, int, list[str]]]:
-    """The thread's earlier runs in which something happened: id, number, what they had read from outside."""
-    found = await tx.all(_SELECT_EARLIER, thread_id=thread_id, after=after, before=before)
-    return [(row[0], row[1], _sources(row[2])) for row in found]
+async def select_earlier(tx: Transaction, thread_id: str, *, after: int, before: int) -> list[EarlierRun]:
+    """The thread's earlier runs in which something happened."""
+    return _EARLIER.read_all(await tx.all(_SELECT_EARLIER, thread_id=thread_id, after=after, before=before))
 
 
-async def select_concerned(tx: Transaction, run_ids: list[str]) -> set[tuple[str, str, str | None, str, str]]:
-    """Thread, agent, space and cause of these runs."""
-    return {tuple(row) for row in await tx.all(_SELECT_CONCERNED, ids=run_ids)}
-
-
-def _sources(kept: str | None) -> list[str]:
-    return orjson.loads(kept) if kept else []
+async def select_concerned(tx: Transaction, run_ids: list[str]) -> set[Concerned]:
+    """Whom these runs concern, each once."""
+    return set(_CONCERNED.read_all(await tx.all(_SELECT_CONCERNED, ids=run_ids)))
 
 
 async def insert_entries(tx: Transaction, entries: list[Entry]) -> None:
-    rows = [{name: getattr(entry, name) for name in _ENTRY_FIELDS} for entry in entries]
-    for row in rows:
-        row["is_error"] = None if row["is_error"] is None else int(row["is_error"])
-        row["started"] = int(row["started"])
-    await tx.many(_INSERT_ENTRY, rows)
-
-
-def _entry(row: Row) -> Entry:
-    return Entry(*row)
+    await tx.many(_INSERT_ENTRY, [_ENTRIES.write(entry) for entry in entries])
 
 
 async def select_entries(tx: Transaction, run_id: str) -> list[Entry]:
-    return [_entry(row) for row in await tx.all(_SELECT_ENTRIES, run_id=run_id)]
+    return _ENTRIES.read_all(await tx.all(_SELECT_ENTRIES, run_id=run_id))
 
 
 async def select_entry_page(tx: Transaction, run_id: str, *, after: int, limit: int) -> list[Entry]:
-    return [_entry(row) for row in await tx.all(_SELECT_ENTRY_PAGE, run_id=run_id, after=after, limit=limit)]
+    return _ENTRIES.read_all(await tx.all(_SELECT_ENTRY_PAGE, run_id=run_id, after=after, limit=limit))
 
 
 async def mark_started(tx: Transaction, run_id: str, call_id: str) -> None:
@@ -382,8 +334,7 @@ async def insert_prompt(tx: Transaction, hash: str, text: str) -> None:
 
 
 async def select_prompt(tx: Transaction, hash: str) -> str:
-    row = await tx.one(_SELECT_PROMPT, hash=hash)
-    return "" if row is None else str(row[0])
+    return await tx.value(_SELECT_PROMPT, hash=hash) or ""
 
 
 async def retry_now(tx: Transaction, agent_id: str) -> bool:
@@ -396,9 +347,8 @@ async def bring_forward(tx: Transaction) -> int:
     return await tx.run(_BRING_FORWARD, now=tx.clock.millis())
 
 
-async def select_window(tx: Transaction, space_id: str, *, after: int, upto: int) -> list[Row]:
-    """seq, id, author id and kind, type, text, deleted at, files, metadata, run: what the transcript needs."""
-    return list(await tx.all(_SELECT_WINDOW, space_id=space_id, after=after, upto=upto))
+async def select_window(tx: Transaction, space_id: str, *, after: int, upto: int) -> list[WindowMessage]:
+    return _WINDOW.read_all(await tx.all(_SELECT_WINDOW, space_id=space_id, after=after, upto=upto))
 
 
 def on_the_wire(run: Run) -> WireRun:
@@ -440,7 +390,7 @@ def entry_on_the_wire(entry: Entry) -> RunMessage:
         args=None if entry.args is None else _readable(entry.args),
         # What a model thought is its own, and sealed.
         result=orjson.loads(entry.result) if entry.result and entry.type == "tool_return_message" else None,
-        is_error=None if entry.is_error is None else bool(entry.is_error),
+        is_error=entry.is_error,
         outside=orjson.loads(entry.outside) if entry.outside else None,
         content=entry.content,
         at=entry.at,

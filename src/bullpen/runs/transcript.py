@@ -33,7 +33,7 @@ from bullpen.llm.types import (
 from bullpen.observe.redact import here
 from bullpen.runs import bounds
 from bullpen.runs.bounds import Bounds
-from bullpen.runs.types import Entry, Run
+from bullpen.runs.types import Entry, Run, WindowMessage
 from bullpen.tools.outside import FILE, together
 from bullpen.wire import Agent
 from bullpen.wire.nouns import File, ToolConfig
@@ -119,7 +119,7 @@ def sources(payload: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def history(
-    rows: Sequence[Sequence[Any]],
+    window: Sequence[WindowMessage],
     names: Mapping[str, str],
     room: str,
     files: Mapping[str, Sequence[File]] | None = None,
@@ -131,15 +131,15 @@ def history(
     before it were too long.
     """
     lines = []
-    for seq, id_, author_id, kind, type_, text, deleted_at, *_ in rows:
-        if deleted_at is not None:
+    for said in window:
+        if said.deleted_at is not None:
             continue
-        who = "note" if kind == "system" else names.get(author_id, author_id)
-        shown = text if most is None else bounds.cut(text, most.message, READ_ON)
-        shown = shown if type_ != "tool" else f"[tool] {shown}"
-        lines.append((seq, f"[{id_}] {who}: {_quoted(_with_files(shown, (files or {}).get(id_, ())))}"))
+        who = "note" if said.author_kind == "system" else names.get(said.author_id, said.author_id)
+        shown = said.text if most is None else bounds.cut(said.text, most.message, READ_ON)
+        shown = shown if said.type != "tool" else f"[tool] {shown}"
+        lines.append((said.seq, f"[{said.id}] {who}: {_quoted(_with_files(shown, (files or {}).get(said.id, ())))}"))
     first = 0 if most is None else bounds.first_shown([bounds.tokens(line) for _, line in lines], most.window)
-    upto = rows[-1][0] if rows else 0
+    upto = window[-1].seq if window else 0
     return _in_pieces(lines[first:], upto, room), lines[first][0] if first else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bullpen.wire.nouns import Outcome, RunMessageType, RunStatus, StopReason
@@ -79,9 +79,9 @@ class Entry:
     tool_name: str | None = None
     args: str | None = None  # what the model wrote
     result: str | None = None  # JSON
-    is_error: bool | int | None = None  # a number when it comes from a row
+    is_error: bool | None = None
     content: str | None = None
-    started: bool | int = False
+    started: bool = False
     outside: str | None = None  # JSON: where a result came from, if that is outside the office
     usage: str | None = None  # JSON, of an answer: see runs/steps.py
 
@@ -91,5 +91,41 @@ class Summary:
     """What is told of a finished run in later ones."""
 
     text: str
-    outside: list[str]  # what the run had read from outside the office
+    outside: tuple[str, ...]  # what the run had read from outside the office
     run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A finished run whose journal may be shown in later ones."""
+
+    id: str
+    ordinal: int
+    outside: tuple[str, ...]  # as above
+
+
+@dataclass(frozen=True, slots=True)
+class Concerned:
+    """Where a run was and for whom it worked: whose secrets may be in its words."""
+
+    thread_id: str
+    agent_id: str
+    space_id: str | None
+    cause_kind: str
+    cause_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WindowMessage:
+    """A message of a space, as a run is shown it."""
+
+    seq: int
+    id: str
+    author_id: str
+    author_kind: str
+    type: str
+    text: str
+    deleted_at: str | None
+    files: int = 0  # how many it shows
+    metadata: dict[str, Any] = field(default_factory=dict)
+    run_id: str | None = None

@@ -19,7 +19,7 @@ from bullpen.audit.actions import note
 from bullpen.errors import Conflict, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.inbox import actions as inbox
-from bullpen.inbox.types import Recipient
+from bullpen.inbox.types import Item, Recipient
 from bullpen.observe.redact import here, owner
 from bullpen.skills import rows, rules
 from bullpen.skills.types import Skill, Version, Writer
@@ -251,9 +251,10 @@ async def start(tx: Transaction, room: Room, skill: Skill, draft: Draft, paramet
         id=ids.thread_for(draft.id),
     )
     payload = {**spaces.told(draft), "text": parameters, "skill": await _instructions(tx, skill, version)}
-    await inbox.deliver_skill(
-        tx, thread_id, key=key(draft.id), space_id=room.id, payload=payload, cause=cause, chain_id=draft.chain_id
+    item = Item(
+        ids.inbox_item(), thread_id, "skill", room.id, payload, cause, depth=0, chain_id=draft.chain_id, addressed=True
     )
+    await inbox.deliver_item(tx, item, key=key(draft.id))
     return agent.agent_id, thread_id
 
 
@@ -261,7 +262,7 @@ async def started_by(tx: Transaction, message_id: str) -> tuple[str, str] | None
     """The agent and the thread of the skill that this message started; None: it started none."""
     thread_id = ids.thread_for(message_id)
     found = await thread_rows.select_thread(tx, thread_id)
-    return None if found is None else (str(found[0]), thread_id)
+    return None if found is None else (found.agent_id, thread_id)
 
 
 def key(message_id: str) -> str:

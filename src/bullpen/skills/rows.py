@@ -10,30 +10,33 @@ import orjson
 from sqlalchemy import bindparam, delete, func, or_, select
 
 from bullpen.skills.types import Skill, Version
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import Codec, Mapped
 from bullpen.storage.statements import contains, upsert
 from bullpen.storage.tables import skills
 from bullpen.wire import nouns
 
-_COLUMNS = (
-    skills.c.id,
-    skills.c.space_id,
-    skills.c.name,
-    skills.c.active,
-    skills.c.proposed,
-    skills.c.created_at,
-    skills.c.updated_at,
-)
+
+def _version(kept: str) -> Version:
+    fields = orjson.loads(kept)
+    return Version(**{**fields, "outside": tuple(fields["outside"])})
+
+
+_VERSION = Codec(_version, lambda version: orjson.dumps(asdict(version)).decode())
+_SKILLS = Mapped(Skill, skills, active=_VERSION, proposed=_VERSION)
 _OF_NAME = (skills.c.space_id == bindparam("space_id"), skills.c.name == bindparam("name"))
 _PUT = upsert(skills, ["space_id", "name"], ["active", "proposed", "updated_at"])
-_SELECT = Statement(select(*_COLUMNS).where(*_OF_NAME))
+_SELECT = Statement(select(*_SKILLS.columns).where(*_OF_NAME))
 _PAGE = (
-    select(*_COLUMNS).where(skills.c.id < bindparam("before")).order_by(skills.c.id.desc()).limit(bindparam("limit"))
+    select(*_SKILLS.columns)
+    .where(skills.c.id < bindparam("before"))
+    .order_by(skills.c.id.desc())
+    .limit(bindparam("limit"))
 )
 _SELECT_OF_SPACE = Statement(_PAGE.where(skills.c.space_id == bindparam("space_id")))
 _SELECT_OF_SPACES = Statement(_PAGE.where(any_of(skills.c.space_id, "space_ids")))
 _SELECT_ACTIVE = Statement(
-    select(*_COLUMNS)
+    select(*_SKILLS.columns)
     .where(skills.c.space_id == bindparam("space_id"), skills.c.active.is_not(None))
     .order_by(skills.c.name)
 )
@@ -43,7 +46,7 @@ _COUNT_PROPOSED = Statement(
 )
 _DELETE = Statement(delete(skills).where(skills.c.id == bindparam("id_")))
 _SELECT_WHOSE = Statement(
-    select(*_COLUMNS)
+    select(*_SKILLS.columns)
     .where(
         or_(
             skills.c.space_id == bindparam("whose"),
@@ -55,33 +58,8 @@ _SELECT_WHOSE = Statement(
 )
 
 
-def _version(kept: str | None) -> Version | None:
-    if kept is None:
-        return None
-    fields = orjson.loads(kept)
-    return Version(**{**fields, "outside": tuple(fields["outside"])})
-
-
-def _kept(version: Version | None) -> str | None:
-    return None if version is None else orjson.dumps(asdict(version)).decode()
-
-
-def _skill(row: Row) -> Skill:
-    id, space_id, name, active, proposed, created_at, updated_at = row
-    return Skill(id, space_id, name, _version(active), _version(proposed), created_at, updated_at)
-
-
 async def put_skill(tx: Transaction, skill: Skill) -> None:
-    await tx.run(
-        _PUT,
-        id=skill.id,
-        space_id=skill.space_id,
-        name=skill.name,
-        active=_kept(skill.active),
-        proposed=_kept(skill.proposed),
-        created_at=skill.created_at,
-        updated_at=skill.updated_at,
-    )
+    await tx.run(_PUT, **_SKILLS.write(skill))
 
 
 async def delete_skill(tx: Transaction, id: str) -> None:
@@ -89,8 +67,7 @@ async def delete_skill(tx: Transaction, id: str) -> None:
 
 
 async def select_skill(tx: Transaction, space_id: str, name: str) -> Skill | None:
-    row = await tx.one(_SELECT, space_id=space_id, name=name)
-    return None if row is None else _skill(row)
+    return _SKILLS.read_one(await tx.one(_SELECT, space_id=space_id, name=name))
 
 
 async def select_skills(
@@ -102,28 +79,26 @@ async def select_skills(
         found = await tx.all(_SELECT_OF_SPACE, space_id=space_ids[0], **where)
     else:
         found = await tx.all(_SELECT_OF_SPACES, space_ids=list(space_ids), **where)
-    return [_skill(row) for row in found]
+    return _SKILLS.read_all(found)
 
 
 async def select_active(tx: Transaction, space_id: str) -> list[Skill]:
     """Those that people can start, by name."""
-    return [_skill(row) for row in await tx.all(_SELECT_ACTIVE, space_id=space_id)]
+    return _SKILLS.read_all(await tx.all(_SELECT_ACTIVE, space_id=space_id))
 
 
 async def select_whose(tx: Transaction, whose: str) -> list[Skill]:
     """Those of a space; and those that somebody wrote, approved of or follows, or may have: look closer."""
     needle = orjson.dumps(whose).decode()
-    return [_skill(row) for row in await tx.all(_SELECT_WHOSE, whose=whose, needle=needle)]
+    return _SKILLS.read_all(await tx.all(_SELECT_WHOSE, whose=whose, needle=needle))
 
 
 async def count_skills(tx: Transaction, space_id: str) -> int:
-    row = await tx.one(_COUNT, space_id=space_id)
-    return 0 if row is None else int(row[0])
+    return int(await tx.value(_COUNT, space_id=space_id))
 
 
 async def count_proposed(tx: Transaction, space_id: str) -> int:
-    row = await tx.one(_COUNT_PROPOSED, space_id=space_id)
-    return 0 if row is None else int(row[0])
+    return int(await tx.value(_COUNT_PROPOSED, space_id=space_id))
 
 
 def on_the_wire(skill: Skill) -> nouns.Skill:

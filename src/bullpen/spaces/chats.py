@@ -12,7 +12,8 @@ from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.errors import AlreadyExists
 from bullpen.events.actions import in_turn
-from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage import Statement, Transaction
+from bullpen.storage.mapped import Mapped
 from bullpen.storage.statements import insert_or_ignore, upsert
 from bullpen.storage.tables import chats
 from bullpen.wire.nouns import Chat
@@ -27,12 +28,12 @@ _BIND = Statement(
     .values(space_id=bindparam("space_id_"))
 )
 _RELEASE = Statement(update(chats).where(chats.c.space_id == bindparam("space_id_")).values(space_id=None))
-_CHAT = (chats.c.jid, chats.c.name, chats.c.space_id, chats.c.seen_at)
-_SELECT = Statement(select(*_CHAT).where(chats.c.jid == bindparam("jid")))
+_CHATS = Mapped(Chat, chats)
+_SELECT = Statement(select(*_CHATS.columns).where(chats.c.jid == bindparam("jid")))
 # Registered or not, or (-1) both. What was registered unseen, and is not any more, is nobody's chat.
 _REGISTERED = bindparam("registered", type_=BigInteger)
 _SELECT_MANY = Statement(
-    select(*_CHAT)
+    select(*_CHATS.columns)
     .where(
         chats.c.jid < bindparam("before"),
         or_(chats.c.space_id.is_not(None), chats.c.seen_at.is_not(None)),
@@ -47,23 +48,19 @@ _SELECT_MANY = Statement(
 )
 
 
-def _chat(row: Row) -> Chat:
-    return Chat(jid=row[0], name=row[1], space_id=row[2], seen_at=row[3])
-
-
 async def report(tx: Transaction, caller: Principal, jid: str, name: str) -> Chat:
     """A bridge has seen this chat. Doing it again keeps its name up to date."""
     access.authorize(caller, "report_chat")
     await in_turn(tx, _turn(jid))
     await tx.run(_UPSERT_SEEN, jid=jid, name=name, space_id=None, seen_at=tx.clock.now())
-    row = await tx.one(_SELECT, jid=jid)
-    assert row is not None
-    return _chat(row)
+    chat = _CHATS.read_one(await tx.one(_SELECT, jid=jid))
+    assert chat is not None
+    return chat
 
 
 async def select_many(tx: Transaction, *, registered: bool | None, before: str, limit: int) -> list[Chat]:
     wanted = -1 if registered is None else int(registered)
-    return [_chat(row) for row in await tx.all(_SELECT_MANY, registered=wanted, before=before, limit=limit)]
+    return _CHATS.read_all(await tx.all(_SELECT_MANY, registered=wanted, before=before, limit=limit))
 
 
 async def bind(tx: Transaction, space_id: str, jid: str | None, name: str) -> None:

@@ -195,34 +195,34 @@ async def search(tx: Transaction, asked: Search) -> Found:
     if not asked.phrases or not asked.spaces:
         return Found([])
     before, low = await _bounds(tx, asked)
-    rows, before = await _newest(tx, asked, before=before, low=low)
+    ids, before = await _newest(tx, asked, before=before, low=low)
     stopped = None
-    if len(rows) < asked.limit and before > low + 1:
+    if len(ids) < asked.limit and before > low + 1:
         look = _indexed_on_postgres if tx.store.shared else _indexed_on_sqlite
-        more, stopped = await look(tx, asked, before=before, low=low, limit=asked.limit - len(rows))
-        rows += more
-    found = Found([row[1] for row in rows])
-    if len(rows) == asked.limit:
+        more, stopped = await look(tx, asked, before=before, low=low, limit=asked.limit - len(ids))
+        ids += more
+    found = Found(ids)
+    if len(ids) == asked.limit:
         found.next = found.ids[-1]
     elif stopped is not None:
         found.next = await _readable_from(tx, asked, stopped)
     return found
 
 
-async def _newest(tx: Transaction, asked: Search, *, before: int, low: int) -> tuple[list[Row], int]:
+async def _newest(tx: Transaction, asked: Search, *, before: int, low: int) -> tuple[list[str], int]:
     """Row by row, from the newest on. The number says how far down that went."""
-    rows: list[Row] = []
+    ids: list[str] = []
     walked = 0
     for size in WINDOWS_ON_POSTGRES if tx.store.shared else WINDOWS:
-        if walked and (asked.limit - len(rows)) * walked > len(rows) * size:
+        if walked and (asked.limit - len(ids)) * walked > len(ids) * size:
             break  # as rare as it is, there would not be enough of it in the next window either
         floor = await _floor(tx, asked, before=before, low=low, size=size)
-        rows += await _between(tx, asked, before=before, floor=floor, limit=asked.limit - len(rows))
+        ids += await _between(tx, asked, before=before, floor=floor, limit=asked.limit - len(ids))
         walked += size
         before = floor
-        if len(rows) == asked.limit or before == low + 1:
+        if len(ids) == asked.limit or before == low + 1:
             break
-    return rows, before
+    return ids, before
 
 
 def _is_alone(tx: Transaction, asked: Search) -> bool:
@@ -234,19 +234,18 @@ async def _floor(tx: Transaction, asked: Search, *, before: int, low: int, size:
     """Where so many rows end: of the one space, or of all."""
     if not _is_alone(tx, asked):
         return max(before - size, low + 1)
-    row = await tx.one(_SELECT_NTH, space=asked.spaces[0], before=before, count=size)
-    return low + 1 if row is None else max(row[0], low + 1)
+    number: int | None = await tx.value(_SELECT_NTH, space=asked.spaces[0], before=before, count=size)
+    return low + 1 if number is None else max(number, low + 1)
 
 
 async def _bounds(tx: Transaction, asked: Search) -> tuple[int, int]:
     """Numbers below the first and above the second are those to look at."""
-    row = await tx.one(_SELECT_NEWEST)
-    newest = 0 if row is None or row[0] is None else int(row[0])
+    newest = int(await tx.value(_SELECT_NEWEST) or 0)
     before, low = newest + 1, 0
     if asked.cursor is not None:
-        row = await tx.one(_SELECT_PLACE, id=asked.cursor)
+        number, id = await tx.one(_SELECT_PLACE, id=asked.cursor) or (0, asked.cursor)
         # The message of the cursor may have been deleted since; ids rise with time, so its neighbour will do.
-        before = 0 if row is None else row[0] if row[1] == asked.cursor else row[0] + 1
+        before = number if id == asked.cursor else number + 1
     if asked.until != LAST_TIME:
         before = min(before, await _number_at(tx, asked.until, newest) + SLACK)
     if asked.since:
@@ -259,8 +258,8 @@ async def _number_at(tx: Transaction, time: str, newest: int) -> int:
     low, high = 0, newest
     while low < high:
         middle = (low + high + 1) // 2
-        row = await tx.one(_SELECT_TIME, number=middle)
-        if row is None or row[0] < time:
+        found = await tx.value(_SELECT_TIME, number=middle)
+        if found is None or found < time:
             low = middle
         else:
             high = middle - 1
@@ -280,24 +279,28 @@ def _filters(asked: Search) -> tuple[int, dict[str, Any]]:
     return count, {**wanted, **{f"needle{n}": needle for n, needle in enumerate(needles[:NEEDLES])}}
 
 
-async def _between(tx: Transaction, asked: Search, *, before: int, floor: int, limit: int) -> list[Row]:
+def _ids(found: Sequence[Row]) -> list[str]:
+    return [message_id for _, message_id in found]
+
+
+async def _between(tx: Transaction, asked: Search, *, before: int, floor: int, limit: int) -> list[str]:
     count, wanted = _filters(asked)
     one_space = _is_alone(tx, asked)
     if one_space:
         wanted["spaces"] = asked.spaces[0]
     statement = _select_between(count, one_space=one_space)
-    return list(await tx.all(statement, before=before, floor=floor, limit=limit, **wanted))
+    return _ids(await tx.all(statement, before=before, floor=floor, limit=limit, **wanted))
 
 
 async def _indexed_on_sqlite(
     tx: Transaction, asked: Search, *, before: int, low: int, limit: int
-) -> tuple[list[Row], int | None]:
+) -> tuple[list[str], int | None]:
     """FTS5 gives its hits newest first. The last number says where it was given up, if it was."""
     count, wanted = _filters(asked)
-    found: list[Row] = []
+    found: list[str] = []
     for size in LOOKED_AT:
-        hits = [row[0] for row in await tx.all(_HITS_ON_SQLITE, terms=_fts5(asked), before=before, low=low, limit=size)]
-        found += await tx.all(_select_among(count), numbers=hits, limit=limit - len(found), **wanted)
+        hits = await tx.values(_HITS_ON_SQLITE, terms=_fts5(asked), before=before, low=low, limit=size)
+        found += _ids(await tx.all(_select_among(count), numbers=hits, limit=limit - len(found), **wanted))
         if len(found) == limit or len(hits) < size:
             return found, None
         before = hits[-1]
@@ -306,11 +309,11 @@ async def _indexed_on_sqlite(
 
 async def _indexed_on_postgres(
     tx: Transaction, asked: Search, *, before: int, low: int, limit: int
-) -> tuple[list[Row], int | None]:
+) -> tuple[list[str], int | None]:
     count, wanted = _filters(asked)
     terms = _tsquery(asked)
     found = await tx.all(_select_indexed(count), terms=terms, before=before, low=low, limit=limit, **wanted)
-    return list(found), None
+    return _ids(found), None
 
 
 def _places(asked: Search) -> list[str]:
@@ -336,8 +339,8 @@ def _tsquery(asked: Search) -> str:
 
 async def _readable_from(tx: Transaction, asked: Search, number: int) -> str | None:
     """A cursor names a message, and must not name one that the caller may not know of."""
-    row = await tx.one(_SELECT_READABLE_FROM, number=number, spaces=list(asked.spaces))
-    return None if row is None else str(row[0])
+    message_id: str | None = await tx.value(_SELECT_READABLE_FROM, number=number, spaces=list(asked.spaces))
+    return message_id
 
 
 # ── showing it ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,8 @@ from sqlalchemy import and_, bindparam, or_, select
 from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Recipient
 from bullpen.spaces import rows, rules
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import FLAG, Mapped
 from bullpen.storage.paused import all_paused
 from bullpen.storage.tables import agents, inbox_items, members, threads
 from bullpen.wire import Message
@@ -46,13 +47,18 @@ class Verdict:
 
 
 _PAUSED = or_(agents.c.paused_at.is_not(None), all_paused)
-_CANDIDATE = (agents.c.id, agents.c.name, agents.c.max_chain_depth, members.c.joined_at, _PAUSED)
+_CANDIDATES = Mapped(
+    Candidate,
+    agents,
+    others={"chain_limit": agents.c.max_chain_depth, "joined_at": members.c.joined_at, "paused": _PAUSED},
+    paused=FLAG,
+)
 _IN_SPACE = and_(members.c.member_id == agents.c.id, members.c.space_id == bindparam("space_id"))
 _SELECT_MEMBERS = Statement(
-    select(*_CANDIDATE).select_from(members.join(agents, _IN_SPACE)).order_by(members.c.position)
+    select(*_CANDIDATES.columns).select_from(members.join(agents, _IN_SPACE)).order_by(members.c.position)
 )
 _SELECT_THESE = Statement(
-    select(*_CANDIDATE).select_from(agents.outerjoin(members, _IN_SPACE)).where(any_of(agents.c.id, "ids"))
+    select(*_CANDIDATES.columns).select_from(agents.outerjoin(members, _IN_SPACE)).where(any_of(agents.c.id, "ids"))
 )
 _DELIVERY = (threads.c.agent_id, inbox_items.c.rank, inbox_items.c.claimed_by)
 _DELIVERED = inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id)
@@ -83,17 +89,17 @@ _SELECT_BATCH = Statement(
 async def select_candidates(tx: Transaction, message: Message, agent_id: str | None) -> list[Candidate]:
     """The agents of the space in join order, and those that were woken and have left; or the one asked for."""
     if agent_id is not None:
-        return [_candidate(row) for row in await tx.all(_SELECT_THESE, space_id=message.space_id, ids=[agent_id])]
-    found = [_candidate(row) for row in await tx.all(_SELECT_MEMBERS, space_id=message.space_id)]
-    woken = [row[0] for row in await tx.all(_SELECT_BATCH, message_id=message.id)]
+        return await _select_these(tx, message, [agent_id])
+    found = _CANDIDATES.read_all(await tx.all(_SELECT_MEMBERS, space_id=message.space_id))
+    woken = await tx.values(_SELECT_BATCH, message_id=message.id)
     left = [id for id in woken if id not in {candidate.id for candidate in found}]
     if left:
-        found += [_candidate(row) for row in await tx.all(_SELECT_THESE, space_id=message.space_id, ids=left)]
+        found += await _select_these(tx, message, left)
     return found
 
 
-def _candidate(row: Row) -> Candidate:
-    return Candidate(row[0], row[1], row[2], row[3], bool(row[4]))
+async def _select_these(tx: Transaction, message: Message, ids: list[str]) -> list[Candidate]:
+    return _CANDIDATES.read_all(await tx.all(_SELECT_THESE, space_id=message.space_id, ids=ids))
 
 
 async def select_deliveries(tx: Transaction, message: Message, agent_ids: list[str]) -> dict[str, Delivery]:
@@ -170,7 +176,7 @@ def not_delivered(
     missing = _missing(message, agent, policy, replied_to)
     if missing is not None:
         return missing
-    recipient = Recipient(agent.id, agent.name, "", agent.chain_limit, None)
+    recipient = Recipient(agent.id, agent.name, "space", agent.chain_limit, None)
     if not inbox_rules.chain_goes_on(message.author_kind, message.depth, recipient, chain_limit):
         links = f"{message.depth + 1} links of agents waking each other"
         return Verdict("chain_limit", f"The chain ended here, after {links}. A person's message begins a new one.")

@@ -29,40 +29,27 @@ from sqlalchemy.sql import ColumnElement
 from bullpen.files import rows as file_rows
 from bullpen.inbox.types import Recipient
 from bullpen.spaces import rules
-from bullpen.spaces.types import Audience, Room
+from bullpen.spaces.types import Audience, Room, SpaceRow
 from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.mapped import FLAG, JSON, Mapped
 from bullpen.storage.statements import contains, insert_or_ignore
 from bullpen.storage.tables import agents, members, messages, people, reactions, runs, spaces, threads, webhooks
+from bullpen.threads.rows import anchor_in
 from bullpen.wire import Member, Message, Reaction, Space, Wake
 from bullpen.wire.nouns import File
 
 # ── spaces ──────────────────────────────────────────────────────────────────────────────────────────────
 
+_ROOMS = Mapped(Room, spaces, private=FLAG, main=FLAG)
+_CHANGING = ("name", "private", "wake_people", "wake_agents", "trigger")
+_write_changes = _ROOMS.writer(_CHANGING)
 _INSERT_SPACE = Statement(insert(spaces))
 _UPDATE_SPACE = Statement(
     update(spaces)
     .where(spaces.c.id == bindparam("id_"))
-    .values(
-        name=bindparam("name"),
-        private=bindparam("private"),
-        wake_people=bindparam("wake_people"),
-        wake_agents=bindparam("wake_agents"),
-        trigger=bindparam("trigger"),
-        options=bindparam("options"),
-    )
+    .values(**{name: bindparam(name) for name in (*_CHANGING, "options")})
 )
-_ROOM = (
-    spaces.c.id,
-    spaces.c.kind,
-    spaces.c.name,
-    spaces.c.private,
-    spaces.c.main,
-    spaces.c.wake_people,
-    spaces.c.wake_agents,
-    spaces.c.trigger,
-    spaces.c.last_seq,
-)
-_SELECT_ROOM = Statement(select(*_ROOM).where(spaces.c.id == bindparam("id")))
+_SELECT_ROOM = Statement(select(*_ROOMS.columns).where(spaces.c.id == bindparam("id")))
 # Does any webhook listen? Asked along with what every message asks anyway, so that nobody pays for there being none.
 _ANYBODY_LISTENS = exists(select(webhooks.c.id).where(webhooks.c.enabled == literal_column("1")))
 _BUMP = Statement(
@@ -97,16 +84,18 @@ def _people_in(space_id: ColumnElement[str]) -> Any:
     )
 
 
-_FULL = (*_ROOM, spaces.c.options, spaces.c.created_at, _mine.c.read_seq)
+_SPACES = Mapped(SpaceRow, spaces, others={"read_seq": _mine.c.read_seq}, room=_ROOMS, options=JSON)
 _WITH_MINE = spaces.outerjoin(
     _mine, and_(_mine.c.space_id == spaces.c.id, _mine.c.member_id == bindparam("principal_id"))
 )
-_SELECT_SPACE = Statement(select(*_FULL).select_from(_WITH_MINE).where(spaces.c.id == bindparam("id")))
+_SELECT_SPACE = Statement(select(*_SPACES.columns).select_from(_WITH_MINE).where(spaces.c.id == bindparam("id")))
 _SELECT_GROUPS = Statement(select(spaces.c.id).where(spaces.c.kind == "group"))
 _SELECT_GROUP_OPTIONS = Statement(
-    select(*_ROOM, spaces.c.options).where(spaces.c.kind == "group").order_by(spaces.c.created_at.desc(), spaces.c.id)
+    select(*_ROOMS.columns, spaces.c.options)
+    .where(spaces.c.kind == "group")
+    .order_by(spaces.c.created_at.desc(), spaces.c.id)
 )
-_SELECT_HOME = Statement(select(*_ROOM, spaces.c.options).where(spaces.c.id == bindparam("id")))
+_SELECT_HOME = Statement(select(*_ROOMS.columns, spaces.c.options).where(spaces.c.id == bindparam("id")))
 _SELECT_OPTIONS = Statement(select(spaces.c.options).where(spaces.c.id == bindparam("id")))
 # Who may read and who may see: the same conditions as access/rules.py, where they are explained.
 _READABLE = or_(
@@ -120,7 +109,7 @@ _VISIBLE = or_(
     _READABLE, and_(bindparam("is_person", type_=BigInteger) == 1, spaces.c.private == 0, spaces.c.kind != "dm")
 )
 _SELECT_SPACES = Statement(
-    select(*_FULL)
+    select(*_SPACES.columns)
     .select_from(_WITH_MINE)
     .where(
         _VISIBLE,
@@ -133,7 +122,7 @@ _SELECT_SPACES = Statement(
 _SELECT_READABLE_ALL = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(_READABLE))
 _SELECT_READABLE = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(any_of(spaces.c.id, "ids"), _READABLE))
 _SELECT_STANDING = Statement(
-    select(*_ROOM, _mine.c.member_id, _people_in(spaces.c.id))
+    select(*_ROOMS.columns, _mine.c.member_id, _people_in(spaces.c.id))
     .select_from(_WITH_MINE)
     .where(spaces.c.id == bindparam("id"))
 )
@@ -181,8 +170,18 @@ _SELECT_NAME = Statement(
 )
 
 
-def _room(row: Row) -> Room:
-    return Room(row[0], row[1], row[2], bool(row[3]), bool(row[4]), row[5], row[6], row[7], row[8])
+def _room(space: Space) -> Room:
+    return Room(
+        id=space.id,
+        kind=space.kind,
+        name=space.name,
+        private=space.private,
+        main=space.main,
+        wake_people=space.wake.people,
+        wake_agents=space.wake.agents,
+        trigger=space.trigger,
+        last_seq=space.last_seq,
+    )
 
 
 def _options(space: Space) -> str:
@@ -193,16 +192,8 @@ def _options(space: Space) -> str:
 async def insert_space(tx: Transaction, space: Space, *, created_by: str) -> None:
     await tx.run(
         _INSERT_SPACE,
-        id=space.id,
-        kind=space.kind,
-        name=space.name,
-        private=int(space.private),
-        main=int(space.main),
-        wake_people=space.wake.people,
-        wake_agents=space.wake.agents,
-        trigger=space.trigger,
+        **_ROOMS.write(_room(space)),
         options=_options(space),
-        last_seq=0,
         created_by=created_by,
         created_at=space.created_at,
         agents_free_at=0,
@@ -210,37 +201,30 @@ async def insert_space(tx: Transaction, space: Space, *, created_by: str) -> Non
 
 
 async def update_space(tx: Transaction, space: Space) -> None:
-    await tx.run(
-        _UPDATE_SPACE,
-        id_=space.id,
-        name=space.name,
-        private=int(space.private),
-        wake_people=space.wake.people,
-        wake_agents=space.wake.agents,
-        trigger=space.trigger,
-        options=_options(space),
-    )
+    await tx.run(_UPDATE_SPACE, id_=space.id, **_write_changes(_room(space)), options=_options(space))
 
 
 async def select_room(tx: Transaction, id: str) -> Room | None:
-    row = await tx.one(_SELECT_ROOM, id=id)
-    return None if row is None else _room(row)
+    return _ROOMS.read_one(await tx.one(_SELECT_ROOM, id=id))
 
 
 async def select_standing(tx: Transaction, id: str, principal_id: str) -> tuple[Room, bool, int] | None:
     """The room, whether the principal is a member of it, and how many people are in it."""
-    row = await tx.one(_SELECT_STANDING, id=id, principal_id=principal_id)
-    return None if row is None else (_room(row), row[9] is not None, row[10])
+    found = await tx.one(_SELECT_STANDING, id=id, principal_id=principal_id)
+    if found is None:
+        return None
+    *room, member_id, people_there = found
+    return _ROOMS.read(room), member_id is not None, people_there
 
 
 async def select_readable(
     tx: Transaction, principal_id: str, *, is_owner: bool, among: Sequence[str] | None
 ) -> set[str]:
     if among is None:
-        found = await tx.all(_SELECT_READABLE_ALL, principal_id=principal_id, is_owner=int(is_owner))
+        found = await tx.values(_SELECT_READABLE_ALL, principal_id=principal_id, is_owner=int(is_owner))
     else:
-        found = await tx.all(_SELECT_READABLE, principal_id=principal_id, is_owner=int(is_owner), ids=list(among))
-    return {row[0] for row in found}
+        found = await tx.values(_SELECT_READABLE, principal_id=principal_id, is_owner=int(is_owner), ids=list(among))
+    return set(found)
 
 
 async def select_space(tx: Transaction, id: str, principal_id: str) -> Space | None:
@@ -249,18 +233,18 @@ async def select_space(tx: Transaction, id: str, principal_id: str) -> Space | N
 
 
 async def select_timezone(tx: Transaction, id: str) -> str | None:
-    row = await tx.one(_SELECT_OPTIONS, id=id)
-    return None if row is None else orjson.loads(row[0]).get("timezone")
+    options = await tx.value(_SELECT_OPTIONS, id=id)
+    return None if options is None else orjson.loads(options).get("timezone")
 
 
 async def select_groups(tx: Transaction) -> list[str]:
     """All groups there are."""
-    return [str(row[0]) for row in await tx.all(_SELECT_GROUPS)]
+    return await tx.values(_SELECT_GROUPS)
 
 
 async def select_group_options(tx: Transaction) -> list[tuple[Room, dict[str, Any]]]:
     """All groups there are, newest first, with what else is kept about each."""
-    return [(_room(row), orjson.loads(row[9])) for row in await tx.all(_SELECT_GROUP_OPTIONS)]
+    return [(_ROOMS.read(room), orjson.loads(options)) for *room, options in await tx.all(_SELECT_GROUP_OPTIONS)]
 
 
 async def select_with_folder(tx: Transaction, folder: str) -> Room | None:
@@ -271,11 +255,12 @@ async def select_with_folder(tx: Transaction, folder: str) -> Room | None:
 
 async def select_home(tx: Transaction, id: str) -> tuple[Room, str | None, Any] | None:
     """A space, and the provider and the model that it asks for, if it does."""
-    row = await tx.one(_SELECT_HOME, id=id)
-    if row is None:
+    found = await tx.one(_SELECT_HOME, id=id)
+    if found is None:
         return None
-    options = orjson.loads(row[9])
-    return _room(row), options.get("provider"), options.get("model")
+    *room, kept = found
+    options = orjson.loads(kept)
+    return _ROOMS.read(room), options.get("provider"), options.get("model")
 
 
 async def select_spaces(
@@ -294,12 +279,13 @@ async def select_spaces(
     return await _spaces(tx, found, principal_id)
 
 
-async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> list[Space]:
-    inside = await select_members(tx, [row[0] for row in found])
+async def _spaces(tx: Transaction, rows: Sequence[Row], principal_id: str) -> list[Space]:
+    found = _SPACES.read_all(rows)
+    inside = await select_members(tx, [space.room.id for space in found])
     unread, mentions = await _count_unread(tx, found, principal_id)
     result = []
-    for row in found:
-        room, options, created_at, read_seq = _room(row), row[9], row[10], row[11]
+    for space in found:
+        room = space.room
         result.append(
             Space(
                 id=room.id,
@@ -312,31 +298,35 @@ async def _spaces(tx: Transaction, found: Sequence[Row], principal_id: str) -> l
                 trigger=room.trigger,
                 main=room.main,
                 last_seq=room.last_seq,
-                read_seq=read_seq or 0,
+                read_seq=space.read_seq or 0,
                 unread=unread.get(room.id, 0),
                 mentions=mentions.get(room.id, 0),
-                created_at=created_at,
-                **orjson.loads(options),
+                created_at=space.created_at,
+                **space.options,
             )
         )
     return result
 
 
-async def _count_unread(tx: Transaction, found: Sequence[Row], member_id: str) -> tuple[dict[str, int], dict[str, int]]:
+async def _count_unread(
+    tx: Transaction, found: Sequence[SpaceRow], member_id: str
+) -> tuple[dict[str, int], dict[str, int]]:
     """By space: how many messages somebody has not read, and how many of those mention them or answer them."""
-    behind = {row[0]: row[8] - row[11] for row in found if row[11] is not None and row[11] < row[8]}
+    read = {space.room.id: space.read_seq for space in found if space.read_seq is not None}
+    last = {space.room.id: space.room.last_seq for space in found}
+    behind = {id: last[id] - seq for id, seq in read.items() if seq < last[id]}
     if not behind:
         return {}, {}
     since: dict[str, Any] = {"ids": list(behind), "member_id": member_id}
     for space_id, uncounted in await tx.all(_SELECT_UNCOUNTED, **since):
         behind[space_id] -= uncounted
-    return behind, await _count_mentions(tx, {row[0]: row[11] for row in found}, since)
+    return behind, await _count_mentions(tx, read, since)
 
 
 async def _count_mentions(tx: Transaction, read: dict[str, int], since: dict[str, Any]) -> dict[str, int]:
     mentions: dict[str, int] = {}
     id, name = since["member_id"], None
-    for (space_id,) in await tx.all(_SELECT_MAY_MENTION, **since):
+    for space_id in await tx.values(_SELECT_MAY_MENTION, **since):
         name = name or await _name_of(tx, id)
         found = await tx.all(
             _SELECT_ADDRESSING,
@@ -352,32 +342,36 @@ async def _count_mentions(tx: Transaction, read: dict[str, int], since: dict[str
 
 
 async def _name_of(tx: Transaction, member_id: str) -> str:
-    row = await tx.one(_SELECT_NAME, id=member_id)
-    return member_id if row is None else str(row[0])
+    name: str | None = await tx.value(_SELECT_NAME, id=member_id)
+    return member_id if name is None else name
 
 
 async def select_made_by(tx: Transaction, created_by: str) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_MADE_BY, created_by=created_by)]
+    return await tx.values(_SELECT_MADE_BY, created_by=created_by)
 
 
 async def update_last_seq(tx: Transaction, space_id: str) -> tuple[int, bool]:
     """The next number, and whether any webhook listens."""
-    row = await tx.one(_BUMP, id_=space_id)
-    assert row is not None
-    return int(row[0]), bool(row[1])
+    found = await tx.one(_BUMP, id_=space_id)
+    assert found is not None
+    seq, listens = found
+    return seq, bool(listens)
 
 
 async def update_last_seq_paid(tx: Transaction, space_id: str, price: int) -> tuple[int, bool] | None:
     """The same, if the space's agents can afford one more message. None: not yet."""
-    row = await tx.one(_BUMP_PAID, id_=space_id, now=tx.clock.millis(), price=price)
-    return None if row is None else (int(row[0]), bool(row[1]))
+    found = await tx.one(_BUMP_PAID, id_=space_id, now=tx.clock.millis(), price=price)
+    if found is None:
+        return None
+    seq, listens = found
+    return seq, bool(listens)
 
 
 async def select_agents_wait(tx: Transaction, space_id: str, price: int) -> int:
     """In how many milliseconds they can afford it."""
-    row = await tx.one(_SELECT_FREE_AT, id=space_id)
-    assert row is not None
-    return max(1, int(row[0]) + price - rules.AGENT_WINDOW_MS - tx.clock.millis())
+    free_at: int | None = await tx.value(_SELECT_FREE_AT, id=space_id)
+    assert free_at is not None
+    return max(1, free_at + price - rules.AGENT_WINDOW_MS - tx.clock.millis())
 
 
 # ── members ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -426,22 +420,28 @@ _SELECT_MEMBERS = Statement(
 )
 
 
-def _recipients(scope: ColumnElement[str]) -> Statement:
+def _recipients(scope: ColumnElement[str]) -> tuple[Mapped[Recipient], Statement]:
+    """Agents of a space, each with its thread there if it has one."""
+    recipient = Mapped(
+        Recipient,
+        agents,
+        others={
+            "agent_id": agents.c.id,
+            "scope": scope,
+            "chain_limit": agents.c.max_chain_depth,
+            "thread_id": threads.c.id,
+            "paused": agents.c.paused_at.is_not(None),
+        },
+        paused=FLAG,
+        interrupts=FLAG,
+    )
     own = and_(
         threads.c.agent_id == agents.c.id,
         threads.c.scope == scope,
-        threads.c.anchor == case((scope == "agent", ""), else_=members.c.space_id),
+        threads.c.anchor == anchor_in(scope, members.c.space_id),
     )
-    return Statement(
-        select(
-            agents.c.id,
-            agents.c.name,
-            scope,
-            agents.c.max_chain_depth,
-            threads.c.id,
-            agents.c.paused_at.is_not(None),
-            agents.c.interrupts,
-        )
+    return recipient, Statement(
+        select(*recipient.columns)
         .select_from(members.join(agents, agents.c.id == members.c.member_id).outerjoin(threads, own))
         .where(members.c.space_id == bindparam("space_id"), members.c.kind == "agent")
         .order_by(members.c.position)
@@ -449,7 +449,7 @@ def _recipients(scope: ColumnElement[str]) -> Statement:
 
 
 # Where what is said stays, nobody has a mind that spans other spaces too.
-_SELECT_RECIPIENTS = {False: _recipients(agents.c.scope), True: _recipients(literal_column("'space'"))}
+_RECIPIENTS = {False: _recipients(agents.c.scope), True: _recipients(literal_column("'space'"))}
 _SELECT_SPACES_OF = Statement(
     select(spaces.c.id, spaces.c.kind, spaces.c.name)
     .select_from(members.join(spaces, spaces.c.id == members.c.space_id))
@@ -469,17 +469,15 @@ _MARK_READ = Statement(
 
 
 async def insert_member(tx: Transaction, space_id: str, member_id: str, kind: str) -> bool:
-    position = await tx.one(_NEXT_POSITION, space_id=space_id)
-    own = await tx.one(_SELECT_LAST_OWN, space_id=space_id, member_id=member_id)
-    assert position is not None
-    assert own is not None
+    position = await tx.value(_NEXT_POSITION, space_id=space_id)
+    own = await tx.value(_SELECT_LAST_OWN, space_id=space_id, member_id=member_id)
     touched = await tx.run(
         _INSERT_MEMBER,
         space_id=space_id,
         member_id=member_id,
         kind=kind,
-        position=position[0],
-        read_seq=own[0],
+        position=position,
+        read_seq=own,
         joined_at=tx.clock.now(),
     )
     return touched > 0
@@ -514,12 +512,13 @@ async def select_audiences(tx: Transaction, space_ids: list[str]) -> dict[str, A
 
 
 async def select_recipients(tx: Transaction, room: Room) -> list[Recipient]:
-    return [Recipient(*row) for row in await tx.all(_SELECT_RECIPIENTS[room.stays], space_id=room.id)]
+    recipient, statement = _RECIPIENTS[room.stays]
+    return recipient.read_all(await tx.all(statement, space_id=room.id))
 
 
 async def select_spaces_of(tx: Transaction, member_id: str, limit: int = 50) -> list[tuple[str, str, str]]:
     """id, kind, name of the spaces somebody is a member of, in the order they joined."""
-    return [(row[0], row[1], row[2]) for row in await tx.all(_SELECT_SPACES_OF, member_id=member_id, limit=limit)]
+    return [(id, kind, name) for id, kind, name in await tx.all(_SELECT_SPACES_OF, member_id=member_id, limit=limit)]
 
 
 async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int) -> bool:
@@ -530,46 +529,28 @@ async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: i
 # ── messages ────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_MESSAGE = Statement(insert(messages))
-_MESSAGE = (
-    messages.c.id,
-    messages.c.space_id,
-    messages.c.seq,
-    messages.c.author_id,
-    messages.c.author_kind,
-    messages.c.type,
-    messages.c.text,
-    messages.c.status,
-    messages.c.reply_to,
-    messages.c.metadata,
-    messages.c.client_message_id,
-    messages.c.run_id,
-    messages.c.depth,
-    messages.c.created_at,
-    messages.c.edited_at,
-    messages.c.deleted_at,
-    messages.c.files,
-)
-_SELECT_MESSAGE = Statement(select(*_MESSAGE).where(messages.c.id == bindparam("id")))
+_MESSAGES = Mapped(Message, messages, given=("attachments", "reactions"), metadata=JSON)
+_SELECT_MESSAGE = Statement(select(*_MESSAGES.columns, messages.c.files).where(messages.c.id == bindparam("id")))
 _SELECT_BY_CLIENT_ID = Statement(
-    select(*_MESSAGE).where(
+    select(*_MESSAGES.columns, messages.c.files).where(
         messages.c.author_id == bindparam("author_id"), messages.c.client_message_id == bindparam("client_message_id")
     )
 )
 _IN_SPACE = messages.c.space_id == bindparam("space_id")
 _SELECT_BEFORE = Statement(
-    select(*_MESSAGE)
+    select(*_MESSAGES.columns, messages.c.files)
     .where(_IN_SPACE, messages.c.seq < bindparam("before"), messages.c.seq > bindparam("after"))
     .order_by(messages.c.seq.desc())
     .limit(bindparam("limit"))
 )
 _SELECT_AFTER = Statement(
-    select(*_MESSAGE)
+    select(*_MESSAGES.columns, messages.c.files)
     .where(_IN_SPACE, messages.c.seq > bindparam("after"), messages.c.seq < bindparam("before"))
     .order_by(messages.c.seq)
     .limit(bindparam("limit"))
 )
 _SEARCH = Statement(
-    select(*_MESSAGE)
+    select(*_MESSAGES.columns, messages.c.files)
     .where(
         _IN_SPACE,
         contains(func.coalesce(messages.c.folded, func.lower(messages.c.text)), "query"),
@@ -595,7 +576,7 @@ _DELETE_MESSAGE = Statement(
     .values(text="", folded=None, metadata="{}", deleted_at=bindparam("now"))
     .returning(messages.c.files)
 )
-_SELECT_MESSAGES = Statement(select(*_MESSAGE).where(any_of(messages.c.id, "ids")))
+_SELECT_MESSAGES = Statement(select(*_MESSAGES.columns, messages.c.files).where(any_of(messages.c.id, "ids")))
 _SELECT_LAST_SAID = Statement(
     select(messages.c.id)
     .where(messages.c.space_id == bindparam("space_id"), messages.c.author_kind != "system")
@@ -608,29 +589,6 @@ _SELECT_DELETED = Statement(select(messages.c.deleted_at).where(messages.c.id ==
 NEWEST = 2**62
 
 
-def _message(row: Row, found: dict[str, list[Reaction]], shown: dict[str, list[File]]) -> Message:
-    return Message(
-        id=row[0],
-        space_id=row[1],
-        seq=row[2],
-        author_id=row[3],
-        author_kind=row[4],
-        type=row[5],
-        text=row[6],
-        status=row[7],
-        reply_to=row[8],
-        metadata=orjson.loads(row[9]),
-        client_message_id=row[10],
-        run_id=row[11],
-        depth=row[12],
-        created_at=row[13],
-        edited_at=row[14],
-        deleted_at=row[15],
-        reactions=found.get(row[0], []),
-        attachments=shown.get(row[0], []),
-    )
-
-
 def _folded(text: str) -> str | None:
     """What a search looks in where the text will not do: lower() of either database is sure to know only ASCII."""
     return None if text.isascii() else text.casefold()
@@ -639,24 +597,9 @@ def _folded(text: str) -> str | None:
 async def insert_message(tx: Transaction, message: Message, *, chain_id: str, wake: str | None) -> None:
     await tx.run(
         _INSERT_MESSAGE,
-        id=message.id,
-        space_id=message.space_id,
-        seq=message.seq,
-        author_id=message.author_id,
-        author_kind=message.author_kind,
-        type=message.type,
-        text=message.text,
+        **_MESSAGES.write(message),
         folded=_folded(message.text),
-        status=message.status,
-        reply_to=message.reply_to,
-        metadata=orjson.dumps(message.metadata).decode(),
-        client_message_id=message.client_message_id,
-        run_id=message.run_id,
         chain_id=chain_id,
-        depth=message.depth,
-        created_at=message.created_at,
-        edited_at=None,
-        deleted_at=None,
         wake=wake,
         files=len(message.attachments),
     )
@@ -665,10 +608,17 @@ async def insert_message(tx: Transaction, message: Message, *, chain_id: str, wa
 async def _messages(tx: Transaction, found: Sequence[Row]) -> list[Message]:
     if not found:
         return []
-    by_message = await select_reactions(tx, [row[0] for row in found])
-    with_files = [row[0] for row in found if row[16]]
+    bare = [(_MESSAGES.read(row, attachments=[], reactions=[]), files) for *row, files in found]
+    reacted = await select_reactions(tx, [message.id for message, _ in bare])
+    with_files = [message.id for message, files in bare if files]
     shown = await file_rows.select_shown(tx, with_files) if with_files else {}
-    return [_message(row, by_message, shown) for row in found]
+    return [_with(message, shown.get(message.id), reacted.get(message.id)) for message, _ in bare]
+
+
+def _with(message: Message, attachments: list[File] | None, reactions: list[Reaction] | None) -> Message:
+    if not attachments and not reactions:
+        return message
+    return message.model_copy(update={"attachments": attachments or [], "reactions": reactions or []})
 
 
 async def select_message(tx: Transaction, id: str) -> Message | None:
@@ -689,14 +639,14 @@ async def select_these(tx: Transaction, ids: list[str]) -> list[Message]:
 
 async def select_wake(tx: Transaction, id: str) -> str | None:
     """The policy that the message met when it was posted. None: nobody could be woken, or nobody kept it yet."""
-    row = await tx.one(_SELECT_WAKE, id=id)
-    return None if row is None else row[0]
+    wake: str | None = await tx.value(_SELECT_WAKE, id=id)
+    return wake
 
 
 async def select_last_said(tx: Transaction, space_id: str) -> str | None:
     """The id of the last message of a person or an agent."""
-    row = await tx.one(_SELECT_LAST_SAID, space_id=space_id)
-    return None if row is None else str(row[0])
+    message_id: str | None = await tx.value(_SELECT_LAST_SAID, space_id=space_id)
+    return message_id
 
 
 async def select_messages(
@@ -721,7 +671,7 @@ _SELECT_PEOPLE_SPOKEN_FOR = Statement(
 
 async def select_people_spoken_for(tx: Transaction, run_ids: list[str]) -> list[str]:
     """The people on whose behalf these runs spoke."""
-    return [str(row[0]) for row in await tx.all(_SELECT_PEOPLE_SPOKEN_FOR, ids=run_ids)]
+    return await tx.values(_SELECT_PEOPLE_SPOKEN_FOR, ids=run_ids)
 
 
 async def search_messages(tx: Transaction, space_id: str, query: str, *, offset: int, limit: int) -> list[Message]:
@@ -739,15 +689,19 @@ async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status
 
 
 async def is_deleted(tx: Transaction, id: str) -> bool:
-    row = await tx.one(_SELECT_DELETED, id=id)
-    return row is None or row[0] is not None
+    """So is one that is not there."""
+    found = await tx.one(_SELECT_DELETED, id=id)
+    if found is None:
+        return True
+    (deleted_at,) = found
+    return deleted_at is not None
 
 
 async def delete_message(tx: Transaction, id: str) -> int:
     """Empty its place; how many files it showed, which is for the caller to see to."""
-    row = await tx.one(_DELETE_MESSAGE, id_=id, now=tx.clock.now())
+    files = await tx.value(_DELETE_MESSAGE, id_=id, now=tx.clock.now())
     await tx.run(_DELETE_REACTIONS, message_id=id)
-    return 0 if row is None else int(row[0])
+    return files or 0
 
 
 # ── reactions ───────────────────────────────────────────────────────────────────────────────────────────

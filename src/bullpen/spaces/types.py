@@ -84,3 +84,13 @@ class Draft:
     def done(self) -> Message:
         assert self.message is not None, "asked for before the transaction ended"
         return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceRow:
+    """A row of `spaces`, and how far its reader has come."""
+
+    room: Room
+    options: dict[str, Any]
+    created_at: str
+    read_seq: int | None  # None: they are no member

@@ -24,10 +24,11 @@ T = TypeVar("T")
 
 
 class Codec(NamedTuple):
-    """How a field is kept in its column. None stays None."""
+    """How a field is kept in its column. NULL is kept for `empty`, which is None unless told otherwise."""
 
     decode: Callable[[Any], Any]
     encode: Callable[[Any], Any]
+    empty: Any = None
 
 
 def _dump(value: Any) -> str:
@@ -37,6 +38,7 @@ def _dump(value: Any) -> str:
 FLAG = Codec(bool, int)
 JSON = Codec(orjson.loads, _dump)
 TUPLE = Codec(lambda kept: tuple(orjson.loads(kept)), _dump)  # a tuple, as a JSON array
+TUPLE_OR_NULL = TUPLE._replace(empty=())  # the same; an empty one is kept as NULL
 WORDS = Codec(lambda kept: tuple(kept.split()), " ".join)  # a tuple of words that hold no blank
 MILLIS = Codec(Clock.at, Clock.read)  # a moment that people read, as milliseconds
 
@@ -51,7 +53,7 @@ class Mapped(Generic[T]):
 
     `others` gives columns to fields that the table has none for: a column with another name, of this table (written
     under its own name) or of a joined one, or an expression. Fields that are `given` have no column at all: `read`
-    takes them by name.
+    takes them by name. A field that is a class of its own, over several columns, has a Mapped in place of a codec.
     """
 
     def __init__(
@@ -61,28 +63,41 @@ class Mapped(Generic[T]):
         *,
         others: Mapping[str, ColumnElement[Any]] | None = None,
         given: Collection[str] = (),
-        **codecs: Codec,
+        **codecs: Codec | Mapped[Any],
     ) -> None:
         others, known = others or {}, _field_names(kind)
         if unknown := {*others, *given, *codecs}.difference(known):
             raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(unknown))}")
         self.names = [name for name in known if name not in given]
-        self.columns = tuple(others[name] if name in others else table.c[name] for name in self.names)
         self._kind = kind
         self._by_position = is_dataclass(kind)
         self._given = [(index, name) for index, name in enumerate(known) if name in given]
-        self._decoders = [(self.names.index(name), codec.decode) for name, codec in codecs.items()]
-        own = [(name, column) for name, column in zip(self.names, self.columns, strict=True) if _is_of(table, column)]
-        self._written = [column.name for _, column in own]
-        self._get = _getter([name for name, _ in own])
-        self._encoders = [(column.name, codecs[name].encode) for name, column in own if name in codecs]
+        self._parts: list[tuple[str, slice, Mapped[Any]]] = []
+        self._decoders: list[tuple[int, Callable[[Any], Any], Any]] = []
+        self._own: list[tuple[str, str, Codec | None]] = []
+        columns: list[ColumnElement[Any]] = []
+        for name in self.names:
+            codec = codecs.get(name)
+            if isinstance(codec, Mapped):
+                self._parts.append((name, slice(len(columns), len(columns) + len(codec.columns)), codec))
+                columns += codec.columns
+                continue
+            column = others[name] if name in others else table.c[name]
+            if codec is not None:
+                self._decoders.append((len(columns), codec.decode, codec.empty))
+            if _is_of(table, column):
+                self._own.append((name, column.name, codec))
+            columns.append(column)
+        self.columns: tuple[ColumnElement[Any], ...] = tuple(columns)
+        self._write = self.writer(self.names)
 
     def read(self, row: Sequence[Any], **given: Any) -> T:
         """The value of a row of `columns`."""
         values = list(row)
-        for index, decode in self._decoders:
-            if values[index] is not None:
-                values[index] = decode(values[index])
+        for index, decode, empty in self._decoders:
+            values[index] = decode(values[index]) if values[index] is not None else empty
+        for _, place, part in reversed(self._parts):
+            values[place] = [part.read(values[place])]
         if self._by_position:
             for index, name in self._given:
                 values.insert(index, given[name])
@@ -97,11 +112,24 @@ class Mapped(Generic[T]):
 
     def write(self, value: T) -> dict[str, Any]:
         """What the table's own columns hold of the value, by name."""
-        values = dict(zip(self._written, self._get(value), strict=True))
-        for name, encode in self._encoders:
-            if values[name] is not None:
-                values[name] = encode(values[name])
-        return values
+        return self._write(value)
+
+    def writer(self, names: Collection[str]) -> Callable[[T], dict[str, Any]]:
+        """Like `write`, of these fields alone: for an update."""
+        own = [each for each in self._own if each[0] in names]
+        get, columns = _getter([name for name, _, _ in own]), [column for _, column, _ in own]
+        encoders = [(column, codec.encode, codec.empty) for _, column, codec in own if codec is not None]
+        parts = [(name, part) for name, _, part in self._parts if name in names]
+
+        def write(value: T) -> dict[str, Any]:
+            values = dict(zip(columns, get(value), strict=True))
+            for column, encode, empty in encoders:
+                values[column] = None if values[column] == empty else encode(values[column])
+            for name, part in parts:
+                values |= part.write(getattr(value, name))
+            return values
+
+        return write
 
 
 def _is_of(table: Table, column: ColumnElement[Any]) -> bool:

@@ -21,7 +21,7 @@ from bullpen.audit.actions import note
 from bullpen.errors import Forbidden
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
-from bullpen.inbox.types import Cause
+from bullpen.inbox.types import Cause, Item
 from bullpen.observe import counts
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
@@ -29,7 +29,9 @@ from bullpen.storage import Store, Transaction
 from bullpen.tasks import actions, rows, rules, times
 from bullpen.tasks.types import Due, Ended, Firing, Task
 from bullpen.threads import actions as threads
+from bullpen.threads.rules import SCOPES, scope_in
 from bullpen.wire import Agent
+from bullpen.wire.nouns import ThreadScope
 
 BATCH = 50  # tasks of one transaction
 BATCHES = 20  # transactions of one look
@@ -129,7 +131,8 @@ async def _deliver(
         await rows.insert_firing(tx, firing)
         _count_fired(tx, firing)
         return firing
-    firing = replace(firing, item_id=ids.inbox_item())
+    item_id = ids.inbox_item()
+    firing = replace(firing, item_id=item_id)
     if not await rows.insert_firing(tx, firing):
         return replace(firing, status="missed")  # it has been fired before, and once is enough
     _count_fired(tx, firing)
@@ -145,17 +148,18 @@ async def _deliver(
         if task.context_mode == "isolated"
         else threads.ensure(tx, agent.id, await _scope(tx, agent, task.space_id), task.space_id)
     )
-    await inbox.deliver_task(
-        tx,
-        thread_id,
-        id=firing.item_id or "",
-        key=rules.key(firing),
+    item = Item(
+        id=item_id,
+        thread_id=thread_id,
+        kind="task",
         space_id=task.space_id,
         payload=_payload(tx, task, firing, makers),
         cause=task.cause,
         depth=depth,
         chain_id=chain_id,
+        addressed=True,
     )
+    await inbox.deliver_item(tx, item, key=rules.key(firing))
     return firing
 
 
@@ -165,10 +169,9 @@ def _count_fired(tx: Transaction, firing: Firing) -> None:
         tx.after_commit(partial(counts.FIRING_LAG.observe, (tx.clock.millis() - firing.nominal_at) / 1000))
 
 
-async def _scope(tx: Transaction, agent: Agent, space_id: str) -> str:
-    """Where what is done stays, a mind that spans spaces has a line of thought of its own."""
-    room = None if agent.scope == "space" else await space_rows.select_room(tx, space_id)
-    return "space" if room is not None and room.stays else agent.scope
+async def _scope(tx: Transaction, agent: Agent, space_id: str) -> ThreadScope:
+    room = await space_rows.select_room(tx, space_id) if SCOPES[agent.scope].spans_spaces else None
+    return scope_in(agent.scope, stays=room is not None and room.stays)
 
 
 def _payload(tx: Transaction, task: Task, firing: Firing, makers: Makers) -> dict[str, Any]:

@@ -4,56 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-import orjson
 from sqlalchemy import BigInteger, Text, bindparam, delete, func, literal_column, or_, select, update
 
 from bullpen.access import rules as access
 from bullpen.clock import Clock
-from bullpen.inbox.types import Cause
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.inbox.rows import cause_in
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import FLAG, JSON, MILLIS, TUPLE_OR_NULL, Mapped
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import inbox_items, runs, task_firings, tasks, threads
 from bullpen.tasks import times
 from bullpen.tasks.types import Ended, Firing, Schedule, Task
 from bullpen.wire import nouns
-from bullpen.wire.nouns import FiringStatus, TaskStatus
+from bullpen.wire.nouns import TaskStatus
 
-_COLUMNS = (
-    tasks.c.id,
-    tasks.c.space_id,
-    tasks.c.agent_id,
-    tasks.c.prompt,
-    tasks.c.schedule_type,
-    tasks.c.schedule_value,
-    tasks.c.timezone,
-    tasks.c.anchor_at,
-    tasks.c.context_mode,
-    tasks.c.missed,
-    tasks.c.precheck,
-    tasks.c.status,
-    tasks.c.reason,
-    tasks.c.next_at,
-    tasks.c.last_run,
-    tasks.c.failures,
-    tasks.c.cause_kind,
-    tasks.c.cause_id,
-    tasks.c.grants,
-    tasks.c.member,
-    tasks.c.created_by,
-    tasks.c.depth,
-    tasks.c.chain_id,
-    tasks.c.made_at,
-    tasks.c.outside,
-    tasks.c.created_at,
-    tasks.c.updated_at,
+_SCHEDULE = Mapped(Schedule, tasks, others={"type": tasks.c.schedule_type, "value": tasks.c.schedule_value})
+_TASKS = Mapped(
+    Task, tasks, schedule=_SCHEDULE, cause=cause_in(tasks), precheck=JSON, member=FLAG, outside=TUPLE_OR_NULL
 )
 _INSERT = insert_or_ignore(tasks)
-_SELECT = Statement(select(*_COLUMNS).where(tasks.c.id == bindparam("id")))
-_SELECT_THESE = Statement(select(*_COLUMNS).where(any_of(tasks.c.id, "ids")).order_by(tasks.c.id))
+_SELECT = Statement(select(*_TASKS.columns).where(tasks.c.id == bindparam("id")))
+_SELECT_THESE = Statement(select(*_TASKS.columns).where(any_of(tasks.c.id, "ids")).order_by(tasks.c.id))
 _PAGE = (
-    select(*_COLUMNS)
+    select(*_TASKS.columns)
     .where(
         tasks.c.id < bindparam("before"),
         any_of(tasks.c.status, "statuses"),
@@ -64,16 +38,19 @@ _PAGE = (
 )
 _SELECT_OF_SPACE = Statement(_PAGE.where(tasks.c.space_id == bindparam("space_id")))
 _SELECT_OF_SPACES = Statement(_PAGE.where(any_of(tasks.c.space_id, "space_ids")))
-_SELECT_OF_CAUSE = Statement(select(*_COLUMNS).where(tasks.c.cause_id == bindparam("cause_id")).order_by(tasks.c.id))
+_SELECT_OF_CAUSE = Statement(
+    select(*_TASKS.columns).where(tasks.c.cause_id == bindparam("cause_id")).order_by(tasks.c.id)
+)
 _COUNT = Statement(
     select(func.count()).where(
         tasks.c.space_id == bindparam("space_id"), tasks.c.status != literal_column("'completed'")
     )
 )
+_write_changes = _TASKS.writer([name for name in _TASKS.names if name != "id"])
 _UPDATE = Statement(
     update(tasks)
     .where(tasks.c.id == bindparam("id_"))
-    .values(**{column.name: bindparam(column.name) for column in _COLUMNS if column.name != "id"})
+    .values(**{column.name: bindparam(column.name) for column in _TASKS.columns if column.name != "id"})
 )
 _DELETE = Statement(delete(tasks).where(tasks.c.id == bindparam("id_")))
 _DELETE_FIRINGS = Statement(delete(task_firings).where(task_firings.c.task_id == bindparam("id_")))
@@ -110,93 +87,6 @@ _SELECT_TROUBLED = Statement(
 )
 
 
-def _task(row: Row) -> Task:
-    (
-        id,
-        space_id,
-        agent_id,
-        prompt,
-        type,
-        value,
-        timezone,
-        anchor_at,
-        context_mode,
-        missed,
-        precheck,
-        status,
-        reason,
-        next_at,
-        last_run,
-        failures,
-        cause_kind,
-        cause_id,
-        grants,
-        member,
-        created_by,
-        depth,
-        chain_id,
-        made_at,
-        outside,
-        created_at,
-        updated_at,
-    ) = row
-    return Task(
-        id=id,
-        space_id=space_id,
-        agent_id=agent_id,
-        prompt=prompt,
-        schedule=Schedule(type, value, timezone, anchor_at),
-        context_mode=context_mode,
-        missed=missed,
-        precheck=None if precheck is None else orjson.loads(precheck),
-        status=status,
-        reason=reason,
-        next_at=next_at,
-        last_run=last_run,
-        failures=failures,
-        cause=Cause(cause_kind, cause_id, grants),
-        member=bool(member),
-        created_by=created_by,
-        depth=depth,
-        chain_id=chain_id,
-        made_at=made_at,
-        outside=tuple(orjson.loads(outside)) if outside else (),
-        created_at=created_at,
-        updated_at=updated_at,
-    )
-
-
-def _values(task: Task) -> dict[str, Any]:
-    return {
-        "space_id": task.space_id,
-        "agent_id": task.agent_id,
-        "prompt": task.prompt,
-        "schedule_type": task.schedule.type,
-        "schedule_value": task.schedule.value,
-        "timezone": task.schedule.timezone,
-        "anchor_at": task.schedule.anchor_at,
-        "context_mode": task.context_mode,
-        "missed": task.missed,
-        "precheck": None if task.precheck is None else orjson.dumps(task.precheck).decode(),
-        "status": task.status,
-        "reason": task.reason,
-        "next_at": task.next_at,
-        "last_run": task.last_run,
-        "failures": task.failures,
-        "cause_kind": task.cause.kind,
-        "cause_id": task.cause.id,
-        "grants": task.cause.grants,
-        "member": int(task.member),
-        "created_by": task.created_by,
-        "depth": task.depth,
-        "chain_id": task.chain_id,
-        "made_at": task.made_at,
-        "outside": orjson.dumps(task.outside).decode() if task.outside else None,
-        "created_at": task.created_at,
-        "updated_at": task.updated_at,
-    }
-
-
 def on_the_wire(task: Task, firing: Firing | None = None) -> nouns.Task:
     upcoming = times.upcoming(task.schedule, task.next_at)
     return nouns.Task(
@@ -226,11 +116,11 @@ def on_the_wire(task: Task, firing: Firing | None = None) -> nouns.Task:
 
 
 async def insert_task(tx: Transaction, task: Task) -> bool:
-    return await tx.run(_INSERT, id=task.id, **_values(task)) > 0
+    return await tx.run(_INSERT, **_TASKS.write(task)) > 0
 
 
 async def update_task(tx: Transaction, task: Task) -> None:
-    await tx.run(_UPDATE, id_=task.id, **_values(task))
+    await tx.run(_UPDATE, id_=task.id, **_write_changes(task))
 
 
 async def delete_task(tx: Transaction, id: str) -> None:
@@ -240,20 +130,19 @@ async def delete_task(tx: Transaction, id: str) -> None:
 
 async def select_whose(tx: Transaction, whose: str) -> list[str]:
     """Those of a space or an agent, and those that somebody made or that work for them."""
-    return [str(row[0]) for row in await tx.all(_SELECT_WHOSE, whose=whose)]
+    return await tx.values(_SELECT_WHOSE, whose=whose)
 
 
 async def select_task(tx: Transaction, id: str) -> Task | None:
-    row = await tx.one(_SELECT, id=id)
-    return None if row is None else _task(row)
+    return _TASKS.read_one(await tx.one(_SELECT, id=id))
 
 
 async def select_these(tx: Transaction, ids: Sequence[str]) -> list[Task]:
-    return [_task(row) for row in await tx.all(_SELECT_THESE, ids=list(ids))]
+    return _TASKS.read_all(await tx.all(_SELECT_THESE, ids=list(ids)))
 
 
 async def select_of_cause(tx: Transaction, cause_id: str) -> list[Task]:
-    return [_task(row) for row in await tx.all(_SELECT_OF_CAUSE, cause_id=cause_id)]
+    return _TASKS.read_all(await tx.all(_SELECT_OF_CAUSE, cause_id=cause_id))
 
 
 async def select_tasks(
@@ -271,37 +160,50 @@ async def select_tasks(
         found = await tx.all(_SELECT_OF_SPACE, space_id=space_ids[0], **where)
     else:
         found = await tx.all(_SELECT_OF_SPACES, space_ids=list(space_ids), **where)
-    return [_task(row) for row in found]
+    return _TASKS.read_all(found)
 
 
 async def count_tasks(tx: Transaction, space_id: str) -> int:
-    row = await tx.one(_COUNT, space_id=space_id)
-    return 0 if row is None else int(row[0])
+    return int(await tx.value(_COUNT, space_id=space_id))
 
 
 async def select_due(tx: Transaction, now: int, limit: int) -> list[str]:
-    return [str(row[0]) for row in await tx.all(_SELECT_DUE, now=now, limit=limit)]
+    return await tx.values(_SELECT_DUE, now=now, limit=limit)
 
 
 async def select_next(tx: Transaction) -> int | None:
     """When the next task is due, of all there are."""
-    row = await tx.one(_SELECT_NEXT)
-    return None if row is None or row[0] is None else int(row[0])
+    next_at: int | None = await tx.value(_SELECT_NEXT)
+    return next_at
 
 
 async def select_ahead(tx: Transaction, now: int, after: str, limit: int) -> list[str]:
     """Tasks to come that were changed later than now, so by a clock that was ahead."""
-    return [str(row[0]) for row in await tx.all(_SELECT_AHEAD, now=now, at=Clock.at(now), after=after, limit=limit)]
+    return await tx.values(_SELECT_AHEAD, now=now, at=Clock.at(now), after=after, limit=limit)
 
 
 async def select_troubled(tx: Transaction, limit: int) -> list[tuple[str, str]]:
     """Tasks that the office has paused by itself, and why."""
-    return [(str(row[0]), str(row[1])) for row in await tx.all(_SELECT_TROUBLED, limit=limit)]
+    return [(id, reason) for id, reason in await tx.all(_SELECT_TROUBLED, limit=limit)]
 
 
 # ── firings ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 AGENT_GONE = "Its agent was deleted before this had begun."
+_FIRINGS = Mapped(Firing, task_firings, manual=FLAG)
+# As it is shown: with what has become of its run.
+_SHOWN = Mapped(
+    nouns.Firing,
+    task_firings,
+    others={"run_status": runs.c.status, "outcome": runs.c.outcome, "error": runs.c.error},
+    nominal_at=MILLIS,
+    manual=FLAG,
+)
+_ENDED = Mapped(
+    Ended,
+    task_firings,
+    others={"run_status": runs.c.status, "stop_reason": runs.c.stop_reason, "error": runs.c.error},
+)
 _INSERT_FIRING = insert_or_ignore(task_firings)
 _OF_FIRING = (
     task_firings.c.task_id == bindparam("task_id_"),
@@ -310,19 +212,7 @@ _OF_FIRING = (
 _SET_RUN = Statement(update(task_firings).where(*_OF_FIRING).values(run_id=bindparam("run_id_")))
 _SET_ENDED = Statement(update(task_firings).where(*_OF_FIRING).values(ended_at=bindparam("now")))
 _PAGE_OF_FIRINGS = Statement(
-    select(
-        task_firings.c.task_id,
-        task_firings.c.nominal_at,
-        task_firings.c.fired_at,
-        task_firings.c.status,
-        task_firings.c.reason,
-        task_firings.c.missed,
-        task_firings.c.manual,
-        task_firings.c.run_id,
-        runs.c.status,
-        runs.c.outcome,
-        runs.c.error,
-    )
+    select(*_SHOWN.columns)
     .select_from(task_firings.outerjoin(runs, runs.c.id == task_firings.c.run_id))
     .where(
         task_firings.c.task_id == bindparam("task_id"),
@@ -355,13 +245,7 @@ _SET_DROPPED = Statement(
     .values(status="dropped", reason=bindparam("reason"), ended_at=bindparam("now"))
 )
 _SELECT_ENDED = Statement(
-    select(
-        task_firings.c.task_id,
-        task_firings.c.nominal_at,
-        runs.c.status,
-        runs.c.stop_reason,
-        runs.c.error,
-    )
+    select(*_ENDED.columns)
     .select_from(task_firings.join(runs, runs.c.id == task_firings.c.run_id))
     .where(*_UNENDED, runs.c.finished_at.is_not(None))
     .order_by(task_firings.c.task_id, task_firings.c.nominal_at)
@@ -386,20 +270,7 @@ _DELETE_FIRING = Statement(delete(task_firings).where(*_OF_FIRING))
 
 async def insert_firing(tx: Transaction, firing: Firing) -> bool:
     """False: it is there already. Whatever else went wrong, nothing fires twice."""
-    touched = await tx.run(
-        _INSERT_FIRING,
-        task_id=firing.task_id,
-        nominal_at=firing.nominal_at,
-        status=firing.status,
-        reason=firing.reason,
-        missed=firing.missed,
-        manual=int(firing.manual),
-        item_id=firing.item_id,
-        run_id=firing.run_id,
-        fired_at=firing.fired_at,
-        ended_at=None,
-    )
-    return touched > 0
+    return await tx.run(_INSERT_FIRING, **_FIRINGS.write(firing), ended_at=None) > 0
 
 
 async def update_run(tx: Transaction, task_id: str, nominal_at: int, run_id: str) -> None:
@@ -434,61 +305,30 @@ async def _drop(tx: Transaction, task_id: str, nominal_at: int, item_id: str, re
 
 
 async def select_ended(tx: Transaction, limit: int) -> list[Ended]:
-    return [Ended(*row) for row in await tx.all(_SELECT_ENDED, limit=limit)]
+    return _ENDED.read_all(await tx.all(_SELECT_ENDED, limit=limit))
 
 
 async def select_firings(tx: Transaction, task_id: str, *, before: int, limit: int) -> list[nouns.Firing]:
     """Newest first."""
-    return [_shown(*row) for row in await tx.all(_PAGE_OF_FIRINGS, task_id=task_id, before=before, limit=limit)]
-
-
-def _shown(
-    task_id: str,
-    nominal_at: int,
-    fired_at: str,
-    status: FiringStatus,
-    reason: str | None,
-    missed: int,
-    manual: int,
-    run_id: str | None,
-    run_status: Any,
-    outcome: Any,
-    error: str | None,
-) -> nouns.Firing:
-    return nouns.Firing(
-        task_id=task_id,
-        nominal_at=Clock.at(nominal_at),
-        fired_at=fired_at,
-        status=status,
-        reason=reason,
-        missed=missed,
-        manual=bool(manual),
-        run_id=run_id,
-        run_status=run_status,
-        outcome=outcome,
-        error=error,
-    )
+    return _SHOWN.read_all(await tx.all(_PAGE_OF_FIRINGS, task_id=task_id, before=before, limit=limit))
 
 
 def firing_on_the_wire(firing: Firing) -> nouns.Firing:
-    return _shown(
-        firing.task_id,
-        firing.nominal_at,
-        firing.fired_at,
-        firing.status,
-        firing.reason,
-        firing.missed,
-        int(firing.manual),
-        firing.run_id,
-        None,
-        None,
-        None,
+    return nouns.Firing(
+        task_id=firing.task_id,
+        nominal_at=Clock.at(firing.nominal_at),
+        fired_at=firing.fired_at,
+        status=firing.status,
+        reason=firing.reason,
+        missed=firing.missed,
+        manual=firing.manual,
+        run_id=firing.run_id,
     )
 
 
 async def select_over(tx: Transaction, before: str, limit: int) -> list[str]:
     """Tasks that are over, and have been since before then."""
-    return [row[0] for row in await tx.all(_SELECT_OVER, before=before, limit=limit)]
+    return await tx.values(_SELECT_OVER, before=before, limit=limit)
 
 
 async def delete_old_firings(tx: Transaction, before: str, limit: int) -> int:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
 from bullpen import ids
 from bullpen.engine import leases
 from bullpen.errors import Broken
 from bullpen.storage import Stage, Transaction
-from bullpen.threads import rows
+from bullpen.threads import rows, rules
+from bullpen.threads.rules import SCOPES
+from bullpen.threads.types import Thread
+from bullpen.wire.nouns import ThreadScope
 
 
-async def ensure(tx: Transaction, agent_id: str, scope: str, space_id: str | None) -> str:
+async def ensure(tx: Transaction, agent_id: str, scope: ThreadScope, space_id: str | None) -> str:
     """The thread of an agent in a space (scope `space`), or its one mind (scope `agent`); made when first needed."""
-    anchor = "" if scope == "agent" else (space_id or "")
-    id = ids.thread()
-    home = space_id if scope == "space" else None
-    if await rows.insert_thread(tx, id=id, agent_id=agent_id, scope=scope, anchor=anchor, space_id=home):
-        await leases.insert_lease(tx, id)
-        return id
-    found = await rows.select_id(tx, agent_id=agent_id, scope=scope, anchor=anchor)
+    thread = _new(tx, ids.thread(), agent_id, scope, space_id)
+    if await rows.insert_thread(tx, thread):
+        await leases.insert_lease(tx, thread.id)
+        return thread.id
+    found = await rows.select_id(tx, agent_id=agent_id, scope=scope, anchor=thread.anchor)
     if found is None:
-        raise Broken(f"The thread of {agent_id} ({scope} {anchor}) is neither new nor there.")
+        raise Broken(f"The thread of {agent_id} ({scope} {thread.anchor}) is neither new nor there.")
     return found
 
 
@@ -37,20 +39,20 @@ async def create_fresh(
     id: str | None = None,
 ) -> str:
     """A thread with no history: an isolated piece of work. Nothing in it ever has more rights than what it is for."""
-    id = id or ids.thread()
-    await rows.insert_thread(
-        tx,
-        id=id,
-        agent_id=agent_id,
-        scope="fresh",
-        anchor=id,
-        space_id=space_id,
-        cause_kind=cause_kind,
-        cause_id=cause_id,
-        grants=grants,
-    )
-    await leases.insert_lease(tx, id)
-    return id
+    thread = _new(tx, id or ids.thread(), agent_id, "fresh", space_id, grants)
+    await rows.insert_thread(tx, replace(thread, cause_kind=cause_kind, cause_id=cause_id))
+    await leases.insert_lease(tx, thread.id)
+    return thread.id
+
+
+def _new(
+    tx: Transaction, id: str, agent_id: str, scope: ThreadScope, space_id: str | None, grants: str | None = None
+) -> Thread:
+    if SCOPES[scope].has_own_grants != (grants is not None):
+        raise Broken(f"A thread of scope {scope} was to be made {'without' if grants is None else 'with'} grants.")
+    home = rules.home_of(scope, space_id)
+    anchor = rules.anchor_of(scope, id=id, space_id=space_id)
+    return Thread(id, agent_id, scope, anchor, home, home, tx.clock.now(), grants=grants)
 
 
 def wake(tx: Transaction, thread_id: str) -> None:

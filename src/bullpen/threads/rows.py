@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, case, select, update
+from sqlalchemy.sql import ColumnElement
 
-from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.mapped import TUPLE, Mapped
 from bullpen.storage.statements import insert_or_ignore, now_millis
 from bullpen.storage.tables import agents, threads
+from bullpen.threads.rules import SCOPES
+from bullpen.threads.types import Thread
+from bullpen.wire.nouns import ThreadScope
 
+_THREADS = Mapped(Thread, threads, scoped_names=TUPLE)
 _INSERT = insert_or_ignore(threads)
 _SELECT_BY_ANCHOR = Statement(
     select(threads.c.id).where(
@@ -18,16 +24,7 @@ _SELECT_BY_ANCHOR = Statement(
         threads.c.anchor == bindparam("anchor"),
     )
 )
-_SELECT = Statement(
-    select(
-        threads.c.agent_id,
-        threads.c.scope,
-        threads.c.space_id,
-        threads.c.active_space_id,
-        threads.c.run_count,
-        threads.c.grants,
-    ).where(threads.c.id == bindparam("id"))
-)
+_SELECT = Statement(select(*_THREADS.columns).where(threads.c.id == bindparam("id")))
 _SELECT_LIVING = Statement(
     select(threads.c.id)
     .join(agents, agents.c.id == threads.c.agent_id)
@@ -52,66 +49,40 @@ _BEGIN_RUN = Statement(
 )
 
 
-async def insert_thread(
-    tx: Transaction,
-    *,
-    id: str,
-    agent_id: str,
-    scope: str,
-    anchor: str,
-    space_id: str | None,
-    cause_kind: str | None = None,
-    cause_id: str | None = None,
-    grants: str | None = None,
-    parent_id: str | None = None,
-    scoped_names: str | None = None,
-) -> bool:
-    touched = await tx.run(
-        _INSERT,
-        id=id,
-        agent_id=agent_id,
-        scope=scope,
-        anchor=anchor,
-        space_id=space_id,
-        active_space_id=space_id,
-        state="idle",
-        epoch=0,
-        run_count=0,
-        created_at=tx.clock.now(),
-        cause_kind=cause_kind,
-        cause_id=cause_id,
-        grants=grants,
-        parent_id=parent_id,
-        scoped_names=scoped_names,
-        queued_at=0,
-    )
-    return touched > 0
+def anchor_in(scope: ColumnElement[str], space_id: ColumnElement[str]) -> ColumnElement[str]:
+    """`rules.anchor_of` as SQL, for the scopes that hear messages."""
+    spanning = [(scope == name, "") for name, each in SCOPES.items() if each.hears_messages and each.spans_spaces]
+    return case(*spanning, else_=space_id)
 
 
-async def select_id(tx: Transaction, *, agent_id: str, scope: str, anchor: str) -> str | None:
-    row = await tx.one(_SELECT_BY_ANCHOR, agent_id=agent_id, scope=scope, anchor=anchor)
-    return None if row is None else str(row[0])
+async def insert_thread(tx: Transaction, thread: Thread) -> bool:
+    """Did it become a new one? Otherwise there is one with that anchor."""
+    return await tx.run(_INSERT, **_THREADS.write(thread), state="idle", epoch=0, queued_at=0) > 0
 
 
-async def select_thread(tx: Transaction, id: str) -> Row | None:
-    """agent id, scope, space id, active space id, run count, grants (None: as far as each cause's go)."""
-    return await tx.one(_SELECT, id=id)
+async def select_id(tx: Transaction, *, agent_id: str, scope: ThreadScope, anchor: str) -> str | None:
+    found: str | None = await tx.value(_SELECT_BY_ANCHOR, agent_id=agent_id, scope=scope, anchor=anchor)
+    return found
+
+
+async def select_thread(tx: Transaction, id: str) -> Thread | None:
+    return _THREADS.read_one(await tx.one(_SELECT, id=id))
 
 
 async def select_living(tx: Transaction, ids: Sequence[str]) -> set[str]:
     """Which of these are threads of agents that are still there."""
-    return {str(row[0]) for row in await tx.all(_SELECT_LIVING, ids=list(ids))}
+    return set(await tx.values(_SELECT_LIVING, ids=list(ids)))
 
 
 async def lock_state(tx: Transaction, id: str) -> str | None:
-    row = await tx.one(_LOCK, id=id)
-    return None if row is None else str(row[0])
+    state: str | None = await tx.value(_LOCK, id=id)
+    return state
 
 
 async def update_queued(tx: Transaction, id: str) -> int:
-    row = await tx.one(_QUEUE, id_=id)
-    assert row is not None
-    return int(row[0])
+    epoch: int | None = await tx.value(_QUEUE, id_=id)
+    assert epoch is not None
+    return epoch
 
 
 async def update_idle(tx: Transaction, id: str) -> None:

@@ -15,7 +15,7 @@ from bullpen import ids
 from bullpen.errors import Conflict, Gone
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
-from bullpen.inbox.types import Cause
+from bullpen.inbox.types import Cause, Item
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
@@ -186,17 +186,17 @@ async def by_inbox(
     payload = {"callId": waiting.call_id, "toolName": waiting.tool_name, "args": waiting.args, **said}
     if sources := together(waiting.outside, outside):
         payload["outside"] = list(sources)
-    await inbox.deliver_result(
-        tx,
-        waiting.thread_id,
+    item = Item(
+        id=ids.inbox_item(),
+        thread_id=waiting.thread_id,
         kind=kind,
-        key=f"call:{waiting.call_id}{key}",
         space_id=waiting.space_id,
         payload=payload,
         cause=waiting.cause,
         depth=waiting.depth,
         chain_id=waiting.chain_id,
     )
+    await inbox.deliver_item(tx, item, key=f"call:{waiting.call_id}{key}")
 
 
 async def show(tx: Transaction, waiting: Waiting, status: MessageStatus, **said: Any) -> None:

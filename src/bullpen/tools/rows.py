@@ -8,8 +8,9 @@ from typing import Any
 import orjson
 from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, literal_column, or_, select, update
 
-from bullpen.inbox.types import Cause
+from bullpen.inbox.rows import cause_in
 from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, Codec, Mapped
 from bullpen.storage.statements import insert_or_ignore, upsert
 from bullpen.storage.tables import pending_calls, policies, tools
 from bullpen.tools.policies import Rule
@@ -90,41 +91,26 @@ MOST_WAITED_FOR = 200  # so many open calls of an agent are named in what is tol
 
 # ── pending calls ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-_PENDING = (
-    pending_calls.c.call_id,
-    pending_calls.c.kind,
-    pending_calls.c.status,
-    pending_calls.c.agent_id,
-    pending_calls.c.run_id,
-    pending_calls.c.thread_id,
-    pending_calls.c.space_id,
-    pending_calls.c.tool_name,
-    pending_calls.c.args,
-    pending_calls.c.result,
-    pending_calls.c.answered_by,
-    pending_calls.c.delivered_via,
-    pending_calls.c.visible,
-    pending_calls.c.deadline_at,
-    pending_calls.c.expires_at,
-    pending_calls.c.cause_kind,
-    pending_calls.c.cause_id,
-    pending_calls.c.grants,
-    pending_calls.c.depth,
-    pending_calls.c.chain_id,
-    pending_calls.c.created_at,
-    pending_calls.c.tool_hash,
-    pending_calls.c.hash,
-    pending_calls.c.asks,
-    pending_calls.c.execution,
-    pending_calls.c.progress,
-    pending_calls.c.outside,
-    pending_calls.c.spaces,
-    pending_calls.c.reason,
+_PROGRESS = Codec(Progress.model_validate_json, lambda progress: progress.model_dump_json(exclude_none=True))
+_PENDING = Mapped(
+    Waiting,
+    pending_calls,
+    cause=cause_in(pending_calls),
+    args=JSON,
+    result=JSON,
+    visible=FLAG,
+    progress=_PROGRESS,
+    outside=TUPLE_OR_NULL,
+    spaces=TUPLE_OR_NULL,
 )
 _INSERT_PENDING = insert_or_ignore(pending_calls)
-_LOCK_PENDING = Statement(select(*_PENDING).where(pending_calls.c.call_id == bindparam("call_id")).with_for_update())
-_SELECT_PENDING = Statement(select(*_PENDING).where(pending_calls.c.call_id == bindparam("call_id")))
-_SELECT_PENDING_OF = Statement(select(*_PENDING).where(any_of(pending_calls.c.call_id, "ids")).with_for_update())
+_LOCK_PENDING = Statement(
+    select(*_PENDING.columns).where(pending_calls.c.call_id == bindparam("call_id")).with_for_update()
+)
+_SELECT_PENDING = Statement(select(*_PENDING.columns).where(pending_calls.c.call_id == bindparam("call_id")))
+_SELECT_PENDING_OF = Statement(
+    select(*_PENDING.columns).where(any_of(pending_calls.c.call_id, "ids")).with_for_update()
+)
 _MOVE_PENDING = Statement(
     update(pending_calls)
     .where(pending_calls.c.call_id == bindparam("id_"), pending_calls.c.status == bindparam("was"))
@@ -149,7 +135,7 @@ _DELIVER_PENDING = Statement(
     .values(delivered_via=bindparam("via"))
 )
 _SELECT_PENDING_PAGE = Statement(
-    select(*_PENDING)
+    select(*_PENDING.columns)
     .where(
         pending_calls.c.call_id < bindparam("before"),
         any_of(pending_calls.c.status, "statuses"),
@@ -215,95 +201,21 @@ _SELECT_WAITED_FOR = Statement(
 )
 
 
-def _waiting(row: Row) -> Waiting:
-    call_id, kind, status, agent_id, run_id, thread_id, space_id, tool_name, args, result, answered_by, *rest = row
-    via, visible, deadline_at, expires_at, cause_kind, cause_id, grants, depth, chain_id, created_at, *approval = rest
-    tool_hash, hash, asks, execution, progress, outside, spaces, reason = approval
-    return Waiting(
-        call_id=call_id,
-        kind=kind,
-        status=status,
-        agent_id=agent_id,
-        run_id=run_id,
-        thread_id=thread_id,
-        space_id=space_id,
-        tool_name=tool_name,
-        args=orjson.loads(args),
-        result=None if result is None else orjson.loads(result),
-        answered_by=answered_by,
-        delivered_via=via,
-        visible=bool(visible),
-        deadline_at=deadline_at,
-        expires_at=expires_at,
-        cause=Cause(cause_kind, cause_id, grants),
-        depth=depth,
-        chain_id=chain_id,
-        created_at=created_at,
-        tool_hash=tool_hash,
-        hash=hash,
-        asks=asks,
-        execution=execution,
-        progress=None if progress is None else Progress.model_validate_json(progress),
-        outside=() if outside is None else tuple(orjson.loads(outside)),
-        spaces=() if spaces is None else tuple(orjson.loads(spaces)),
-        reason=reason,
-    )
-
-
-def _listed(values: tuple[str, ...]) -> str | None:
-    return orjson.dumps(values).decode() if values else None
-
-
 async def insert_pending(tx: Transaction, waiting: Waiting) -> bool:
     """False: the call is there already."""
-    touched = await tx.run(
-        _INSERT_PENDING,
-        call_id=waiting.call_id,
-        kind=waiting.kind,
-        status=waiting.status,
-        agent_id=waiting.agent_id,
-        run_id=waiting.run_id,
-        thread_id=waiting.thread_id,
-        space_id=waiting.space_id,
-        tool_name=waiting.tool_name,
-        args=orjson.dumps(waiting.args).decode(),
-        result=None,
-        answered_by=None,
-        delivered_via=None,
-        visible=int(waiting.visible),
-        deadline_at=waiting.deadline_at,
-        expires_at=waiting.expires_at,
-        cause_kind=waiting.cause.kind,
-        cause_id=waiting.cause.id,
-        grants=waiting.cause.grants,
-        depth=waiting.depth,
-        chain_id=waiting.chain_id,
-        created_at=waiting.created_at,
-        resolved_at=None,
-        tool_hash=waiting.tool_hash,
-        hash=waiting.hash,
-        asks=waiting.asks,
-        execution=waiting.execution,
-        progress=None,
-        outside=orjson.dumps(waiting.outside).decode() if waiting.outside else None,
-        spaces=_listed(waiting.spaces),
-        reason=waiting.reason,
-    )
-    return touched > 0
+    return await tx.run(_INSERT_PENDING, **_PENDING.write(waiting), resolved_at=None) > 0
 
 
 async def lock_pending(tx: Transaction, call_id: str) -> Waiting | None:
-    row = await tx.one(_LOCK_PENDING, call_id=call_id)
-    return None if row is None else _waiting(row)
+    return _PENDING.read_one(await tx.one(_LOCK_PENDING, call_id=call_id))
 
 
 async def select_pending(tx: Transaction, call_id: str) -> Waiting | None:
-    row = await tx.one(_SELECT_PENDING, call_id=call_id)
-    return None if row is None else _waiting(row)
+    return _PENDING.read_one(await tx.one(_SELECT_PENDING, call_id=call_id))
 
 
 async def lock_pending_of(tx: Transaction, call_ids: list[str]) -> list[Waiting]:
-    return [_waiting(row) for row in await tx.all(_SELECT_PENDING_OF, ids=call_ids)]
+    return _PENDING.read_all(await tx.all(_SELECT_PENDING_OF, ids=call_ids))
 
 
 async def move_pending(
@@ -331,7 +243,7 @@ async def move_pending(
 
 
 async def update_progress(tx: Transaction, call_id: str, progress: Progress) -> None:
-    await tx.run(_UPDATE_PROGRESS, id_=call_id, progress_=progress.model_dump_json(exclude_none=True))
+    await tx.run(_UPDATE_PROGRESS, id_=call_id, progress_=_PROGRESS.encode(progress))
 
 
 async def deliver_pending(tx: Transaction, call_id: str, via: str) -> bool:
@@ -368,17 +280,16 @@ async def select_pending_page(
         approves=int(approves),
         limit=limit,
     )
-    return [_waiting(row) for row in found]
+    return _PENDING.read_all(found)
 
 
 async def count_open_in(tx: Transaction, space_id: str) -> int:
     """How many calls wait for somebody, of those that show in a space."""
-    row = await tx.one(_COUNT_OPEN_IN, space_id=space_id)
-    return 0 if row is None else int(row[0])
+    return int(await tx.value(_COUNT_OPEN_IN, space_id=space_id))
 
 
 async def select_expired(tx: Transaction, now: int, limit: int) -> list[str]:
-    return [row[0] for row in await tx.all(_SELECT_EXPIRED, now=now, limit=limit)]
+    return await tx.values(_SELECT_EXPIRED, now=now, limit=limit)
 
 
 async def bring_forward(tx: Transaction) -> int:
@@ -401,7 +312,7 @@ async def select_waited_for(tx: Transaction, agent_ids: list[str]) -> dict[str, 
 
 async def select_open_of(tx: Transaction, agent_id: str) -> list[Waiting]:
     """What the agent's calls still wait for, and what was approved and has not been carried out."""
-    return [_waiting(row) for row in await tx.all(_SELECT_OPEN_OF, agent_id=agent_id)]
+    return _PENDING.read_all(await tx.all(_SELECT_OPEN_OF, agent_id=agent_id))
 
 
 # ── approvals ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -412,26 +323,26 @@ _APPROVED = and_(
     pending_calls.c.execution != "inline",
 )
 _SELECT_OPEN_OF = Statement(
-    select(*_PENDING)
+    select(*_PENDING.columns)
     .where(pending_calls.c.agent_id == bindparam("agent_id"), or_(pending_calls.c.resolved_at.is_(None), _APPROVED))
     .order_by(pending_calls.c.call_id)
 )
 _SELECT_APPROVED = Statement(
-    select(*_PENDING)
+    select(*_PENDING.columns)
     .where(pending_calls.c.thread_id == bindparam("thread_id"), _APPROVED)
     .order_by(pending_calls.c.call_id)
 )
 _HAS_APPROVED = Statement(
     select(pending_calls.c.call_id).where(pending_calls.c.thread_id == bindparam("thread_id"), _APPROVED).limit(1)
 )
+_APPROVED_AS = ("args", "hash", "spaces")
+_write_approved = _PENDING.writer(_APPROVED_AS)
 _ANSWER_APPROVAL = Statement(
     update(pending_calls)
     .where(pending_calls.c.call_id == bindparam("id_"), pending_calls.c.status == bindparam("was"))
     .values(
         status="resolved",
-        args=bindparam("args_"),
-        hash=bindparam("hash_"),
-        spaces=bindparam("spaces_"),
+        **{name: bindparam(name) for name in _APPROVED_AS},
         result=bindparam("result_"),
         answered_by=bindparam("answered_by_"),
         execution=bindparam("execution_"),
@@ -441,19 +352,13 @@ _ANSWER_APPROVAL = Statement(
 _SET_EXECUTION = Statement(
     update(pending_calls).where(pending_calls.c.call_id == bindparam("id_")).values(execution=bindparam("execution_"))
 )
+_ASKED_AGAIN = ("kind", "status", "visible", "tool_hash", "hash", "spaces", "asks", "deadline_at", "expires_at")
+_write_again = _PENDING.writer(_ASKED_AGAIN)
 _BEGIN_AGAIN = Statement(
     update(pending_calls)
     .where(pending_calls.c.call_id == bindparam("id_"))
     .values(
-        kind=bindparam("kind_"),
-        status=bindparam("status_"),
-        visible=bindparam("visible_"),
-        tool_hash=bindparam("tool_hash_"),
-        hash=bindparam("hash_"),
-        spaces=bindparam("spaces_"),
-        asks=bindparam("asks_"),
-        deadline_at=bindparam("deadline_at_"),
-        expires_at=bindparam("expires_at_"),
+        **{name: bindparam(name) for name in _ASKED_AGAIN},
         result=None,
         answered_by=None,
         delivered_via=None,
@@ -466,7 +371,7 @@ _SELECT_HASH = Statement(select(tools.c.hash).where(tools.c.name == bindparam("n
 
 async def select_approved(tx: Transaction, thread_id: str) -> list[Waiting]:
     """Calls that were approved after their run had gone on, and whose result has not reached their agent."""
-    return [_waiting(row) for row in await tx.all(_SELECT_APPROVED, thread_id=thread_id)]
+    return _PENDING.read_all(await tx.all(_SELECT_APPROVED, thread_id=thread_id))
 
 
 async def has_approved(tx: Transaction, thread_id: str) -> bool:
@@ -481,9 +386,7 @@ async def answer_approval(
         _ANSWER_APPROVAL,
         id_=waiting.call_id,
         was=waiting.status,
-        args_=waiting.arguments,
-        hash_=waiting.hash,
-        spaces_=_listed(waiting.spaces),
+        **_write_approved(waiting),
         result_=orjson.dumps(result).decode(),
         answered_by_=answered_by,
         execution_=execution,
@@ -497,47 +400,26 @@ async def update_execution(tx: Transaction, call_id: str, execution: Execution) 
 
 async def begin_again(tx: Transaction, waiting: Waiting) -> None:
     """It was approved, and waits for its answer now; or it has to be approved anew."""
-    await tx.run(
-        _BEGIN_AGAIN,
-        id_=waiting.call_id,
-        kind_=waiting.kind,
-        status_=waiting.status,
-        visible_=int(waiting.visible),
-        tool_hash_=waiting.tool_hash,
-        hash_=waiting.hash,
-        spaces_=_listed(waiting.spaces),
-        asks_=waiting.asks,
-        deadline_at_=waiting.deadline_at,
-        expires_at_=waiting.expires_at,
-    )
+    await tx.run(_BEGIN_AGAIN, id_=waiting.call_id, **_write_again(waiting))
 
 
 async def select_hash(tx: Transaction, name: str) -> str:
     """Of a tool that somebody has defined, as it is now; empty: there is none."""
-    row = await tx.one(_SELECT_HASH, name=name)
-    return "" if row is None else str(row[0])
+    return await tx.value(_SELECT_HASH, name=name) or ""
 
 
 # ── policies ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_POLICY = (
-    policies.c.id,
-    policies.c.agent_id,
-    policies.c.space_id,
-    policies.c.tool_name,
-    policies.c.decision,
-    policies.c.condition,
-    policies.c.created_by,
-    policies.c.created_at,
-)
+_POLICIES = Mapped(Policy, policies, others={"when": policies.c.condition}, when=JSON)
+_RULES = Mapped(Rule, policies, others={"when": policies.c.condition}, when=JSON)
 _PUT_POLICY = upsert(policies, ["key"], ["decision", "tool_hash", "created_by"])
 _PUT_POLICY_BUT_DENY = upsert(
     policies, ["key"], ["decision", "tool_hash", "created_by"], where=policies.c.decision != literal_column("'deny'")
 )
-_SELECT_POLICY_BY_KEY = Statement(select(*_POLICY).where(policies.c.key == bindparam("key")))
-_SELECT_POLICY = Statement(select(*_POLICY).where(policies.c.id == bindparam("id")))
+_SELECT_POLICY_BY_KEY = Statement(select(*_POLICIES.columns).where(policies.c.key == bindparam("key")))
+_SELECT_POLICY = Statement(select(*_POLICIES.columns).where(policies.c.id == bindparam("id")))
 _SELECT_POLICY_PAGE = Statement(
-    select(*_POLICY)
+    select(*_POLICIES.columns)
     .where(
         policies.c.id < bindparam("before"),
         or_(bindparam("agent_id") == "", policies.c.agent_id == bindparam("agent_id")),
@@ -547,7 +429,7 @@ _SELECT_POLICY_PAGE = Statement(
     .limit(bindparam("limit"))
 )
 _SELECT_RULES = Statement(
-    select(policies.c.decision, policies.c.space_id, policies.c.condition).where(
+    select(*_RULES.columns).where(
         policies.c.agent_id == bindparam("agent_id"),
         policies.c.tool_name == bindparam("tool_name"),
         or_(policies.c.space_id.is_(None), any_of(policies.c.space_id, "spaces")),
@@ -567,43 +449,21 @@ _DELETE_POLICIES_OF = Statement(
 )
 
 
-def _policy(row: Row) -> Policy:
-    id_, agent_id, space_id, tool_name, decision, condition, created_by, created_at = row
-    return Policy(
-        id=id_,
-        agent_id=agent_id,
-        space_id=space_id,
-        tool_name=tool_name,
-        decision=decision,
-        when=None if condition is None else orjson.loads(condition),
-        created_by=created_by,
-        created_at=created_at,
-    )
-
-
 async def put_policy(tx: Transaction, policy: Policy, key: str, tool_hash: str | None, *, lifts_deny: bool) -> Policy:
     """The row as it is then: of agent, space, tool and condition there is one."""
     await tx.run(
         _PUT_POLICY if lifts_deny else _PUT_POLICY_BUT_DENY,
-        id=policy.id,
+        **_POLICIES.write(policy),
         key=key,
-        agent_id=policy.agent_id,
-        space_id=policy.space_id,
-        tool_name=policy.tool_name,
-        decision=policy.decision,
-        condition=None if policy.when is None else orjson.dumps(policy.when).decode(),
         tool_hash=tool_hash,
-        created_by=policy.created_by,
-        created_at=policy.created_at,
     )
-    row = await tx.one(_SELECT_POLICY_BY_KEY, key=key)
-    assert row is not None
-    return _policy(row)
+    kept = _POLICIES.read_one(await tx.one(_SELECT_POLICY_BY_KEY, key=key))
+    assert kept is not None
+    return kept
 
 
 async def select_policy(tx: Transaction, id: str) -> Policy | None:
-    row = await tx.one(_SELECT_POLICY, id=id)
-    return None if row is None else _policy(row)
+    return _POLICIES.read_one(await tx.one(_SELECT_POLICY, id=id))
 
 
 async def select_policies(
@@ -612,7 +472,7 @@ async def select_policies(
     found = await tx.all(
         _SELECT_POLICY_PAGE, agent_id=agent_id or "", space_id=space_id or "", before=before, limit=limit
     )
-    return [_policy(row) for row in found]
+    return _POLICIES.read_all(found)
 
 
 async def select_rules(
@@ -622,15 +482,12 @@ async def select_rules(
     found = await tx.all(
         _SELECT_RULES, agent_id=agent_id, tool_name=tool_name, spaces=list(spaces), tool_hash=tool_hash
     )
-    return [
-        Rule(decision, space, None if condition is None else orjson.loads(condition))
-        for decision, space, condition in found
-    ]
+    return _RULES.read_all(found)
 
 
 async def select_guarded(tx: Transaction, agent_id: str, space_id: str | None) -> set[str]:
     """Tools of which some calls are refused, or have to be approved, here."""
-    return {row[0] for row in await tx.all(_SELECT_GUARDED, agent_id=agent_id, space_id=space_id or "")}
+    return set(await tx.values(_SELECT_GUARDED, agent_id=agent_id, space_id=space_id or ""))
 
 
 async def delete_policy(tx: Transaction, id: str) -> bool:
