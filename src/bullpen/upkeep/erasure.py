@@ -34,6 +34,7 @@ from bullpen.skills import actions as skills
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
+from bullpen.storage.columns import Holds
 from bullpen.tasks import actions as tasks
 from bullpen.tools import rows as tool_rows
 from bullpen.upkeep import rows, rules
@@ -280,29 +281,28 @@ async def _in_pieces(
         found.clear()
 
 
-def _scrub(*tables: str) -> Step:
-    """Take their words out of the copies that stand in these tables."""
-
-    async def step(store: Store, target: Target) -> None:
-        for table in tables:
-            await _in_windows(store, table, lambda tx, a, u, t=table: _scrub_window(tx, t, target, a, u))  # type: ignore[misc]
-
-    return step
+async def _scrub(store: Store, target: Target) -> None:
+    """Take their words out of wherever they stand among those of others."""
+    for table in rows.SHARED:
+        await _in_windows(store, table, lambda tx, a, u, t=table: _scrub_window(tx, t, target, a, u))  # type: ignore[misc]
 
 
 async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any, upto: Any) -> None:
-    for id, *values in await rows.select_copies(tx, table, target, after, upto):
-        held = dict(zip(rows.COPIES[table], values, strict=True))
-        clean = {column: _clean(column, value, target) for column, value in held.items()}
+    for id, *values in await rows.select_shared(tx, table, target, after, upto):
+        held = dict(zip(rows.SHARED[table], values, strict=True))
+        clean = {
+            column: None if value is None else _CLEAN[rows.SHARED[table][column]](value, target)
+            for column, value in held.items()
+        }
         if clean != held:
-            await rows.rewrite_copy(tx, table, id, clean)
+            await rows.rewrite_shared(tx, table, id, clean)
 
 
-def _clean(column: str, value: str | None, target: Target) -> str | None:
-    if value is None:
-        return None
-    how = {"content": rules.scrubbed_lines, "summary": rules.scrubbed_summary}.get(column, rules.scrubbed_json)
-    return how(value, target)
+_CLEAN: Mapping[Holds, Callable[[str, Target], str]] = {
+    Holds.COPIES: rules.scrubbed_json,
+    Holds.LINES: rules.scrubbed_lines,
+    Holds.SUMMARY: rules.scrubbed_summary,
+}
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -382,14 +382,14 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _delete_messages,
         _drop_files,
         _delete_space_events,
-        _scrub("messages", "runs", "run_messages", "events"),
+        _scrub,
     ),
     "person": (
         _empty_messages,
         _drop_files,
         _take_reactions,
         _forget_calls,
-        _scrub("messages", "inbox_items", "runs", "run_messages", "events"),
+        _scrub,
     ),
     "agent": (
         _silence_runs,
@@ -399,6 +399,6 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _drop_files,
         _take_reactions,
         _delete_agent_events,
-        _scrub("messages", "inbox_items", "runs", "run_messages", "events"),
+        _scrub,
     ),
 }

@@ -19,6 +19,7 @@ from bullpen.events import rows as event_rows
 from bullpen.events.types import Place
 from bullpen.files import rows as file_rows
 from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.columns import shared_columns
 from bullpen.storage.statements import contains, horizon, insert_or_ignore, upsert
 from bullpen.storage.tables import (
     agents,
@@ -34,6 +35,7 @@ from bullpen.storage.tables import (
     members,
     messages,
     meta,
+    metadata,
     passages,
     pending_calls,
     people,
@@ -266,7 +268,7 @@ def _inside(table: Table, key: str) -> Any:
     return and_(table.c[key] > bindparam("after"), table.c[key] <= bindparam("upto"))
 
 
-def _copies(table: Table, *columns: str) -> Statement:
+def _select_shared(table: Table, *columns: str) -> Statement:
     found = [contains(table.c[column], name) for column in columns for name in ("one", "two")]
     rows = select(table.c.id, *(table.c[column] for column in columns)).where(_inside(table, "id"), or_(*found))
     return Statement(rows.with_for_update())
@@ -278,10 +280,7 @@ def _rewrite(table: Table, *columns: str) -> Statement:
 
 
 _KEYS: Mapping[str, str] = {"reactions": "message_id", "pending_calls": "call_id"}
-_WINDOWS = {
-    table.name: _window(table, _KEYS.get(table.name, "id"))
-    for table in (messages, inbox_items, runs, run_messages, events, reactions, pending_calls)
-}
+_WINDOWS = {name: _window(metadata.tables[name], _KEYS.get(name, "id")) for name in {*shared_columns(metadata), *_KEYS}}
 _DELETE_CALLS = Statement(
     delete(pending_calls).where(
         _inside(pending_calls, "call_id"),
@@ -294,17 +293,10 @@ _EMPTY_ANSWERS = Statement(
     .where(_inside(pending_calls, "call_id"), pending_calls.c.answered_by == bindparam("id_"))
     .values(result="null")
 )
-# Where words are copied to, each with the columns that hold them.
-COPIES: Mapping[str, Sequence[str]] = {
-    "messages": ("metadata",),
-    "inbox_items": ("payload",),
-    "runs": ("payload", "summary"),
-    "run_messages": ("content", "result"),
-    "events": ("body",),
-}
-_TABLES = {table.name: table for table in (messages, inbox_items, runs, run_messages, events)}
-_SELECT_COPIES = {name: _copies(_TABLES[name], *columns) for name, columns in COPIES.items()}
-_REWRITE_COPY = {name: _rewrite(_TABLES[name], *columns) for name, columns in COPIES.items()}
+# Where words of several authors stand, each with the columns that hold them.
+SHARED = shared_columns(metadata)
+_SELECT_SHARED = {name: _select_shared(metadata.tables[name], *columns) for name, columns in SHARED.items()}
+_REWRITE_SHARED = {name: _rewrite(metadata.tables[name], *columns) for name, columns in SHARED.items()}
 
 
 async def select_window(tx: Transaction, table: str, after: Any, limit: int) -> Any:
@@ -319,14 +311,14 @@ async def forget_calls(tx: Transaction, target: Target, after: str, upto: str) -
     await tx.run(statement, id_=target.id, after=after, upto=upto)
 
 
-async def select_copies(tx: Transaction, table: str, target: Target, after: Any, upto: Any) -> Sequence[Row]:
-    """Rows that may hold something of theirs: id, and the columns of COPIES."""
+async def select_shared(tx: Transaction, table: str, target: Target, after: Any, upto: Any) -> Sequence[Row]:
+    """Rows that may hold something of theirs: id, and the columns of SHARED."""
     one, two = target.needles
-    return await tx.all(_SELECT_COPIES[table], after=after, upto=upto, one=one, two=two)
+    return await tx.all(_SELECT_SHARED[table], after=after, upto=upto, one=one, two=two)
 
 
-async def rewrite_copy(tx: Transaction, table: str, id: Any, values: Mapping[str, Any]) -> None:
-    await tx.run(_REWRITE_COPY[table], id_=id, **{f"{column}_": value for column, value in values.items()})
+async def rewrite_shared(tx: Transaction, table: str, id: Any, values: Mapping[str, Any]) -> None:
+    await tx.run(_REWRITE_SHARED[table], id_=id, **{f"{column}_": value for column, value in values.items()})
 
 
 # ── erasure: the index of words ─────────────────────────────────────────────────────────────────────────────────────
