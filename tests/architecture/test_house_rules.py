@@ -60,7 +60,7 @@ def test_rules_are_pure() -> None:
     forbidden = re.compile(r"bullpen\.(storage|\w+\.(rows|actions))\b|asyncio\b|random\b|time\b|datetime\b|os\b")
     wrong = []
     for module in every_module():
-        if module.path.name in ("rules.py", "transcript.py"):
+        if module.path.name in ("rules.py", "transcript.py") or module.file == "runs/lines.py":
             wrong += [
                 f"{module.at(n)} imports {name}"
                 for name, n in source.imported_names(module.tree)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
-from sqlalchemy import bindparam, func, insert, select, union_all, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, union_all, update
 
 from bullpen.access.types import Account, Holder, Session
 from bullpen.storage import Row, Statement, Transaction, any_of
@@ -349,3 +350,83 @@ async def revoke_children(tx: Transaction, parents: list[str]) -> list[tuple[str
         found += [(id, person_id or agent_id or "") for id, person_id, agent_id in revoked]
         parents = [id for id, _, _ in revoked]
     return found
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_END_ALL_SESSIONS = Statement(update(sessions).where(sessions.c.ended_at.is_(None)).values(ended_at=bindparam("now")))
+_SELECT_OVER = Statement(
+    select(sessions.c.id)
+    .where(or_(sessions.c.expires_at < bindparam("millis"), sessions.c.ended_at < bindparam("at")))
+    .limit(bindparam("limit"))
+)
+_DELETE_OVER = Statement(delete(sessions).where(any_of(sessions.c.id, "ids")))
+_SELECT_SPENT = Statement(
+    select(invites.c.id)
+    .where(
+        invites.c.created_at < bindparam("at"),
+        or_(
+            invites.c.used_by.is_not(None),
+            invites.c.revoked_at.is_not(None),
+            invites.c.expires_at < bindparam("millis"),
+        ),
+    )
+    .limit(bindparam("limit"))
+)
+_DELETE_SPENT = Statement(delete(invites).where(any_of(invites.c.id, "ids")))
+_ERASE_PERSON = Statement(
+    update(people)
+    .where(people.c.id == bindparam("id_"))
+    .values(
+        name=bindparam("name_"),
+        role="member",
+        login=None,
+        password=None,
+        disabled_at=bindparam("now"),
+        erased_at=bindparam("now"),
+    )
+)
+_DELETE_SESSIONS_OF = Statement(delete(sessions).where(sessions.c.person_id == bindparam("id_")))
+_REVOKE_TOKENS_OF = Statement(
+    update(tokens)
+    .where(or_(tokens.c.person_id == bindparam("id_"), tokens.c.agent_id == bindparam("id_")))
+    .values(name="", revoked_at=func.coalesce(tokens.c.revoked_at, bindparam("now", type_=tokens.c.revoked_at.type)))
+    .returning(tokens.c.id)
+)
+_SELECT_SESSIONS_OF = Statement(
+    select(sessions.c.id, sessions.c.created_at, sessions.c.ended_at)
+    .where(sessions.c.person_id == bindparam("person_id"))
+    .order_by(sessions.c.id)
+)
+
+
+async def end_all_sessions(tx: Transaction) -> None:
+    await tx.run(_END_ALL_SESSIONS, now=tx.clock.now())
+
+
+async def delete_ended(tx: Transaction, millis: int, limit: int) -> int:
+    """Sessions that ended, and invites that were used or ran out, before this moment."""
+    at = tx.clock.at(millis)
+    over = await tx.values(_SELECT_OVER, millis=millis, at=at, limit=limit)
+    spent = await tx.values(_SELECT_SPENT, millis=millis, at=at, limit=limit)
+    if over:
+        await tx.run(_DELETE_OVER, ids=over)
+    if spent:
+        await tx.run(_DELETE_SPENT, ids=spent)
+    return len(over) + len(spent)
+
+
+async def erase_person(tx: Transaction, id: str, name: str) -> None:
+    """The row stays, under this name."""
+    await tx.run(_ERASE_PERSON, id_=id, name_=name, now=tx.clock.now())
+    await tx.run(_DELETE_SESSIONS_OF, id_=id)
+
+
+async def erase_tokens(tx: Transaction, holder_id: str) -> list[tuple[str, str]]:
+    """Revoke the tokens of a person or an agent, and those made with them; of these, id and holder."""
+    return await revoke_children(tx, await tx.values(_REVOKE_TOKENS_OF, id_=holder_id, now=tx.clock.now()))
+
+
+async def select_sessions(tx: Transaction, person_id: str) -> Sequence[Row]:
+    """id, created at, ended at."""
+    return await tx.all(_SELECT_SESSIONS_OF, person_id=person_id)

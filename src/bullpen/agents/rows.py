@@ -193,3 +193,27 @@ async def select_names(tx: Transaction, of: list[str]) -> dict[str, str]:
 async def select_kinds(tx: Transaction, of: list[str]) -> dict[str, str]:
     """Which of these ids are a person's and which an agent's; absent: nobody's."""
     return {id: str(kind) for id, kind in await tx.all(_SELECT_KINDS, ids=of)}
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SELECT_ANY_AGENT = Statement(select(agents.c.name, agents.c.deleted_at).where(agents.c.id == bindparam("id")))
+_ERASE_AGENT = Statement(
+    update(agents)
+    .where(agents.c.id == bindparam("id_"))
+    .values(
+        name=bindparam("name_"),
+        definition='{"model":"script:echo","tools":[]}',
+        deleted_at=func.coalesce(agents.c.deleted_at, bindparam("now", type_=agents.c.deleted_at.type)),
+    )
+)
+
+
+async def select_any_agent(tx: Transaction, id: str) -> Row | None:
+    """Name, deleted at: also of one that is deleted."""
+    return await tx.one(_SELECT_ANY_AGENT, id=id)
+
+
+async def erase_agent(tx: Transaction, id: str, name: str) -> None:
+    """The row stays, under this name."""
+    await tx.run(_ERASE_AGENT, id_=id, name_=name, now=tx.clock.now())

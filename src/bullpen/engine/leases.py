@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Text, bindparam, exists, insert, literal_column, or_, select, update
+from sqlalchemy import Text, bindparam, delete, exists, insert, literal_column, or_, select, update
 
 from bullpen.errors import Fenced
 from bullpen.storage import Statement, Transaction, any_of
@@ -208,3 +208,24 @@ async def seize(tx: Transaction, thread_id: str) -> Lease | None:
 async def select_mine(tx: Transaction, thread_id: str, owner: str) -> Lease | None:
     row = await tx.one(_LOCK, thread_id=thread_id)
     return Lease(thread_id, row[0]) if row is not None and row[1] == owner else None
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_RELEASE_EVERY = Statement(update(leases).values(owner=None, until=0))
+_DELETE = Statement(delete(leases).where(leases.c.thread_id == bindparam("id_")))
+
+
+async def release_every(tx: Transaction) -> None:
+    """Nobody drives anything: the office was restored."""
+    await tx.run(_RELEASE_EVERY)
+
+
+async def lock(tx: Transaction, thread_id: str) -> None:
+    """Its driver's next write waits for the end of this transaction."""
+    await tx.one(_LOCK_TOKEN, thread_id=thread_id)
+
+
+async def delete_lease(tx: Transaction, thread_id: str) -> None:
+    """The thread is gone: its driver's next write is refused."""
+    await tx.run(_DELETE, id_=thread_id)

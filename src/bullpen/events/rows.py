@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, insert, or_, select, text
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, insert, or_, select, text, update
 
 from bullpen.events.types import Place, StoredEvent
-from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import Codec, Mapped
-from bullpen.storage.statements import current_xid, horizon
+from bullpen.storage.statements import current_xid, horizon, inside, upsert
 from bullpen.storage.tables import events, meta
 
 _INSERT = Statement(
@@ -120,3 +120,58 @@ async def ensure_incarnation(tx: Transaction) -> str:
     value = secrets.token_hex(4)
     await tx.run(_INSERT_META, key=INCARNATION, value=value)
     return value
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SELECT_OLDEST = Statement(
+    select(events.c.xid, events.c.id, events.c.at)
+    .where(events.c.xid < horizon())
+    .order_by(events.c.xid, events.c.id)
+    .limit(bindparam("limit"))
+)
+_DELETE_UP_TO = Statement(delete(events).where(_UP_TO))
+_PUT_META = upsert(meta, ["key"], ["value"])
+_SET_META = Statement(update(meta).where(meta.c.key == bindparam("key_")).values(value=bindparam("value_")))
+_DELETE_META = Statement(delete(meta).where(meta.c.key == bindparam("key_")))
+# What an agent is made of, and what it did, as followers were told.
+_DELETE_OF_AGENT = Statement(
+    delete(events).where(
+        inside(events.c.id),
+        events.c.agent_id == bindparam("agent_id"),
+        or_(any_of(events.c.type, "types"), events.c.type.like("tool.%")),
+    )
+)
+# A member who is out of a space learns from that event that the space is gone.
+_DELETE_OF_SPACE = Statement(
+    delete(events).where(
+        inside(events.c.id), events.c.space_id == bindparam("space_id"), events.c.type != "member_left"
+    )
+)
+
+
+async def select_oldest(tx: Transaction, limit: int) -> list[tuple[Place, str]]:
+    """Place and time of the first ones, in order."""
+    return [(Place(xid, id_), at) for xid, id_, at in await tx.all(_SELECT_OLDEST, limit=limit)]
+
+
+async def forget_up_to(tx: Transaction, place: Place) -> None:
+    """Remove all up to this place. A follower with a cursor from before it is told to load again."""
+    await tx.run(_DELETE_UP_TO, last_xid=place.xid, last_id=place.id)
+    await tx.run(_PUT_META, key=FORGOTTEN, value=f"{place.xid}.{place.id}")
+
+
+async def renew_incarnation(tx: Transaction) -> str:
+    """A new life of the database: a cursor from before names nothing in it."""
+    await tx.run(_DELETE_META, key_=INCARNATION)
+    await tx.run(_SET_META, key_=FORGOTTEN, value_="0.0")
+    return await ensure_incarnation(tx)
+
+
+async def delete_of_agent(tx: Transaction, agent_id: str, after: int, upto: int) -> None:
+    types = ["agent_created", "agent_updated"]
+    await tx.run(_DELETE_OF_AGENT, agent_id=agent_id, types=types, after=after, upto=upto)
+
+
+async def delete_of_space(tx: Transaction, space_id: str, after: int, upto: int) -> None:
+    await tx.run(_DELETE_OF_SPACE, space_id=space_id, after=after, upto=upto)

@@ -13,7 +13,7 @@ from bullpen.inbox import rules
 from bullpen.inbox.types import Cause, Item
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, Mapped
-from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.statements import insert_or_ignore, inside
 from bullpen.storage.tables import agents, inbox_items, members, people, runs, threads
 
 
@@ -290,3 +290,46 @@ async def are_members(tx: Transaction, space_id: str, run_id: str, cause_id: str
 
 async def delete_unclaimed(tx: Transaction, agent_id: str) -> None:
     await tx.run(_DROP, agent_id=agent_id)
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_DELETE_CLAIMED = Statement(delete(inbox_items).where(any_of(inbox_items.c.claimed_by, "ids")))
+_DELETE_WAITING_FOR = Statement(
+    delete(inbox_items).where(
+        inbox_items.c.claimed_by.is_(None),
+        inbox_items.c.cause_kind == "person",
+        inbox_items.c.cause_id == bindparam("id_"),
+    )
+)
+_SELECT_FROM_SPACE = Statement(
+    select(inbox_items.c.id, inbox_items.c.claimed_by).where(
+        inside(inbox_items.c.id), inbox_items.c.space_id == bindparam("space_id")
+    )
+)
+_DELETE_ITEMS = Statement(delete(inbox_items).where(any_of(inbox_items.c.id, "ids")))
+_DELETE_OF_THREAD = Statement(delete(inbox_items).where(inbox_items.c.thread_id == bindparam("id_")))
+
+
+async def delete_claimed(tx: Transaction, run_ids: list[str]) -> None:
+    """What these runs answered."""
+    await tx.run(_DELETE_CLAIMED, ids=run_ids)
+
+
+async def delete_waiting_for(tx: Transaction, person_id: str) -> None:
+    """What a person caused and no run has looked at yet."""
+    await tx.run(_DELETE_WAITING_FOR, id_=person_id)
+
+
+async def select_from_space(tx: Transaction, space_id: str, after: str, upto: str) -> list[tuple[str, str | None]]:
+    """Items that tell of a space, each with the run that claimed it."""
+    found = await tx.all(_SELECT_FROM_SPACE, space_id=space_id, after=after, upto=upto)
+    return [(id, claimed_by) for id, claimed_by in found]
+
+
+async def delete_items(tx: Transaction, ids: list[str]) -> None:
+    await tx.run(_DELETE_ITEMS, ids=ids)
+
+
+async def delete_of_thread(tx: Transaction, thread_id: str) -> None:
+    await tx.run(_DELETE_OF_THREAD, id_=thread_id)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import and_, bindparam, delete, func, select
+from typing import Any
 
-from bullpen.storage import Statement, Transaction
+import orjson
+from sqlalchemy import and_, bindparam, delete, func, or_, select
+
+from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import JSON, Mapped
 from bullpen.storage.statements import contains, insert_or_ignore, upsert
 from bullpen.storage.tables import blocks, group_blocks, passages
@@ -97,3 +100,81 @@ async def search_passages(
     named = {f"word{n}": word for n, word in enumerate(words)}
     found = await tx.all(_SEARCHES[len(words)], agent_id=agent_id, space_id=group_id or "", limit=limit, **named)
     return _PASSAGES.read_all(found)
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_IN_GROUP_BLOCKS = or_(group_blocks.c.agent_id == bindparam("whose"), group_blocks.c.space_id == bindparam("whose"))
+_IN_PASSAGES = or_(passages.c.agent_id == bindparam("whose"), passages.c.space_id == bindparam("whose"))
+_DELETE_BLOCKS = Statement(delete(blocks).where(blocks.c.agent_id == bindparam("agent_id")))
+_DELETE_GROUP_BLOCKS = Statement(delete(group_blocks).where(_IN_GROUP_BLOCKS))
+_SELECT_SOME_PASSAGES = Statement(select(passages.c.id).where(_IN_PASSAGES).limit(bindparam("limit")))
+_DELETE_PASSAGES = Statement(delete(passages).where(any_of(passages.c.id, "ids")))
+_EXPORT_GROUP_BLOCKS = Statement(
+    select(
+        group_blocks.c.agent_id,
+        group_blocks.c.space_id,
+        group_blocks.c.label,
+        group_blocks.c.content,
+        group_blocks.c.updated_at,
+    )
+    .where(_IN_GROUP_BLOCKS)
+    .order_by(group_blocks.c.agent_id, group_blocks.c.space_id, group_blocks.c.label)
+)
+_EXPORT_PASSAGES = Statement(
+    select(
+        passages.c.id,
+        passages.c.content,
+        passages.c.tags,
+        passages.c.metadata,
+        passages.c.created_at,
+        passages.c.agent_id,
+        passages.c.space_id,
+    )
+    .where(_IN_PASSAGES, passages.c.id > bindparam("after"))
+    .order_by(passages.c.id)
+    .limit(bindparam("limit"))
+)
+
+
+async def delete_blocks(tx: Transaction, agent_id: str) -> None:
+    await tx.run(_DELETE_BLOCKS, agent_id=agent_id)
+
+
+async def delete_group_blocks(tx: Transaction, whose: str) -> None:
+    """Of an agent, or of a group."""
+    await tx.run(_DELETE_GROUP_BLOCKS, whose=whose)
+
+
+async def delete_passages(tx: Transaction, whose: str, limit: int) -> int:
+    """Some of an agent's or of a group's; how many."""
+    found = await tx.values(_SELECT_SOME_PASSAGES, whose=whose, limit=limit)
+    if found:
+        await tx.run(_DELETE_PASSAGES, ids=found)
+    return len(found)
+
+
+async def export_group_blocks(tx: Transaction, whose: str) -> list[dict[str, Any]]:
+    """Of an agent, or of a group."""
+    return [
+        {"agentId": agent_id, "spaceId": space_id, "label": label, "content": content, "updatedAt": at}
+        for agent_id, space_id, label, content, at in await tx.all(_EXPORT_GROUP_BLOCKS, whose=whose)
+    ]
+
+
+async def export_passages(tx: Transaction, whose: str, after: str, limit: int) -> list[dict[str, Any]]:
+    """Of an agent, or of a group."""
+    return [
+        {
+            "id": id,
+            "content": content,
+            "tags": orjson.loads(tags),
+            "metadata": orjson.loads(metadata),
+            "createdAt": created_at,
+            "agentId": agent_id,
+            **({} if space_id is None else {"spaceId": space_id}),
+        }
+        for id, content, tags, metadata, created_at, agent_id, space_id in await tx.all(
+            _EXPORT_PASSAGES, whose=whose, after=after, limit=limit
+        )
+    ]

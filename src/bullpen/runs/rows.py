@@ -6,15 +6,29 @@ from collections.abc import Collection
 from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, Text, and_, bindparam, case, func, insert, literal_column, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Text,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from bullpen.clock import Clock
 from bullpen.runs.types import Concerned, EarlierRun, Entry, Mark, Run, Summary, WindowMessage
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, WORDS, Codec, Mapped
 from bullpen.storage.paused import is_paused
-from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import messages, prompts, run_messages, runs
+from bullpen.storage.statements import insert_or_ignore, upsert
+from bullpen.storage.tables import inbox_items, messages, meta, prompts, run_messages, runs
 from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage, Trigger, Usage
 
@@ -403,3 +417,124 @@ def _readable(arguments: str) -> Any:
         return orjson.loads(arguments)
     except orjson.JSONDecodeError:
         return arguments
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_OLD = and_(runs.c.id > bindparam("after"), runs.c.id < bindparam("before"))
+_SELECT_OLD = Statement(
+    select(runs.c.id)
+    .where(_OLD, runs.c.finished_at.is_not(None), runs.c.payload != "{}")
+    .order_by(runs.c.id)
+    .limit(bindparam("limit"))
+)
+_SELECT_OLD_UNDER_WAY = Statement(select(func.min(runs.c.id)).where(_OLD, runs.c.finished_at.is_(None)))
+# All finished runs up to this one have lost their journals.
+_JOURNALS = "journals_forgotten"
+_SELECT_JOURNALS = Statement(select(meta.c.value).where(meta.c.key == _JOURNALS))
+_PUT_META = upsert(meta, ["key"], ["value"])
+_DELETE_JOURNALS = Statement(delete(run_messages).where(any_of(run_messages.c.run_id, "ids")))
+# A run with this payload has no journal any more, and the items it answered are gone.
+_EMPTY = Statement(update(runs).where(any_of(runs.c.id, "ids")).values(payload="{}", prompt_hash=None))
+_SILENCE = Statement(update(runs).where(any_of(runs.c.id, "ids")).values(summary=None, error=None, silence_reason=None))
+_DELETE_RUNS = Statement(delete(runs).where(any_of(runs.c.id, "ids")))
+_SELECT_OF_THREAD = Statement(select(runs.c.id).where(runs.c.thread_id == bindparam("id")).limit(bindparam("limit")))
+_SELECT_OF_AGENT = Statement(
+    select(runs.c.id, runs.c.prompt_hash)
+    .where(runs.c.agent_id == bindparam("id"), runs.c.id > bindparam("after"))
+    .order_by(runs.c.id)
+    .limit(bindparam("limit"))
+)
+_SELECT_UNDER_WAY_FOR = Statement(
+    select(runs.c.id).where(
+        runs.c.finished_at.is_(None), runs.c.cause_kind == "person", runs.c.cause_id == bindparam("id")
+    )
+)
+_SELECT_UNDER_WAY_TOLD = Statement(
+    select(runs.c.id).where(
+        runs.c.finished_at.is_(None),
+        or_(
+            runs.c.space_id == bindparam("id"),
+            select(inbox_items.c.id)
+            .where(inbox_items.c.claimed_by == runs.c.id, inbox_items.c.space_id == bindparam("id"))
+            .exists(),
+        ),
+    )
+)
+_SELECT_PROMPTS = Statement(select(prompts.c.hash))
+_SELECT_PROMPTS_IN_USE = Statement(
+    select(runs.c.id, runs.c.prompt_hash)
+    .where(runs.c.id > bindparam("after"))
+    .order_by(runs.c.id)
+    .limit(bindparam("limit"))
+)
+_LOCK_PROMPTS = Statement(text("LOCK TABLE prompts IN SHARE ROW EXCLUSIVE MODE"))
+_SELECT_NEW_USES = Statement(select(runs.c.prompt_hash).distinct().where(runs.c.id > bindparam("after")))
+_DELETE_PROMPTS = Statement(delete(prompts).where(any_of(prompts.c.hash, "hashes")))
+
+
+async def select_old(tx: Transaction, before: str, limit: int) -> list[str]:
+    """Finished runs from before this id that still have a journal, oldest first."""
+    return await tx.values(_SELECT_OLD, after=await tx.value(_SELECT_JOURNALS) or "", before=before, limit=limit)
+
+
+async def note_forgotten(tx: Transaction, run_id: str) -> None:
+    """Runs up to this one are not looked at again, unless one of them is still under way."""
+    if await tx.value(_SELECT_OLD_UNDER_WAY, after=await tx.value(_SELECT_JOURNALS) or "", before=run_id) is None:
+        await tx.run(_PUT_META, key=_JOURNALS, value=run_id)
+
+
+async def delete_journals(tx: Transaction, run_ids: list[str]) -> None:
+    """The runs stay, and that they were."""
+    await tx.run(_DELETE_JOURNALS, ids=run_ids)
+    await tx.run(_EMPTY, ids=run_ids)
+
+
+async def silence(tx: Transaction, run_ids: list[str]) -> None:
+    """Take out what was said of them."""
+    await tx.run(_SILENCE, ids=run_ids)
+
+
+async def delete_runs(tx: Transaction, run_ids: list[str]) -> None:
+    await tx.run(_DELETE_RUNS, ids=run_ids)
+
+
+async def select_of_thread(tx: Transaction, thread_id: str, limit: int) -> list[str]:
+    return await tx.values(_SELECT_OF_THREAD, id=thread_id, limit=limit)
+
+
+async def select_of_agent(tx: Transaction, agent_id: str, after: str, limit: int) -> list[tuple[str, str | None]]:
+    """The next ones, and the hash of the prompt that each was shown."""
+    return [(id, hash) for id, hash in await tx.all(_SELECT_OF_AGENT, id=agent_id, after=after, limit=limit)]
+
+
+async def select_under_way_for(tx: Transaction, person_id: str) -> list[str]:
+    """Runs that a person caused."""
+    return await tx.values(_SELECT_UNDER_WAY_FOR, id=person_id)
+
+
+async def select_under_way_told(tx: Transaction, space_id: str) -> list[str]:
+    """Runs in a space, and those elsewhere that were told something of it."""
+    return await tx.values(_SELECT_UNDER_WAY_TOLD, id=space_id)
+
+
+async def select_prompts(tx: Transaction) -> set[str]:
+    return set(await tx.values(_SELECT_PROMPTS))
+
+
+async def select_prompts_in_use(tx: Transaction, after: str, limit: int) -> list[tuple[str, str | None]]:
+    """Runs after this one, and what each was shown."""
+    return [(id, hash) for id, hash in await tx.all(_SELECT_PROMPTS_IN_USE, after=after, limit=limit)]
+
+
+async def delete_unused_prompts(tx: Transaction, hashes: list[str], looked_up_to: str) -> int:
+    """Remove these, except for what runs after `looked_up_to` use."""
+    if tx.store.shared:
+        # A run that begins just now takes its prompt for granted if it is there. From here on it waits for us.
+        await tx.all(_LOCK_PROMPTS)
+    used = set(await tx.values(_SELECT_NEW_USES, after=looked_up_to))
+    return await tx.run(_DELETE_PROMPTS, hashes=[hash for hash in hashes if hash not in used])
+
+
+async def delete_prompts(tx: Transaction, hashes: list[str]) -> None:
+    await tx.run(_DELETE_PROMPTS, hashes=hashes)

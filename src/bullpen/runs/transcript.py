@@ -33,6 +33,7 @@ from bullpen.llm.types import (
 from bullpen.observe.redact import here
 from bullpen.runs import bounds
 from bullpen.runs.bounds import Bounds
+from bullpen.runs.lines import YOU, Author, Line, find_lines, write_line, write_short_line
 from bullpen.runs.types import Entry, Run, WindowMessage
 from bullpen.tools.outside import FILE, together
 from bullpen.wire import Agent
@@ -137,7 +138,7 @@ def history(
         who = "note" if said.author_kind == "system" else names.get(said.author_id, said.author_id)
         shown = said.text if most is None else bounds.cut(said.text, most.message, READ_ON)
         shown = shown if said.type != "tool" else f"[tool] {shown}"
-        lines.append((said.seq, f"[{said.id}] {who}: {_quoted(_with_files(shown, (files or {}).get(said.id, ())))}"))
+        lines.append((said.seq, write_short_line(said.id, who, _with_files(shown, (files or {}).get(said.id, ())))))
     first = 0 if most is None else bounds.first_shown([bounds.tokens(line) for _, line in lines], most.window)
     upto = window[-1].seq if window else 0
     return _in_pieces(lines[first:], upto, room), lines[first][0] if first else None
@@ -164,11 +165,6 @@ def file_line(name: str, type: str, size: int, id: str) -> str:
     return f"[file: {framed(name, (FILE,), id)} ({type}, {size_of(size)}), id {id}]"
 
 
-def _quoted(text: str) -> str:
-    """Further lines are indented, so that no message can look like the beginning of another."""
-    return text.replace("\r", "\n").replace("\n", "\n    ")
-
-
 # ── what woke the run ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -177,41 +173,42 @@ def waking(payloads: Sequence[tuple[str, Mapping[str, Any]]], mark: str) -> str:
     return "\n".join(["New for you:", *(_item(kind, payload, mark) for kind, payload in payloads)])
 
 
-def _task(payload: Mapping[str, Any], mark: str) -> str:
+def _item(kind: str, payload: Mapping[str, Any], mark: str) -> str:
+    """Two lines for a skill, since the words may be of two people: what somebody wrote, and what the skill says."""
+    match kind:
+        case "message":
+            return write_line(_message_line(payload, str(payload.get("text"))))
+        case "skill":
+            started = f"/{payload['skill']['name']} {payload.get('text')}".rstrip()
+            return "\n".join(map(write_line, (_message_line(payload, started), _skill_line(payload["skill"]))))
+        case "task":
+            return write_line(_task_line(payload, mark))
+    text = orjson.dumps({name: value for name, value in payload.items() if name != "outside"}).decode()
+    return f"[{kind}] {framed(text, payload['outside'], mark) if payload.get('outside') else text}"
+
+
+def _message_line(payload: Mapping[str, Any], text: str) -> Line:
+    shown = [file_line(f["name"], f["type"], f["size"], f["id"]) for f in payload.get("attachments", ())]
+    return _line(payload, payload.get("messageId"), "\n".join([text, *shown] if text else shown))
+
+
+def _skill_line(skill: Mapping[str, Any]) -> Line:
+    what = "This skill was started just now. Follow its instructions, which were written by "
+    return _line(skill, f"/{skill['name']}", skill["text"], what)
+
+
+def _task_line(payload: Mapping[str, Any], mark: str) -> Line:
     text = str(payload.get("text"))
     text = framed(text, payload["outside"], mark) if payload.get("outside") else text
     missed = f" ({payload['missed']} earlier times were missed)" if payload.get("missed") else ""
-    who = f"{payload.get('authorName')} ({payload.get('authorKind')} {payload.get('authorId')})"
-    due = f"A task is due, {payload.get('localTime')}{missed}. It was scheduled by {who}"
-    return f"[{payload.get('taskId')} in {payload.get('spaceId')}] {due}: {_quoted(text)}"
+    due = f"A task is due, {payload.get('localTime')}{missed}. It was scheduled by "
+    return _line(payload, payload.get("taskId"), text, due)
 
 
-def _skill(payload: Mapping[str, Any], said: str) -> str:
-    """Two lines, since the words may be of two people: what somebody wrote, and what the skill says."""
-    skill = payload["skill"]
-    who = f"{skill['authorName']} ({skill['authorKind']} {skill['authorId']})"
-    what = "This skill was started just now. Follow its instructions, which were written by"
-    return f"{said}\n[/{skill['name']} in {skill['spaceId']}] {what} {who}: {_quoted(skill['text'])}"
-
-
-def _item(kind: str, payload: Mapping[str, Any], mark: str) -> str:
-    if kind == "task":
-        return _task(payload, mark)
-    if kind not in ("message", "skill"):
-        told = {name: value for name, value in payload.items() if name != "outside"}
-        text = orjson.dumps(told).decode()
-        return f"[{kind}] {framed(text, payload['outside'], mark) if payload.get('outside') else text}"
-    shown = [file_line(f["name"], f["type"], f["size"], f["id"]) for f in payload.get("attachments", ())]
-    text = str(payload.get("text"))
-    if kind == "skill":
-        text = f"/{payload['skill']['name']} {text}".rstrip()
-    said = f"{_address(payload)}: {_quoted(chr(10).join([text, *shown] if text else shown))}"
-    return _skill(payload, said) if kind == "skill" else said
-
-
-def _address(payload: Mapping[str, Any]) -> str:
-    who = f"{payload.get('authorName')} ({payload.get('authorKind')} {payload.get('authorId')})"
-    return f"[{payload.get('messageId')} in {payload.get('spaceId')}] {who}"
+def _line(said: Mapping[str, Any], ref: Any, text: str, before_name: str = "") -> Line:
+    """`said` tells where it was said and who wrote it, in the same fields for messages, tasks and skills."""
+    author = Author(str(said.get("authorKind")), str(said.get("authorId")))
+    return Line(str(ref), str(said.get("spaceId")), f"{before_name}{said.get('authorName')}", text, author)
 
 
 def pictured(turns: list[Turn], pictures: Mapping[str, Sequence[Attachment]]) -> list[Turn]:
@@ -220,9 +217,9 @@ def pictured(turns: list[Turn], pictures: Mapping[str, Sequence[Attachment]]) ->
         return turns
     told = [number for number, turn in enumerate(turns) if isinstance(turn, UserTurn)]
     shown: dict[int, tuple[Attachment, ...]] = {}
+    places = {line.ref: number for number in reversed(told) for line in find_lines(turns[number].text)}  # type: ignore[union-attr]
     for message_id, files in pictures.items():
-        places = (number for number in told if f"[{message_id} in " in turns[number].text)  # type: ignore[union-attr]
-        number = next(places, told[0] if told else -1)
+        number = places.get(message_id, told[0] if told else -1)
         shown[number] = (*shown.get(number, ()), *files)
     return [
         replace(turn, attachments=shown[number]) if isinstance(turn, UserTurn) and number in shown else turn
@@ -236,7 +233,7 @@ def pictured(turns: list[Turn], pictures: Mapping[str, Sequence[Attachment]]) ->
 def summary(run: Run, entries: Sequence[Entry]) -> str | None:
     """What a finished run was, for later transcripts: a line, and what was said in it. A silent run leaves none.
 
-    The lines of what was said look like those of `waking`: that is how they are found when somebody is erased.
+    What was said is written as in `waking`: an erasure finds it there, too.
     """
     if run.outcome in (None, "silent", "unsent_text"):
         return None
@@ -255,14 +252,14 @@ def short(summary: str) -> str:
 def _said(run: Run, entries: Sequence[Entry]) -> list[str]:
     lines = []
     if run.payload.get("messageId") and run.payload.get("text"):
-        lines.append(f"{_address(run.payload)}: {_quote(str(run.payload['text']))}")
+        lines.append(write_line(_line(run.payload, run.payload["messageId"], _quote(str(run.payload["text"])))))
     words = {e.call_id: e.args for e in entries if e.type == "tool_call_message" and e.tool_name == "send_message"}
     for entry in entries:
         if entry.type == "tool_return_message" and entry.call_id in words and not entry.is_error:
             sent, wish = orjson.loads(entry.result or "null"), orjson.loads(words[entry.call_id] or "{}")
             text = wish.get("text") or wish.get("content") or ""
             if "messageId" in sent:  # else it waits for somebody's approval
-                lines.append(f"[{sent['messageId']} in {sent['spaceId']}] You: {_quote(str(text))}")
+                lines.append(write_line(Line(sent["messageId"], sent["spaceId"], YOU, _quote(str(text)))))
     last = entries[-1] if entries else None
     if last is not None and last.type == "assistant_message" and (last.content or "").strip():
         lines.append(f"You noted: {_quote(last.content or '')}")

@@ -6,7 +6,7 @@ fro is the bridge's business. A chat may be registered before any bridge has see
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, bindparam, or_, select, update
+from sqlalchemy import BigInteger, bindparam, delete, or_, select, update
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
@@ -78,3 +78,13 @@ async def bind(tx: Transaction, space_id: str, jid: str | None, name: str) -> No
 
 def _turn(jid: str) -> str:
     return f"chat {jid}"
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_DELETE = Statement(delete(chats).where(chats.c.space_id == bindparam("space_id")))
+
+
+async def forget(tx: Transaction, space_id: str) -> None:
+    """A bridge that sees the chat again tells of it again."""
+    await tx.run(_DELETE, space_id=space_id)

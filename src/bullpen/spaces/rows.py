@@ -32,8 +32,19 @@ from bullpen.spaces import rules
 from bullpen.spaces.types import Audience, Room, SpaceRow
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, Mapped
-from bullpen.storage.statements import contains, insert_or_ignore
-from bullpen.storage.tables import agents, members, messages, people, reactions, runs, spaces, threads, webhooks
+from bullpen.storage.statements import contains, insert_or_ignore, inside
+from bullpen.storage.tables import (
+    agents,
+    chain_stops,
+    members,
+    messages,
+    people,
+    reactions,
+    runs,
+    spaces,
+    threads,
+    webhooks,
+)
 from bullpen.threads.rows import anchor_in
 from bullpen.wire import Member, Message, Reaction, Space, Wake
 from bullpen.wire.nouns import File
@@ -741,3 +752,110 @@ async def select_reactions(tx: Transaction, message_ids: list[str]) -> dict[str,
         message_id: [Reaction(emoji=emoji, member_ids=found) for emoji, found in by_emoji.items()]
         for message_id, by_emoji in by_message.items()
     }
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SELECT_SAID = Statement(
+    select(messages.c.id).where(
+        inside(messages.c.id), messages.c.author_id == bindparam("author_id"), messages.c.deleted_at.is_(None)
+    )
+)
+_SELECT_WRITTEN = Statement(
+    select(messages.c.id)
+    .where(inside(messages.c.id), messages.c.author_id == bindparam("author_id"))
+    .order_by(messages.c.id)
+)
+_FORGET_CLIENT_IDS = Statement(
+    update(messages)
+    .where(
+        inside(messages.c.id),
+        messages.c.author_id == bindparam("author_id_"),
+        messages.c.client_message_id.is_not(None),
+    )
+    .values(client_message_id=None)
+)
+_SELECT_REACTED = Statement(
+    select(reactions.c.message_id, reactions.c.emoji).where(
+        inside(reactions.c.message_id), reactions.c.member_id == bindparam("member_id")
+    )
+)
+_SELECT_DMS = Statement(
+    select(spaces.c.id)
+    .select_from(members.join(spaces, spaces.c.id == members.c.space_id))
+    .where(members.c.member_id == bindparam("id"), spaces.c.kind == "dm")
+)
+_COUNT_PEOPLE_IN = Statement(
+    select(func.count()).select_from(members).where(members.c.space_id == bindparam("id"), members.c.kind == "person")
+)
+_HIDE = Statement(update(spaces).where(spaces.c.id == bindparam("id_")).values(private=1, name=bindparam("name_")))
+_SELECT_MEMBER_IDS = Statement(select(members.c.member_id).where(members.c.space_id == bindparam("id")))
+_SELECT_MESSAGES_IN = Statement(
+    select(messages.c.id, messages.c.chain_id)
+    .where(messages.c.space_id == bindparam("space_id"))
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("limit"))
+)
+_DELETE_MESSAGES = Statement(delete(messages).where(any_of(messages.c.id, "ids")))
+_DELETE_REACTIONS_TO = Statement(delete(reactions).where(any_of(reactions.c.message_id, "ids")))
+_DELETE_CHAIN_STOPS = Statement(delete(chain_stops).where(any_of(chain_stops.c.chain_id, "ids")))
+_DELETE_SPACE = Statement(delete(spaces).where(spaces.c.id == bindparam("id_")))
+# SQLite's index notes that a word is gone and keeps it until it merges what it has; -1 makes everything mergeable.
+_MERGE = Statement(text("INSERT INTO message_fts (message_fts, rank) VALUES ('merge', :pages)"))
+_COUNT_CHANGES = Statement(text("SELECT total_changes()"))
+
+
+async def select_said(tx: Transaction, author_id: str, after: str, upto: str) -> list[str]:
+    """Ids of what somebody wrote and nobody has taken back."""
+    return await tx.values(_SELECT_SAID, author_id=author_id, after=after, upto=upto)
+
+
+async def select_written(tx: Transaction, author_id: str, after: str, upto: str) -> list[str]:
+    """Ids of what somebody wrote, taken back or not."""
+    return await tx.values(_SELECT_WRITTEN, author_id=author_id, after=after, upto=upto)
+
+
+async def forget_client_ids(tx: Transaction, author_id: str, after: str, upto: str) -> None:
+    await tx.run(_FORGET_CLIENT_IDS, author_id_=author_id, after=after, upto=upto)
+
+
+async def select_reacted(tx: Transaction, member_id: str, after: str, upto: str) -> list[tuple[str, str]]:
+    """Message and emoji."""
+    found = await tx.all(_SELECT_REACTED, member_id=member_id, after=after, upto=upto)
+    return [(message_id, emoji) for message_id, emoji in found]
+
+
+async def select_dms_with_agents(tx: Transaction, person_id: str) -> list[str]:
+    dms = await tx.values(_SELECT_DMS, id=person_id)
+    return [id for id in dms if await tx.value(_COUNT_PEOPLE_IN, id=id) < 2]
+
+
+async def hide_space(tx: Transaction, id: str, name: str) -> None:
+    await tx.run(_HIDE, id_=id, name_=name)
+
+
+async def select_member_ids(tx: Transaction, space_id: str) -> list[str]:
+    return await tx.values(_SELECT_MEMBER_IDS, id=space_id)
+
+
+async def delete_messages_in(tx: Transaction, space_id: str, limit: int) -> int:
+    """The newest of them, with all that hangs on them; how many."""
+    found = await tx.all(_SELECT_MESSAGES_IN, space_id=space_id, limit=limit)
+    if found:
+        message_ids = [id for id, _ in found]
+        await tx.run(_DELETE_REACTIONS_TO, ids=message_ids)
+        await file_rows.forget_messages(tx, message_ids)
+        await tx.run(_DELETE_CHAIN_STOPS, ids=sorted({chain_id for _, chain_id in found if chain_id is not None}))
+        await tx.run(_DELETE_MESSAGES, ids=message_ids)
+    return len(found)
+
+
+async def delete_space(tx: Transaction, id: str) -> None:
+    await tx.run(_DELETE_SPACE, id_=id)
+
+
+async def merge_words(tx: Transaction, pages: int) -> bool:
+    """Rewrite some pages of SQLite's index of words; true if there may be more to do."""
+    before = await tx.value(_COUNT_CHANGES)
+    await tx.run(_MERGE, pages=pages)
+    return bool(await tx.value(_COUNT_CHANGES) - before >= 2)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, Table, Text, bindparam
+from sqlalchemy import ARRAY, BigInteger, Table, Text, and_, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
@@ -114,6 +114,11 @@ def upsert(
             index_elements=keys, set_={n: for_postgres.excluded[n] for n in changed}, where=where
         ),
     )
+
+
+def inside(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """`column` is in the window that `after` and `upto` give: after the one, up to the other."""
+    return and_(column > bindparam("after"), column <= bindparam("upto"))
 
 
 class any_of(FunctionElement[bool]):  # noqa: N801  reads as a predicate: any_of(messages.c.id, "ids")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, case, select, update
+from sqlalchemy import bindparam, case, delete, select, update
 from sqlalchemy.sql import ColumnElement
 
 from bullpen.storage import Statement, Transaction, any_of
@@ -99,3 +99,23 @@ async def update_active_space(tx: Transaction, id: str, space_id: str | None) ->
 
 async def update_for_run(tx: Transaction, id: str, space_id: str | None) -> None:
     await tx.run(_BEGIN_RUN, id_=id, space_id_=space_id)
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SELECT_IN_SPACE = Statement(select(threads.c.id).where(threads.c.space_id == bindparam("id")).order_by(threads.c.id))
+_LEAVE = Statement(update(threads).where(threads.c.active_space_id == bindparam("id_")).values(active_space_id=None))
+_DELETE = Statement(delete(threads).where(threads.c.id == bindparam("id_")))
+
+
+async def select_in_space(tx: Transaction, space_id: str) -> list[str]:
+    return await tx.values(_SELECT_IN_SPACE, id=space_id)
+
+
+async def leave_space(tx: Transaction, space_id: str) -> None:
+    """Threads of other spaces that are in this one just now."""
+    await tx.run(_LEAVE, id_=space_id)
+
+
+async def delete_thread(tx: Transaction, id: str) -> None:
+    await tx.run(_DELETE, id_=id)

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, litera
 from bullpen.inbox.rows import cause_in
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, Codec, Mapped
-from bullpen.storage.statements import insert_or_ignore, upsert
+from bullpen.storage.statements import insert_or_ignore, inside, upsert
 from bullpen.storage.tables import pending_calls, policies, tools
 from bullpen.tools.policies import Rule
 from bullpen.tools.types import Execution, Waiting
@@ -497,3 +497,28 @@ async def delete_policy(tx: Transaction, id: str) -> bool:
 async def delete_policies_of(tx: Transaction, id: str) -> None:
     """Of an agent or a space that is gone."""
     await tx.run(_DELETE_POLICIES_OF, id_=id)
+
+
+# ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_DELETE_CALLS_OF = Statement(
+    delete(pending_calls).where(
+        inside(pending_calls.c.call_id),
+        or_(pending_calls.c.agent_id == bindparam("id_"), pending_calls.c.space_id == bindparam("id_")),
+    )
+)
+# What somebody answered is theirs; that the call was answered is not.
+_EMPTY_ANSWERS_OF = Statement(
+    update(pending_calls)
+    .where(inside(pending_calls.c.call_id), pending_calls.c.answered_by == bindparam("id_"))
+    .values(result="null")
+)
+
+
+async def delete_calls_of(tx: Transaction, whose: str, after: str, upto: str) -> None:
+    """Calls of an agent, or in a space."""
+    await tx.run(_DELETE_CALLS_OF, id_=whose, after=after, upto=upto)
+
+
+async def empty_answers_of(tx: Transaction, person_id: str, after: str, upto: str) -> None:
+    await tx.run(_EMPTY_ANSWERS_OF, id_=person_id, after=after, upto=upto)

@@ -18,25 +18,31 @@ from bullpen import ids
 from bullpen.access import rows as access_rows
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
+from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
 from bullpen.budgets import actions as budgets
 from bullpen.budgets import rows as budget_rows
 from bullpen.engine import leases
 from bullpen.errors import Conflict, NotFound
+from bullpen.events import rows as event_rows
 from bullpen.events.actions import access_changed, in_turn
 from bullpen.files import actions as files
 from bullpen.files import rows as file_rows
 from bullpen.hooks import rows as hooks
 from bullpen.inbox import rows as inbox_rows
+from bullpen.memory import rows as memory_rows
 from bullpen.runs import actions as runs
 from bullpen.runs import rows as run_rows
 from bullpen.skills import actions as skills
 from bullpen.spaces import actions as spaces
+from bullpen.spaces import chats
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
+from bullpen.storage.columns import Holds
 from bullpen.tasks import actions as tasks
+from bullpen.threads import rows as thread_rows
 from bullpen.tools import rows as tool_rows
-from bullpen.upkeep import rows, rules
+from bullpen.upkeep import journals, rows, rules
 from bullpen.upkeep.export import LAST
 from bullpen.upkeep.rules import Kind, Target
 from bullpen.variables import actions as variables
@@ -67,8 +73,8 @@ async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Targ
     await budgets.forget(tx, kind, target.id)
     await hooks.delete_hooks_of(tx, target.id)
     await tasks.forget(tx, target.id)
-    await rows.delete_group_blocks(tx, target.id)
-    await rows.forget_chat(tx, target.id)
+    await memory_rows.delete_group_blocks(tx, target.id)
+    await chats.forget(tx, target.id)
     await skills.forget(tx, target.id)
     await webhooks.delete_webhooks_of(tx, target.id)
     await webhooks.delete_in_space(tx, target.id)
@@ -89,9 +95,9 @@ async def _begin_space(tx: Transaction, caller: Principal, id: str) -> Target:
 
 
 async def _close_space(tx: Transaction, id: str) -> None:
-    for member_id in await rows.select_members(tx, id):
+    for member_id in await space_rows.select_member_ids(tx, id):
         await spaces.put_out(tx, id, member_id)
-    await rows.hide_space(tx, id)
+    await space_rows.hide_space(tx, id, rules.NAMES["space"])
     await skills.forget(tx, id)
     await budgets.forget(tx, "space", id)
     await budget_rows.forget_space(tx, id)
@@ -107,13 +113,14 @@ async def _begin_person(tx: Transaction, caller: Principal, id: str) -> Target:
     target = Target("person", id, person.name)
     if await rows.insert_begun(tx, target):
         note(tx, caller, "person.erased", "person", id)
-    for space_id in await rows.select_dms_with_agents(tx, id):
+    for space_id in await space_rows.select_dms_with_agents(tx, id):
         await _begin_space(tx, caller, space_id)
     for space_id, kind, _ in await space_rows.select_spaces_of(tx, id, limit=100_000):
         if kind != "dm":
             await spaces.put_out(tx, space_id, id)
-    await rows.erase_person(tx, id)
-    for token_id, holder_id in await rows.revoke_tokens(tx, id):
+    await access_rows.erase_person(tx, id, rules.NAMES["person"])
+    await inbox_rows.delete_waiting_for(tx, id)
+    for token_id, holder_id in await access_rows.erase_tokens(tx, id):
         access_changed(tx, holder_id, token_id)
     await spaces.renamed(tx, id)  # in DMs with other people, who keep them
     access_changed(tx, id)
@@ -122,7 +129,7 @@ async def _begin_person(tx: Transaction, caller: Principal, id: str) -> Target:
 
 async def _begin_agent(tx: Transaction, caller: Principal, id: str) -> Target:
     await in_turn(tx, id)
-    found = await rows.select_agent(tx, id)
+    found = await agent_rows.select_any_agent(tx, id)
     if found is None:
         raise NotFound(f"There is no agent {id!r}.")
     name, deleted_at = found
@@ -133,8 +140,9 @@ async def _begin_agent(tx: Transaction, caller: Principal, id: str) -> Target:
         await agents.delete(tx, id)
     await inbox_rows.delete_unclaimed(tx, id)
     await spaces.remove_everywhere(tx, id)
-    await rows.erase_agent(tx, id)
-    for token_id, holder_id in await rows.revoke_tokens(tx, id):
+    await agent_rows.erase_agent(tx, id, rules.NAMES["agent"])
+    await memory_rows.delete_blocks(tx, id)
+    for token_id, holder_id in await access_rows.erase_tokens(tx, id):
         access_changed(tx, holder_id, token_id)
     access_changed(tx, id)
     return target
@@ -170,7 +178,7 @@ async def _remove_space(tx: Transaction, id: str) -> None:
     if await space_rows.select_room(tx, id) is None:
         return  # it was removed by a process that died afterwards
     await _close_space(tx, id)  # somebody may have been added meanwhile
-    await rows.delete_space(tx, id)
+    await space_rows.delete_space(tx, id)
     spaces.tell_erased(tx, id)
 
 
@@ -178,8 +186,8 @@ async def _forget_words(store: Store) -> None:
     """On PostgreSQL the index forgets by itself, when the table is vacuumed."""
     if store.shared:
         return
-    await store.transact(lambda tx: rows.merge_words(tx, -MERGE))
-    await _until_none(store, lambda tx: rows.merge_words(tx, MERGE))
+    await store.transact(lambda tx: space_rows.merge_words(tx, -MERGE))
+    await _until_none(store, lambda tx: space_rows.merge_words(tx, MERGE))
 
 
 async def finish_all(store: Store, interrupt: Interrupt) -> list[Target]:
@@ -191,9 +199,17 @@ async def finish_all(store: Store, interrupt: Interrupt) -> list[Target]:
 
 
 async def _stop_runs(store: Store, target: Target, interrupt: Interrupt) -> None:
-    for run_id in await store.read(lambda tx: rows.select_under_way(tx, target)):
+    for run_id in await store.read(lambda tx: _UNDER_WAY[target.kind](tx, target.id)):
         await store.transact(lambda tx, id=run_id: _stop_run(tx, id))  # type: ignore[misc]
         interrupt(run_id)
+
+
+# What must stop before their words can be taken out: it would write them down again.
+_UNDER_WAY: Mapping[Kind, Callable[[Transaction, str], Awaitable[list[str]]]] = {
+    "space": run_rows.select_under_way_told,
+    "person": run_rows.select_under_way_for,
+    "agent": run_rows.select_under_way_of,
+}
 
 
 async def _stop_run(tx: Transaction, id: str) -> None:
@@ -240,8 +256,8 @@ async def _empty_messages(store: Store, target: Target) -> None:
                 await spaces.empty(tx, id)
 
     async def find(tx: Transaction, after: str, upto: str) -> list[str]:
-        await rows.forget_client_ids(tx, target.id, after, upto)
-        return await rows.select_said(tx, target.id, after, upto)
+        await space_rows.forget_client_ids(tx, target.id, after, upto)
+        return await space_rows.select_said(tx, target.id, after, upto)
 
     await _in_pieces(store, "messages", find, empty)
 
@@ -253,7 +269,7 @@ async def _take_reactions(store: Store, target: Target) -> None:
             await spaces.take_reaction(tx, message_id, target.id, emoji)
 
     async def find(tx: Transaction, after: str, upto: str) -> list[tuple[str, str]]:
-        return await rows.select_reacted(tx, target.id, after, upto)
+        return await space_rows.select_reacted(tx, target.id, after, upto)
 
     await _in_pieces(store, "reactions", find, take)
 
@@ -280,29 +296,28 @@ async def _in_pieces(
         found.clear()
 
 
-def _scrub(*tables: str) -> Step:
-    """Take their words out of the copies that stand in these tables."""
-
-    async def step(store: Store, target: Target) -> None:
-        for table in tables:
-            await _in_windows(store, table, lambda tx, a, u, t=table: _scrub_window(tx, t, target, a, u))  # type: ignore[misc]
-
-    return step
+async def _scrub(store: Store, target: Target) -> None:
+    """Take their words out of wherever they stand among those of others."""
+    for table in rows.SHARED:
+        await _in_windows(store, table, lambda tx, a, u, t=table: _scrub_window(tx, t, target, a, u))  # type: ignore[misc]
 
 
 async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any, upto: Any) -> None:
-    for id, *values in await rows.select_copies(tx, table, target, after, upto):
-        held = dict(zip(rows.COPIES[table], values, strict=True))
-        clean = {column: _clean(column, value, target) for column, value in held.items()}
+    for id, *values in await rows.select_shared(tx, table, target, after, upto):
+        held = dict(zip(rows.SHARED[table], values, strict=True))
+        clean = {
+            column: None if value is None else _CLEAN[rows.SHARED[table][column]](value, target)
+            for column, value in held.items()
+        }
         if clean != held:
-            await rows.rewrite_copy(tx, table, id, clean)
+            await rows.rewrite_shared(tx, table, id, clean)
 
 
-def _clean(column: str, value: str | None, target: Target) -> str | None:
-    if value is None:
-        return None
-    how = {"content": rules.scrubbed_lines, "summary": rules.scrubbed_summary}.get(column, rules.scrubbed_json)
-    return how(value, target)
+_CLEAN: Mapping[Holds, Callable[[str, Target], str]] = {
+    Holds.COPIES: rules.scrubbed_json,
+    Holds.LINES: rules.scrubbed_lines,
+    Holds.SUMMARY: rules.scrubbed_summary,
+}
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -331,7 +346,9 @@ async def _drop_files(store: Store, target: Target) -> None:
 
 
 async def _forget_calls(store: Store, target: Target) -> None:
-    await _in_windows(store, "pending_calls", lambda tx, a, u: rows.forget_calls(tx, target, a, u), BATCH)
+    """Calls of an agent or in a space; of a person, what they answered."""
+    forget = tool_rows.empty_answers_of if target.kind == "person" else tool_rows.delete_calls_of
+    await _in_windows(store, "pending_calls", lambda tx, a, u: forget(tx, target.id, a, u), BATCH)
 
 
 # ── an agent ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -340,37 +357,37 @@ async def _forget_calls(store: Store, target: Target) -> None:
 async def _silence_runs(store: Store, target: Target) -> None:
     after: str | None = ""
     while after is not None:
-        after = await store.transact(lambda tx, a=after: rows.silence_runs_of(tx, target.id, a, BATCH // 4))  # type: ignore[misc]
+        after = await store.transact(lambda tx, a=after: journals.silence_agent(tx, target.id, a, BATCH // 4))  # type: ignore[misc]
         await asyncio.sleep(0)
 
 
 async def _forget_passages(store: Store, target: Target) -> None:
-    await _until_none(store, lambda tx: rows.delete_passages(tx, target.id, BATCH))
+    await _until_none(store, lambda tx: memory_rows.delete_passages(tx, target.id, BATCH))
 
 
 async def _delete_agent_events(store: Store, target: Target) -> None:
-    await _in_windows(store, "events", lambda tx, a, u: rows.delete_agent_events(tx, target.id, a, u))
+    await _in_windows(store, "events", lambda tx, a, u: event_rows.delete_of_agent(tx, target.id, a, u))
 
 
 # ── a space ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def _delete_threads(store: Store, target: Target) -> None:
-    for thread_id in await store.read(lambda tx: rows.select_threads(tx, target.id)):
-        await _until_none(store, lambda tx, id=thread_id: rows.delete_thread(tx, id, BATCH // 4))  # type: ignore[misc]
+    for thread_id in await store.read(lambda tx: thread_rows.select_in_space(tx, target.id)):
+        await _until_none(store, lambda tx, id=thread_id: journals.delete_thread(tx, id, BATCH // 4))  # type: ignore[misc]
 
 
 async def _forget_items(store: Store, target: Target) -> None:
-    await _in_windows(store, "inbox_items", lambda tx, a, u: rows.forget_items_from(tx, target.id, a, u), BATCH)
-    await store.transact(lambda tx: rows.leave_space(tx, target.id))
+    await _in_windows(store, "inbox_items", lambda tx, a, u: journals.silence_told(tx, target.id, a, u), BATCH)
+    await store.transact(lambda tx: thread_rows.leave_space(tx, target.id))
 
 
 async def _delete_messages(store: Store, target: Target) -> None:
-    await _until_none(store, lambda tx: rows.delete_messages_in(tx, target.id, BATCH))
+    await _until_none(store, lambda tx: space_rows.delete_messages_in(tx, target.id, BATCH))
 
 
 async def _delete_space_events(store: Store, target: Target) -> None:
-    await _in_windows(store, "events", lambda tx, a, u: rows.delete_space_events(tx, target.id, a, u))
+    await _in_windows(store, "events", lambda tx, a, u: event_rows.delete_of_space(tx, target.id, a, u))
 
 
 _STEPS: Mapping[Kind, Sequence[Step]] = {
@@ -382,14 +399,14 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _delete_messages,
         _drop_files,
         _delete_space_events,
-        _scrub("messages", "runs", "run_messages", "events"),
+        _scrub,
     ),
     "person": (
         _empty_messages,
         _drop_files,
         _take_reactions,
         _forget_calls,
-        _scrub("messages", "inbox_items", "runs", "run_messages", "events"),
+        _scrub,
     ),
     "agent": (
         _silence_runs,
@@ -399,6 +416,6 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _drop_files,
         _take_reactions,
         _delete_agent_events,
-        _scrub("messages", "inbox_items", "runs", "run_messages", "events"),
+        _scrub,
     ),
 }

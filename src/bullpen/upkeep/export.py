@@ -108,11 +108,11 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
 
 async def _learned(store: Store, whose: str, readable: set[str] | None) -> AsyncIterator[Said]:
     """What an agent remembers, or all that a group has told its agents."""
-    for block in await store.read(lambda tx: rows.select_group_blocks(tx, whose)):
+    for block in await store.read(lambda tx: memory_rows.export_group_blocks(tx, whose)):
         if readable is None or block["spaceId"] in readable:
             yield "block", block
     after = ""
-    while page := await store.read(lambda tx, a=after: rows.select_passages(tx, whose, a, PAGE)):  # type: ignore[misc]
+    while page := await store.read(lambda tx, a=after: memory_rows.export_passages(tx, whose, a, PAGE)):  # type: ignore[misc]
         for passage in page:
             if readable is None or passage.get("spaceId") is None or passage["spaceId"] in readable:
                 yield "passage", passage
@@ -147,8 +147,8 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
             yield "task", tasks.on_the_wire(task)
     async for skill in _skills_by(store, id, readable):
         yield skill
-    for session in await store.read(lambda tx: rows.select_sessions(tx, id)):
-        yield "session", session
+    for session_id, created_at, ended_at in await store.read(lambda tx: access_rows.select_sessions(tx, id)):
+        yield "session", {"id": session_id, "createdAt": created_at, "endedAt": ended_at}
     async for message in _written(store, id, readable):
         yield "message", message
     async for reaction in _reactions(store, id):
@@ -211,7 +211,7 @@ async def _windows(
 
 async def _written(store: Store, author_id: str, readable: set[str] | None) -> AsyncIterator[Message]:
     async def read(tx: Transaction, after: str, upto: str) -> list[str]:
-        return await rows.select_written(tx, author_id, after, upto)
+        return await space_rows.select_written(tx, author_id, after, upto)
 
     async for found in _windows(store, "messages", read):
         for id in found:
@@ -222,7 +222,7 @@ async def _written(store: Store, author_id: str, readable: set[str] | None) -> A
 
 async def _reactions(store: Store, member_id: str) -> AsyncIterator[dict[str, str]]:
     async def read(tx: Transaction, after: str, upto: str) -> list[tuple[str, str]]:
-        return await rows.select_reacted(tx, member_id, after, upto)
+        return await space_rows.select_reacted(tx, member_id, after, upto)
 
     async for found in _windows(store, "reactions", read):
         for message_id, emoji in found:

@@ -18,11 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bullpen.access import rows as access_rows
 from bullpen.access import rules as access
 from bullpen.audit import actions as audit
 from bullpen.audit.types import Break
 from bullpen.clock import Clock
+from bullpen.engine import leases
 from bullpen.errors import CannotStart
+from bullpen.events import rows as event_rows
 from bullpen.files import checking
 from bullpen.files.types import Blobs
 from bullpen.settings import Settings
@@ -30,7 +33,8 @@ from bullpen.storage import Store, Transaction, copies, migrations
 from bullpen.storage.copies import LineReader, Progress
 from bullpen.storage.lock import FolderLock
 from bullpen.storage.sqlite import SqliteStore
-from bullpen.upkeep import archive, backup, rows
+from bullpen.upkeep import archive, backup
+from bullpen.webhooks import rows as webhook_rows
 
 # An office in which nothing has happened yet has rows of these.
 ALWAYS_THERE = frozenset({"meta", "schema_migrations"})
@@ -128,10 +132,19 @@ def _refuse_to_overwrite(where: str) -> CannotStart:
 
 def _renewed(path: Path) -> Any:
     async def body(tx: Transaction) -> None:
-        incarnation = await rows.begin_new_life(tx)
+        incarnation = await begin_new_life(tx)
         audit.note(tx, access.SYSTEM, "office.restored", "office", incarnation, file=path.name)
 
     return body
+
+
+async def begin_new_life(tx: Transaction) -> str:
+    """Nobody drives a thread yet, nobody is signed in, a cursor from before names nothing here, and what webhooks were
+    about to be told is long past."""
+    await leases.release_every(tx)
+    await access_rows.end_all_sessions(tx)
+    await webhook_rows.drop_queued(tx, None, "The office was restored from a backup.")
+    return await event_rows.renew_incarnation(tx)
 
 
 def _stamp() -> str:

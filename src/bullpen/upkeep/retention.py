@@ -13,14 +13,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields
 
 from bullpen import ids
+from bullpen.access import rows as access_rows
 from bullpen.ending import end
 from bullpen.engine.worker import survive
+from bullpen.events import rows as event_rows
 from bullpen.hooks import rows as hooks
+from bullpen.runs import rows as run_rows
 from bullpen.settings import RetentionSettings
 from bullpen.storage import Store, Transaction
 from bullpen.tasks import actions as task_actions
 from bullpen.tasks import rows as tasks
-from bullpen.upkeep import rows
+from bullpen.upkeep import journals, rows
 from bullpen.webhooks import rows as webhooks
 
 ROUND_SECONDS = 3600.0
@@ -74,40 +77,37 @@ async def _forget_events(tx: Transaction, days: int) -> int:
     if not await rows.try_turn(tx):
         return 0
     before = tx.clock.at(tx.clock.millis() - days * DAY)
-    oldest = await rows.select_oldest_events(tx, EVENTS)
+    oldest = await event_rows.select_oldest(tx, EVENTS)
     # Their times rise almost, not quite: stop at the first that must stay, so that what is forgotten has no holes.
-    count = next((n for n, event in enumerate(oldest) if event.at >= before), len(oldest))
+    count = next((n for n, (_, at) in enumerate(oldest) if at >= before), len(oldest))
     if count:
-        await rows.forget_events(tx, oldest[count - 1].place)
+        last, _ = oldest[count - 1]
+        await event_rows.forget_up_to(tx, last)
     return count
 
 
 async def _forget_journals(tx: Transaction, days: int) -> int:
     if not await rows.try_turn(tx):
         return 0
-    before = ids.runs_since(tx.clock.millis() - days * DAY)
-    found = await rows.select_old_runs(tx, before, RUNS)
-    if found:
-        await rows.forget_journals(tx, found)
-    return len(found)
+    return await journals.forget_old(tx, ids.runs_since(tx.clock.millis() - days * DAY), RUNS)
 
 
 async def _forget_prompts(store: Store) -> int:
     """Prompts that no run shows any more. Looks page by page, then once more at what has begun meanwhile."""
-    unused = await store.read(rows.select_prompts)
+    unused = await store.read(run_rows.select_prompts)
     after = ""
-    while unused and (page := await store.read(lambda tx, a=after: rows.select_prompts_in_use(tx, a, PROMPTS))):  # type: ignore[misc]
+    while unused and (page := await store.read(lambda tx, a=after: run_rows.select_prompts_in_use(tx, a, PROMPTS))):  # type: ignore[misc]
         unused -= {hash for _, hash in page}
-        after = page[-1][0]
+        after, _ = page[-1]
     if not unused:
         return 0
-    return await store.transact(lambda tx: rows.delete_prompts(tx, sorted(unused), after))
+    return await store.transact(lambda tx: run_rows.delete_unused_prompts(tx, sorted(unused), after))
 
 
 async def _forget_sessions(tx: Transaction, days: int) -> int:
     if not await rows.try_turn(tx):
         return 0
-    return await rows.delete_ended(tx, tx.clock.millis() - days * DAY, EVENTS)
+    return await access_rows.delete_ended(tx, tx.clock.millis() - days * DAY, EVENTS)
 
 
 async def _forget_firings(tx: Transaction, days: int) -> int:

@@ -7,12 +7,14 @@ how they are found here. Words that others repeat in their own are theirs, and s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import orjson
+
+from bullpen.runs import lines
+from bullpen.runs.lines import Author, Line
 
 Kind = Literal["space", "person", "agent"]
 
@@ -32,7 +34,7 @@ class Target:
     def needles(self) -> tuple[str, str]:
         """Text that holds neither of these holds nothing of theirs."""
         if self.kind == "space":
-            return f'"spaceId":{_json(self.id)}', f" in {self.id}] "
+            return f'"spaceId":{_json(self.id)}', lines.trace_of_space(self.id)
         return self.id, f'"from":{_json(self.name)}'
 
 
@@ -78,33 +80,18 @@ def scrubbed_json(text: str, target: Target) -> str:
 
 
 def scrubbed_lines(text: str, target: Target) -> str:
-    """What woke a run, as its journal shows it (runs/transcript.py): one line an item, more of it indented."""
-    theirs = _line_of(target)
-    kept: list[str] = []
-    skipping = False
-    for line in text.split("\n"):
-        if skipping and line.startswith("    "):
-            continue
-        found = theirs.match(line)
-        skipping = found is not None
-        if found is None:
-            kept.append(line)
-        elif target.kind != "space":
-            kept.append(f"{found[1]}{NAMES[target.kind]} ({target.kind} {target.id}): ")
-    return "\n".join(kept)
+    """What woke a run, as its journal tells it."""
+    return lines.change_lines(text, lambda line: _changed(line, target, keep_id=True))
 
 
 def scrubbed_summary(text: str, target: Target) -> str:
-    """What a run was, as it is told later: what was said in it looks the same, each on a line of its own."""
-    first, *said = text.split("\n    ")
-    theirs = _line_of(target)
-    if target.kind == "space":
-        return "\n    ".join([first, *(line for line in said if not theirs.match(line))])
-    kept = [f"{found[1]}{NAMES[target.kind]}: " if (found := theirs.match(line)) else line for line in said]
-    return "\n    ".join([first, *kept])
+    """What a run was, as later runs are told."""
+    return lines.change_summary(text, lambda line: _changed(line, target, keep_id=False))
 
 
-def _line_of(target: Target) -> re.Pattern[str]:
+def _changed(line: Line, target: Target, *, keep_id: bool) -> Line | None:
     if target.kind == "space":
-        return re.compile(rf"\[\S+ in {re.escape(target.id)}\] ")
-    return re.compile(rf"(\[\S+ in \S+\] ).*? \({target.kind} {re.escape(target.id)}\): ")
+        return None if line.space_id == target.id else line
+    if line.author != Author(target.kind, target.id):
+        return line
+    return replace(line, speaker=NAMES[target.kind], text="", author=line.author if keep_id else None)
