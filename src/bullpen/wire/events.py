@@ -11,15 +11,23 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from bullpen.wire.nouns import Agent, Budget, Member, Message, PendingCall, Run, Skill, Space, Task, Wire
 
 # ── what all have ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _require_head(schema: dict[str, Any]) -> None:
+    """Two fields have a default here and are sent all the same."""
+    schema["properties"]["at"].pop("default")
+    schema["required"] = ["type", "at", *schema.get("required", ())]
+
+
 class Event(Wire):
     """Something happened. Every event has these fields; the noun it is about comes after them, under its own name."""
+
+    model_config = ConfigDict(json_schema_extra=_require_head)
 
     type: str
     space_id: str | None = Field(default=None, description="The space where it happened, if it happened in one.")
@@ -548,6 +556,12 @@ RESET: Final = name_event(Reset)
 @cache
 def _adapter() -> TypeAdapter[AnyEvent]:
     return TypeAdapter(AnyEvent)
+
+
+def describe_events(ref_template: str) -> dict[str, Any]:
+    """The JSON Schema of each event and of what it carries, by name. `AnyEvent` is one of all events."""
+    schema = _adapter().json_schema(mode="serialization", ref_template=ref_template)
+    return {**schema.pop("$defs"), "AnyEvent": schema}
 
 
 def parse_event(payload: Mapping[str, Any]) -> AnyEvent | None:
