@@ -29,7 +29,7 @@ class Event(Wire):
 
     model_config = ConfigDict(json_schema_extra=_require_head)
 
-    type: str
+    type: str = Field(description="Which event it is.")
     space_id: str | None = Field(default=None, description="The space where it happened, if it happened in one.")
     agent_id: str | None = Field(default=None, description="The agent it is about.")
     run_id: str | None = Field(default=None, description="The run it is part of.")
@@ -232,7 +232,9 @@ class StartedCall(Detail):
 
     call_id: str = Field(description="The id that all events of this call share.")
     tool_name: str = Field(description="The tool.")
-    args: Any = Field(description="The arguments; the text that the model wrote if that is not JSON.")
+    args: Any = Field(
+        description="The arguments; the model's own text if that is not JSON. Null: the call was not run."
+    )
 
 
 class SettledCall(StartedCall):
@@ -551,6 +553,7 @@ def name_events(*kinds: type[Event]) -> frozenset[str]:
 STORED_EVENTS: Final = name_events(*(kind for kind in event_classes() if issubclass(kind, RecordedEvent)))
 LIVE_EVENTS: Final = name_events(*(kind for kind in event_classes() if issubclass(kind, LiveEvent)))
 RESET: Final = name_event(Reset)
+_NAMES: Final = STORED_EVENTS | LIVE_EVENTS | {RESET}
 
 
 @cache
@@ -566,9 +569,8 @@ def describe_events(ref_template: str) -> dict[str, Any]:
 
 def parse_event(payload: Mapping[str, Any]) -> AnyEvent | None:
     """An event as its class. None: its type is unknown here, so a newer server sent it."""
-    if payload.get("type") not in STORED_EVENTS | LIVE_EVENTS | {RESET}:
-        return None
-    return _adapter().validate_python(payload)
+    known = payload.get("type") in _NAMES
+    return _adapter().validate_python(payload) if known else None
 
 
 @cache

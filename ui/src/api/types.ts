@@ -4837,7 +4837,7 @@ export interface components {
         SettledCall: {
             /**
              * Args
-             * @description The arguments; the text that the model wrote if that is not JSON.
+             * @description The arguments; the model's own text if that is not JSON. Null: the call was not run.
              */
             args: unknown;
             /**
@@ -5251,7 +5251,7 @@ export interface components {
         StartedCall: {
             /**
              * Args
-             * @description The arguments; the text that the model wrote if that is not JSON.
+             * @description The arguments; the model's own text if that is not JSON. Null: the call was not run.
              */
             args: unknown;
             /**
