@@ -36,6 +36,7 @@ from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
 from bullpen.wire.nouns import Person
 from tests.databases import Database
+from tests.events import check_events
 from tests.routes import build_shared
 from tests.waits import BOUND
 
@@ -239,6 +240,7 @@ class Driver(Api):
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
+            check_events(self.events)
 
 
 async def claimed(tx: Transaction) -> Principal:

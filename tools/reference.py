@@ -1,7 +1,7 @@
 """`make reference`: write docs/reference/ from the code, so that it says what is true.
 
 Settings, errors, events, HTTP and commands are read from where they are defined. What the code does not say of itself (what
-an event means to a reader) stands here, in tables that must be complete: a name that is missing, or one too
+a setting or an error means to a reader) stands here, in tables that must be complete: a name that is missing, or one too
 many, stops the program. tests/docs/test_reference.py compares the files with what this would write.
 """
 
@@ -19,7 +19,18 @@ from bullpen.api.server import build
 from bullpen.cli.arguments import parser
 from bullpen.errors import BullpenError
 from bullpen.settings import Settings
-from bullpen.wire.events import LIVE_EVENTS, RESET, STORED_EVENTS
+from bullpen.wire import Wire
+from bullpen.wire.events import (
+    RESET,
+    Detail,
+    Event,
+    LiveEvent,
+    RecordedEvent,
+    Reset,
+    carried_fields,
+    event_classes,
+    name_event,
+)
 from tools import sync_types
 
 ROOT = Path(__file__).parents[1]
@@ -211,85 +222,71 @@ def errors_page() -> str:
 
 # ── events ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-STORED = {
-    "message_created": ("message", "Somebody said something, or a tool's card appeared."),
-    "message_updated": ("message", "Its author changed the text, or a card got its result."),
-    "message_deleted": ("message", "Its author took it back; its number stays, its text is empty."),
-    "reaction_added": ("reaction", "A member reacted: `messageId`, `memberId`, `emoji`."),
-    "reaction_removed": ("reaction", "A member took a reaction back."),
-    "member_joined": ("member", "A person or an agent is a member from now on."),
-    "member_left": ("member", "They are no longer one."),
-    "space_created": ("space", "There is a new space."),
-    "space_updated": ("space", "Its name, policy or options changed."),
-    "agent_created": ("agent", "There is a new agent. For owners."),
-    "agent_updated": ("agent", "Its definition changed. For owners."),
-    "agent_deleted": ("", "It is gone; its messages stay. For owners."),
-    "agents_paused": (
-        "agents",
-        "All agents are paused, those to come as well; `pausedAt` says since when. For everybody.",
-    ),
-    "agents_resumed": ("agents", "They go on, but for those that were paused singly. For everybody."),
-    "run_started": ("run", "An agent woke up; `run.trigger` says what for."),
-    "run_waiting": ("run", "Its provider is away: `run.error` says why, `run.retryAt` when it is asked again."),
-    "run_paused": ("run", "A budget is used up, and the run is put aside: `run.pausedReason` says which."),
-    "run_resumed": ("run", "It may go on where it was."),
-    "run_finished": ("run", "It rests again: `outcome`, `stopReason`, and for silence the reason."),
-    "tool.started": ("call", "A tool call was written down and is about to be carried out."),
-    "tool.done": ("call", "It has its result."),
-    "tool.error": ("call", "It has an error for its result."),
-    "tool.requires_action": ("call", "It waits for somebody. (To come, with pending calls.)"),
-    "pending_resolved": ("call", "Somebody answered it. (To come.)"),
-    "task_created": ("task", "Something was scheduled."),
-    "task_updated": ("task", "A task was changed, paused or resumed, or has a new next time."),
-    "task_deleted": ("task", "A task was cancelled; `task.id` is all that is left."),
-    "task_fired": ("task", "A task was due; `task.firing` says which time it was."),
-    "skill_created": ("skill", "A skill was stored, or one is proposed: then its `status` is `proposed`."),
-    "skill_updated": (
-        "skill",
-        "A skill has changed, or a change of it is proposed, approved of or not: see `skill.proposal`.",
-    ),
-    "skill_deleted": ("skill", "A skill is gone; `skill.id`, `spaceId` and `name` are all that is left."),
-    "chain_stopped": ("chain", "Agents answered each other up to the limit; nobody else was woken."),
-    "budget_warned": ("budget", "80 % of a budget are used, in this period for the first time. For owners."),
-    "budget_reached": ("budget", "It is used up: what falls under it is put aside. Once for each period. For owners."),
-    "space_erased": ("", "A space is gone with everything in it. Told to those who could read it until then."),
-    "access_changed": (
-        "access",
-        "Somebody's rights have changed, or a token or session has ended: what they had open ends. For owners.",
-    ),
-}
-LIVE = {
-    "agent_typing": "An agent is thinking in this space.",
-    "agent_done": "It no longer is.",
-    "message_streaming": "A message that an agent is writing, so far. `message_created` follows when it is sent.",
-    "tool.streaming": "The arguments of a call, so far.",
-    "tool.progress": "A program says how far it is with a call.",
-    "presence": "A person has opened the page, or closed it: `personId`, `here`. Whoever comes is told who is there.",
-    "space_read": "You have read a space up to `read.seq`, perhaps on another device. Nobody else hears of it.",
-}
-
 
 def events_page() -> str:
-    complete("STORED", STORED, sorted(STORED_EVENTS))
-    complete("LIVE", LIVE, sorted(LIVE_EVENTS))
+    recorded = [kind for kind in event_classes() if issubclass(kind, RecordedEvent)]
+    live = [kind for kind in event_classes() if issubclass(kind, LiveEvent)]
     return page(
         "Events",
-        "`GET /api/events?spaceId=&runId=&after=` is a `text/event-stream`. Each `data:` is one JSON object with `type`, `at`, "
-        "`spaceId`, `agentId` and `runId` where they apply, and the noun under its own name. A comment keeps the line open. The stream ends when the token or session does that it was opened with.",
+        "`GET /api/events?spaceId=&runId=&after=` is a `text/event-stream`. Each `data:` is one JSON object: the fields that "
+        "every event has, then the noun under its own name. A comment keeps the line open. The stream ends when the token or "
+        "session does that it was opened with.",
+        table(
+            ("field", "meaning"),
+            [(f"`{field.alias}`", str(field.description)) for field in Event.model_fields.values()],
+        ),
+        "The schema of each event is in `/openapi.json`, under the name of its class in `bullpen.wire.events`; `parse_event` "
+        "there makes an object of a payload.",
         "## Stored",
         "Written with the change they tell of, and replayed. Their `id:` is the cursor: come back with it as `Last-Event-ID` or "
         "`after` and go on where you were. Without a cursor the stream begins now: once you have the response headers, "
         "nothing that commits escapes you.",
-        table(
-            ("type", "carries", "meaning"),
-            [(f"`{name}`", f"`{noun}`" if noun else "", text) for name, (noun, text) in STORED.items()],
-        ),
+        event_table(recorded),
         "## Live",
-        "Shown to whoever follows at that moment. Never stored, never replayed, without an `id:`.",
-        table(("type", "meaning"), [(f"`{name}`", text) for name, text in LIVE.items()]),
+        "Sent to the followers of that moment. Never stored, never replayed, without an `id:`.",
+        event_table(live),
         f"## `{RESET}`",
-        "Your cursor is too old, from another database, or no cursor at all. Load what you show again, and go on from here.",
+        meaning(Reset),
+        "## What they carry",
+        "`message`, `space`, `agent`, `run`, `task`, `skill`, `budget` and the `call` of a pending call are the nouns that the "
+        "API answers with. These are the fields of the rest:",
+        table(
+            ("field", "of", "meaning"),
+            [
+                (f"`{path}`", ", ".join(f"`{name_event(kind)}`" for kind in kinds), text)
+                for (path, text), kinds in detail_fields().items()
+            ],
+        ),
     )
+
+
+def meaning(kind: type[Event]) -> str:
+    return " ".join((kind.__doc__ or "").split())
+
+
+def event_table(kinds: Sequence[type[Event]]) -> str:
+    return table(
+        ("type", "carries", "meaning"),
+        [
+            (f"`{name_event(kind)}`", ", ".join(f"`{name}`" for name in carried_fields(kind).values()), meaning(kind))
+            for kind in kinds
+        ],
+    )
+
+
+def detail_fields() -> dict[tuple[str, str], list[type[Event]]]:
+    """Fields that belong to events alone, by their path and meaning: which events have them."""
+    found: dict[tuple[str, str], list[type[Event]]] = {}
+    for kind in event_classes():
+        for name, alias in carried_fields(kind).items():
+            field = kind.model_fields[name]
+            noun = field.annotation
+            if not (isinstance(noun, type) and issubclass(noun, Wire)):
+                found.setdefault((alias, str(field.description)), []).append(kind)
+            elif issubclass(noun, Detail):
+                for inner in noun.model_fields.values():
+                    found.setdefault((f"{alias}.{inner.alias}", str(inner.description)), []).append(kind)
+    return found
 
 
 # ── HTTP ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -85,3 +85,8 @@ def calls(module: Module) -> Iterator[tuple[str, ast.Call]]:
             yield node.func.id, node
         elif isinstance(node.func, ast.Attribute):
             yield node.func.attr, node
+
+
+def used_names(module: Module) -> set[str]:
+    """The names that a module uses. To import one is not to use it."""
+    return {node.id for node in nodes(module.tree, ast.Name)}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bullpen.client import Bullpen, Event, Follow, Unauthenticated, Unreachable
 from bullpen.client.follow import Parser
+from bullpen.wire.events import ReactionAdded
 from tests.client.scripted_server import answer, frame, scripted, stream
 from tests.waits import BOUND
 
@@ -61,6 +62,15 @@ async def test_the_client_yields_a_reset_and_drops_the_dead_cursor() -> None:
         events = await take(bp.events(after="ancient"), 2)
     assert [found.type for found in events] == ["reset", "message_created"]
     assert [request.headers["last-event-id"] for request in server.requests] == ["ancient", "now"]
+
+
+def test_an_event_can_be_read_as_its_class() -> None:
+    reaction = {"messageId": "msg_1", "memberId": "ada", "emoji": "👋"}
+    payload = {"type": "reaction_added", "spaceId": "general", "at": "2026-11-15T12:00:00Z", "reaction": reaction}
+    typed = Event("reaction_added", payload).typed
+    assert isinstance(typed, ReactionAdded)
+    assert (typed.space_id, typed.at, typed.reaction.emoji) == ("general", "2026-11-15T12:00:00Z", "👋")
+    assert Event("kettle.boiled", {"type": "kettle.boiled"}).typed is None
 
 
 async def test_a_wait_that_was_cancelled_loses_nothing() -> None:

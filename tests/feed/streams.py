@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 import orjson
 
 from tests.driver import Api, Json
+from tests.events import check_events
 from tests.waits import BOUND
 
 
@@ -214,6 +215,7 @@ async def following(
         yield stream
     finally:
         await stream.close()
+    check_events(stream.events)
 
 
 def rising(ids: list[str]) -> bool:

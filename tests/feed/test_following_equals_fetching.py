@@ -10,14 +10,13 @@ import asyncio
 import re
 from contextlib import AsyncExitStack
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import bullpen
-from bullpen.wire import STORED_EVENTS
+from bullpen.wire.events import RecordedEvent, event_classes, name_events
 from tests import effort
+from tests.architecture import source
 from tests.databases import Kind
 from tests.driver import Json
 from tests.feed.actions import ACTIONS, NOT_FOLLOWED, Action
@@ -110,10 +109,11 @@ async def test_following_events_equals_fetching_again(action: Action, world: Wor
 
 
 def test_every_recordable_event_is_produced_by_some_test_action() -> None:
-    """Events are recorded in `actions.py` files only (tests/architecture checks that), by their names."""
-    source = "\n".join(path.read_text() for path in Path(bullpen.__file__).parent.rglob("actions.py"))
-    tellable = {name for name in STORED_EVENTS if f'"{name}"' in source}
-    assert tellable == {name for action in ACTIONS for name in action.tells}
+    """Events are recorded in `actions.py` files only (tests/architecture checks that), as objects of their class."""
+    actions = [module for module in source.modules().values() if module.path.name == "actions.py"]
+    used = set().union(*map(source.used_names, actions))
+    recorded = (kind for kind in event_classes() if issubclass(kind, RecordedEvent) and kind.__name__ in used)
+    assert name_events(*recorded) == {name for action in ACTIONS for name in action.tells}
 
 
 def test_every_changing_route_is_a_test_action_or_exempted() -> None:

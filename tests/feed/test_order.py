@@ -17,6 +17,8 @@ from bullpen.spaces.types import Draft
 from bullpen.storage import Transaction
 from bullpen.storage.postgres import PostgresStore
 from bullpen.storage.store import Body
+from bullpen.wire import Space, Wake
+from bullpen.wire.events import MemberReaction, ReactionAdded, SpaceUpdated
 from tests.databases import Database
 from tests.driver import Offices
 from tests.feed.streams import following, rising
@@ -145,9 +147,11 @@ async def test_a_pump_that_cannot_read_tries_again_and_repeats_nothing(
         return await read(body)
 
     async def change(tx: Transaction) -> None:
+        lobby = Space(id="lobby", kind="channel", name="Lobby", wake=Wake(people="all", agents="all"), created_at="")
         for number in range(3):
-            record(tx, "reaction_added", space_id="lobby", reaction={"number": number})
-            record(tx, "space_updated", space_id="lobby", space={})  # asks anew who may read it
+            reaction = MemberReaction(message_id="msg_1", member_id="ada", emoji=str(number))
+            record(tx, ReactionAdded(space_id="lobby", reaction=reaction))
+            record(tx, SpaceUpdated(space_id="lobby", space=lobby))  # asks anew who may read it
 
     async with following(world.office) as stream:
         monkeypatch.setattr(store, "read", sometimes)
@@ -155,7 +159,7 @@ async def test_a_pump_that_cannot_read_tries_again_and_repeats_nothing(
         await world.office.post("lobby", "end")
         await stream.until_text("end")
         assert not answers
-        assert [event["reaction"]["number"] for event in stream.stored if "reaction" in event] == [0, 1, 2]
+        assert [event["reaction"]["emoji"] for event in stream.stored if "reaction" in event] == ["0", "1", "2"]
         assert stream.types().count("space_updated") == 3
 
 

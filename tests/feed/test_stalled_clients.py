@@ -15,6 +15,7 @@ import pytest
 from bullpen.events import feed
 from bullpen.events.actions import record
 from bullpen.storage import Transaction
+from bullpen.wire.events import AgentTyping, MemberReaction, ReactionAdded
 from tests.connections import api, resident
 from tests.feed.streams import Frame, following, parse
 from tests.feed.worlds import World
@@ -28,9 +29,13 @@ MANY = 2 * feed.BUFFER_EVENTS
 pytestmark = pytest.mark.one_database
 
 
+def reacted(emoji: str) -> ReactionAdded:
+    return ReactionAdded(space_id="lobby", reaction=MemberReaction(message_id="msg_1", member_id="ada", emoji=emoji))
+
+
 async def many_events(tx: Transaction) -> None:
     for number in range(MANY):
-        record(tx, "reaction_added", space_id="lobby", reaction={"number": number})
+        record(tx, reacted(str(number)))
 
 
 # ── in this process: the limits ─────────────────────────────────────────────────────────────────────────────────────
@@ -71,8 +76,8 @@ async def test_a_full_buffer_stays_within_limits_and_drops_its_follower(world: W
 async def test_a_burst_larger_than_any_buffer_drops_nobody_who_reads(world: World) -> None:
     async def heavy(tx: Transaction) -> None:
         for _ in range(40):
-            record(tx, "reaction_added", space_id="lobby", reaction={"filler": LONG})
-        record(tx, "reaction_added", space_id="lobby", reaction={"filler": "y" * 2 * feed.BUFFER_BYTES})
+            record(tx, reacted(LONG))
+        record(tx, reacted("y" * 2 * feed.BUFFER_BYTES))
 
     async with following(world.office) as stream:
         await world.office.office.store.transact(many_events)
@@ -86,7 +91,7 @@ async def test_live_events_drop_no_follower_and_displace_no_stored_events(world:
     async with following(world.office) as stream:
         stream.stall()
         for _ in range(3 * feed.BUFFER_EVENTS):
-            world.office.office.feed.publish("agent_typing", space_id="team", agent_id="ada", run_id="run_x")
+            world.office.office.feed.publish(AgentTyping(space_id="team", agent_id="ada", run_id="run_x"))
         await world.office.post("team", "stored")
         stream.resume()
         await stream.until_text("stored")

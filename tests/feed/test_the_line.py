@@ -12,6 +12,7 @@ from bullpen.events import feed
 from bullpen.storage import Statement
 from bullpen.storage.tables import events
 from bullpen.wire import LIVE_EVENTS, STORED_EVENTS
+from bullpen.wire.events import AgentTyping
 from tests.databases import Database
 from tests.driver import Json, Offices
 from tests.feed.streams import Stream, following
@@ -268,7 +269,7 @@ async def test_an_event_is_encoded_once_for_all_followers(world: World, monkeypa
         for stream in streams:
             await stream.until_text("to all of you")
         feeds = world.office.office.feed
-        feeds.publish("agent_typing", space_id="team", agent_id="ada", run_id="run_x")
+        feeds.publish(AgentTyping(space_id="team", agent_id="ada", run_id="run_x"))
         for stream in streams:
             await stream.until_type("agent_typing")
     for type in (b"message_created", b"agent_typing"):

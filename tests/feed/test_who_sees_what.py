@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from bullpen.wire.events import AgentTyping
 from tests import effort
 from tests.driver import Api
 from tests.feed.actions import ACTIONS
@@ -275,7 +276,7 @@ async def test_whoever_is_removed_hears_that_and_then_nothing_more(world: World,
         await stream.until_type("member_left")
         await only_there.until_type("member_left")
         feed = world.office.office.feed
-        feed.publish("agent_typing", space_id="team", agent_id="pong", run_id="run_x")
+        feed.publish(AgentTyping(space_id="team", agent_id="pong", run_id="run_x"))
         await world.office.post("lobby", "end")
         await stream.until_text("end")
         for each in (stream, only_there):
@@ -293,7 +294,7 @@ async def test_whoever_is_added_hears_what_follows(world: World) -> None:
         await world.office.post("team", "with you")
         feed = world.office.office.feed
         await stream.until_text("with you")
-        feed.publish("agent_typing", space_id="team", agent_id="ada", run_id="run_x")
+        feed.publish(AgentTyping(space_id="team", agent_id="ada", run_id="run_x"))
         await stream.until_type("agent_typing")
         assert said(stream, "team") == ["with you"]
         assert changes(stream) == [("member_joined", "psn_otto")]

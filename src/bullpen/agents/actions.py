@@ -14,6 +14,7 @@ from bullpen.errors import AlreadyExists, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
+from bullpen.wire.events import AgentCreated, AgentDeleted, AgentsPaused, AgentsResumed, AgentUpdated, AllAgents
 from bullpen.wire.requests import CreateAgent, UpdateAgent
 
 
@@ -40,7 +41,7 @@ async def create(tx: Transaction, request: CreateAgent) -> Agent:
     agent = Agent(id=id, created_at=now, updated_at=now, **{**_fields(request), "tools": tools})
     await rows.insert_agent(tx, agent)
     await budgets.keep_limits(tx, id, agent.limits)
-    record(tx, "agent_created", agent_id=id, agent=agent)
+    record(tx, AgentCreated(agent_id=id, agent=agent))
     return agent
 
 
@@ -53,7 +54,7 @@ async def update(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
         await access.refuse_look_alike(tx, changed.name, but_for=id)
     await rows.update_agent(tx, changed)
     await budgets.keep_limits(tx, id, changed.limits)
-    record(tx, "agent_updated", agent_id=id, agent=changed)
+    record(tx, AgentUpdated(agent_id=id, agent=changed))
     return changed
 
 
@@ -61,14 +62,14 @@ async def delete(tx: Transaction, id: str) -> None:
     await get(tx, id)
     await rows.delete_agent(tx, id)
     await budgets.forget(tx, "agent", id)
-    record(tx, "agent_deleted", agent_id=id)
+    record(tx, AgentDeleted(agent_id=id))
 
 
 async def tell(tx: Transaction, id: str) -> None:
     """How it stands now. Of one that is gone there is nothing to tell."""
     agent = await rows.select_agent(tx, id)
     if agent is not None:
-        record(tx, "agent_updated", agent_id=id, agent=agent)
+        record(tx, AgentUpdated(agent_id=id, agent=agent))
 
 
 # The turn of everything that pauses or lets go on: an agent and all of them at once must not miss each other.
@@ -81,7 +82,7 @@ async def pause(tx: Transaction, id: str, by: Principal) -> bool:
     if (await get(tx, id)).paused_at is not None:
         return False
     await rows.update_paused(tx, id, tx.clock.now())
-    record(tx, "agent_updated", agent_id=id, agent=await get(tx, id))
+    record(tx, AgentUpdated(agent_id=id, agent=await get(tx, id)))
     audit.note(tx, by, "agent.paused", "agent", id)
     return True
 
@@ -92,7 +93,7 @@ async def resume(tx: Transaction, id: str, by: Principal) -> bool:
     if (await get(tx, id)).paused_at is None:
         return False
     await rows.update_paused(tx, id, None)
-    record(tx, "agent_updated", agent_id=id, agent=await get(tx, id))
+    record(tx, AgentUpdated(agent_id=id, agent=await get(tx, id)))
     audit.note(tx, by, "agent.resumed", "agent", id)
     return True
 
@@ -103,7 +104,7 @@ async def pause_all(tx: Transaction, by: Principal) -> bool:
     now = tx.clock.now()
     if not await rows.switch_pause(tx, now):
         return False
-    record(tx, "agents_paused", audience="all", agents={"pausedAt": now})
+    record(tx, AgentsPaused(agents=AllAgents(paused_at=now)), audience="all")
     audit.note(tx, by, "agents.paused", "office", "")
     return True
 
@@ -113,7 +114,7 @@ async def resume_all(tx: Transaction, by: Principal) -> bool:
     await in_turn(tx, PAUSING)
     if not await rows.switch_pause(tx, None):
         return False
-    record(tx, "agents_resumed", audience="all", agents={})
+    record(tx, AgentsResumed(agents=AllAgents()), audience="all")
     audit.note(tx, by, "agents.resumed", "office", "")
     return True
 

@@ -20,6 +20,7 @@ from bullpen.spaces import actions as spaces
 
 router = APIRouter(tags=["events"])
 
+SCHEMA = {"$ref": "#/components/schemas/AnyEvent"}  # added to the description in server.py
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -67,7 +68,7 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-@router.get("/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}})
+@router.get("/events", response_class=Response, responses={200: {"content": {"text/event-stream": {"schema": SCHEMA}}}})
 async def follow_events(
     request: Request,
     caller: Caller,

@@ -22,6 +22,7 @@ from bullpen.tools import actions, approvals, configs, pending, rows
 from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import Waiting
+from bullpen.wire.events import ToolProgress
 from bullpen.wire.nouns import Acceptance, PendingCall, PendingKind, PendingStatus, Progress
 from bullpen.wire.requests import ReportProgress, ResolveCall, SubmitResult
 
@@ -209,14 +210,8 @@ async def report_progress(call_id: str, request: ReportProgress, caller: Caller,
         return await pending.report_progress(tx, waiting, said)
 
     waiting = await office.store.transact(body)
-    office.feed.publish(
-        "tool.progress",
-        space_id=waiting.space_id,
-        agent_id=waiting.agent_id,
-        run_id=waiting.run_id,
-        audience=actions.audience(waiting),
-        call=waiting.shown.model_dump(by_alias=True, mode="json", exclude_none=True),
-    )
+    told = ToolProgress(space_id=waiting.space_id, agent_id=waiting.agent_id, run_id=waiting.run_id, call=waiting.shown)
+    office.feed.publish(told, audience=actions.audience(waiting))
     return answer(waiting.shown)
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
+from fastapi.encoders import jsonable_encoder
 from fastapi.openapi.utils import get_openapi
 from starlette.types import Receive, Scope, Send
 
@@ -43,6 +44,7 @@ from bullpen.api import (
 )
 from bullpen.api.gate import Gate
 from bullpen.api.watch import watched
+from bullpen.wire.events import describe_events
 from bullpen.wire.nouns import Refusal
 
 # Routes are tried one after another, some 4 µs each: messages come first, since nothing is asked for as often.
@@ -81,11 +83,13 @@ class Application(FastAPI):
         await watched(partial(self.state.office.edge, super().__call__), scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
-        """The description of all routes, with what FastAPI cannot see: how to sign in."""
+        """The description of all routes, with what FastAPI cannot see: events in their stream, and how to sign in."""
         if not self.openapi_schema:
             schema = get_openapi(
                 title=self.title, version=self.version, description=self.description, routes=self.routes
             )
+            told = jsonable_encoder(describe_events("#/components/schemas/{model}"), exclude_none=True)
+            schema["components"]["schemas"] |= told
             schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
             schema["security"] = [{"token": []}]
             self.openapi_schema = schema

@@ -13,6 +13,7 @@ from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.wire import Space
+from bullpen.wire.events import ReadMark, SpaceRead
 from bullpen.wire.nouns import SpaceKind
 from bullpen.wire.requests import AddMember, CreateSpace, MarkRead, UpdateSpace
 
@@ -79,6 +80,6 @@ async def mark_read(id: str, request: MarkRead, caller: Caller, office: Office) 
     """Read up to a number. Never backwards, and never beyond the last; the caller's other devices hear of it."""
     space, moved = await office.store.transact(lambda tx: spaces.mark_read(tx, caller, id, request.seq))
     if moved:
-        read = {"seq": space.read_seq, "unread": space.unread, "mentions": space.mentions}
-        office.feed.publish("space_read", space_id=space.id, reader_id=caller.id, read=read)
+        read = ReadMark(seq=space.read_seq, unread=space.unread, mentions=space.mentions)
+        office.feed.publish(SpaceRead(space_id=space.id, read=read), reader_id=caller.id)
     return answer(space)

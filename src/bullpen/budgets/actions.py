@@ -22,6 +22,7 @@ from bullpen.errors import Conflict, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.storage import Transaction
 from bullpen.wire import Limits
+from bullpen.wire.events import BudgetReached, BudgetWarned
 from bullpen.wire.nouns import Budget, BudgetKind, BudgetPeriod, BudgetUnit
 
 logger = logging.getLogger("bullpen.budgets")
@@ -145,7 +146,7 @@ async def warn(tx: Transaction, standings: Sequence[Standing]) -> None:
             continue
         now = replace(now, warned_at=tx.clock.now())
         await rows.update_marks(tx, now)
-        record(tx, "budget_warned", audience="owners", budget=on_the_wire(now))
+        record(tx, BudgetWarned(budget=on_the_wire(now)), audience="owners")
         audit.note(tx, SYSTEM, "budget.warned", "budget", now.id, kind=now.kind, of=now.subject_id)
         used = f"{rules.written(now.spent, now.unit)} of {rules.written(now.ceiling, now.unit)}"
         tx.after_commit(partial(logger.warning, "%s is used to %d %%: %s", rules.name(now), rules.WARN_PERCENT, used))
@@ -158,7 +159,7 @@ async def tell_reached(tx: Transaction, standing: Standing) -> bool:
     now = tx.clock.now()
     told = replace(standing, reached_at=now, warned_at=standing.warned_at or now)
     await rows.update_marks(tx, told)
-    record(tx, "budget_reached", audience="owners", budget=on_the_wire(told))
+    record(tx, BudgetReached(budget=on_the_wire(told)), audience="owners")
     audit.note(tx, SYSTEM, "budget.reached", "budget", told.id, kind=told.kind, of=told.subject_id)
     tx.after_commit(partial(logger.warning, "%s", rules.reached_sentence(told)))
     return True

@@ -20,7 +20,7 @@ import httpx
 from bullpen.client.connection import PASSING, Connection, Unreachable, path, pause
 from bullpen.wire import Message, Run
 from bullpen.wire.errors import ApiError
-from bullpen.wire.events import RESET
+from bullpen.wire.events import RESET, AnyEvent, parse_event
 
 CURSOR_HEADER = "Last-Event-ID"
 PLACE = ""
@@ -55,6 +55,11 @@ class Event:
     @property
     def at(self) -> str | None:
         return self.payload.get("at")
+
+    @property
+    def typed(self) -> AnyEvent | None:
+        """The event as its class in `bullpen.wire.events`. None: this client is older than the event."""
+        return parse_event(self.payload)
 
     @property
     def message(self) -> Message | None:

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import orjson
 
-from bullpen.errors import Broken
 from bullpen.events import rows
 from bullpen.events.types import Audience
 from bullpen.storage import Stage, Transaction
 from bullpen.storage.statements import storable
-from bullpen.wire import STORED_EVENTS, Wire
+from bullpen.wire import Wire
+from bullpen.wire.events import AccessChanged, ChangedAccess, Detail, Event, RecordedEvent, carried_fields
+
+
+@cache
+def _sent(kind: type[Detail]) -> tuple[tuple[str, str, bool], ...]:
+    """Each field: its name, its name on the wire, and whether it is sent even if it is None."""
+    return tuple((name, field.alias or name, field.is_required()) for name, field in kind.model_fields.items())
 
 
 def encode(value: Any) -> Any:
+    """A noun, or a detail of an event, as its JSON object."""
+    if isinstance(value, Detail):
+        found = ((alias, getattr(value, name), always) for name, alias, always in _sent(type(value)))
+        return {alias: inner for alias, inner, always in found if always or inner is not None}
     if isinstance(value, Wire):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     raise TypeError(f"cannot encode {type(value).__name__}")
 
 
-def body(type: str, at: str, *, space_id: str | None, agent_id: str | None, run_id: str | None, fields: Any) -> bytes:
+def carried(event: Event) -> dict[str, Any]:
+    """What the event carries besides its head, as JSON."""
+    found = {alias: getattr(event, name) for name, alias in carried_fields(type(event)).items()}
+    return {alias: encode(value) if isinstance(value, Wire) else value for alias, value in found.items()}
+
+
+def body(event: Event, at: str) -> bytes:
     """The one JSON object that followers get, in the order people read it."""
-    head: dict[str, Any] = {"type": type}
-    if space_id is not None:
-        head["spaceId"] = space_id
-    if agent_id is not None:
-        head["agentId"] = agent_id
-    if run_id is not None:
-        head["runId"] = run_id
-    head["at"] = at
-    head.update(fields)
-    return orjson.dumps(head, default=encode)
+    found: dict[str, Any] = {"type": event.type}
+    if event.space_id is not None:
+        found["spaceId"] = event.space_id
+    if event.agent_id is not None:
+        found["agentId"] = event.agent_id
+    if event.run_id is not None:
+        found["runId"] = event.run_id
+    found["at"] = at
+    found |= carried(event)
+    return orjson.dumps(found, default=encode)
 
 
 class Recorder:
@@ -64,24 +81,16 @@ def access_changed(tx: Transaction, holder_id: str, credential: str | None = Non
 
     With `credential`, only those that were opened with that token or session; `but_for` spares one.
     """
-    record(tx, "access_changed", access={"holderId": holder_id, "credential": credential, "butFor": but_for})
+    record(tx, AccessChanged(access=ChangedAccess(holder_id=holder_id, credential=credential, but_for=but_for)))
 
 
-def record(
-    tx: Transaction,
-    type: str,
-    *,
-    space_id: str | None = None,
-    agent_id: str | None = None,
-    run_id: str | None = None,
-    audience: Audience = "space",
-    **fields: Any,
-) -> None:
-    """Keep a fact and tell followers, if and when `tx` commits. `fields` holds the noun under its own name."""
-    if type not in STORED_EVENTS:
-        raise Broken(f"{type!r} is not an event that is stored; see bullpen.wire.events.")
-    if space_id is None and audience != "all":
-        audience = "owners"
+def limit_audience(event: Event, audience: Audience) -> Audience:
+    """What happens in no space has no members who could be told: it is for owners, unless it is for everybody."""
+    return "owners" if event.space_id is None and audience != "all" else audience
+
+
+def record(tx: Transaction, event: RecordedEvent, *, audience: Audience = "space") -> None:
+    """Keep a fact and tell followers, if and when `tx` commits."""
     recorder = tx.notes.get("events")
     if recorder is None:
         recorder = tx.notes["events"] = Recorder()
@@ -89,15 +98,14 @@ def record(
         if tx.store.on_events is not None:
             tx.after_commit(tx.store.on_events)
     at = tx.clock.now()
-    text = body(type, at, space_id=space_id, agent_id=agent_id, run_id=run_id, fields=fields).decode()
     recorder.rows.append(
         {
-            "type": type,
-            "space_id": space_id,
-            "agent_id": agent_id,
-            "run_id": run_id,
-            "audience": audience,
+            "type": event.type,
+            "space_id": event.space_id,
+            "agent_id": event.agent_id,
+            "run_id": event.run_id,
+            "audience": limit_audience(event, audience),
             "at": at,
-            "body": text,
+            "body": body(event, at).decode(),
         }
     )

@@ -29,7 +29,23 @@ from bullpen.events.signals import Signals
 from bullpen.events.types import Audience, Place, StoredEvent, cursor, parse_cursor
 from bullpen.observe import counts
 from bullpen.storage import Store, Transaction
-from bullpen.wire.events import RESET
+from bullpen.wire.events import (
+    AccessChanged,
+    LiveEvent,
+    MemberJoined,
+    MemberLeft,
+    PendingResolved,
+    Presence,
+    PresenceChanged,
+    Reset,
+    SpaceCreated,
+    SpaceErased,
+    SpaceUpdated,
+    ToolRequiresAction,
+    ToolStreaming,
+    name_event,
+    name_events,
+)
 
 BUFFER_EVENTS = 512
 BUFFER_BYTES = 262_144
@@ -48,10 +64,15 @@ MayRead = Callable[[Transaction, Principal, list[str] | None], Awaitable[set[str
 # Who is this now? None: their token or session works no more. Given by whoever knows credentials.
 LookUpAgain = Callable[[Transaction, Principal], Awaitable[Principal | None]]
 # After these, what a follower may see of a space can be different.
-ACCESS_CHANGED = "access_changed"
-SPACE_ERASED = "space_erased"
-ABOUT_APPROVALS = frozenset({"tool.requires_action", "pending_resolved"})
-CHANGES_READERS = frozenset({"member_joined", "member_left", "space_created", "space_updated", "space_erased"})
+CHANGES_READERS = name_events(MemberJoined, MemberLeft, SpaceCreated, SpaceUpdated, SpaceErased)
+ACCESS_CHANGED = name_event(AccessChanged)
+SPACE_ERASED = name_event(SpaceErased)
+SPACE_CREATED = name_event(SpaceCreated)
+MEMBER_LEFT = name_event(MemberLeft)
+ABOUT_APPROVALS = name_events(ToolRequiresAction, PendingResolved)
+TOOL_STREAMING = name_event(ToolStreaming)
+# Fields of a live frame that say who gets it. They are not part of the event.
+ROUTING = frozenset({"audience", "readerId", "key"})
 
 
 def frame(incarnation: str, event: StoredEvent) -> bytes:
@@ -59,7 +80,7 @@ def frame(incarnation: str, event: StoredEvent) -> bytes:
 
 
 def reset_frame(at: str) -> bytes:
-    return b"data: %s\n\n" % actions.body(RESET, at, space_id=None, agent_id=None, run_id=None, fields={})
+    return b"data: %s\n\n" % actions.body(Reset(), at)
 
 
 @dataclass(slots=True, eq=False)
@@ -111,7 +132,7 @@ class Follower:
 
     def leaves(self, event: StoredEvent) -> bool:
         """Is this the event that tells them that they are out? They must hear of it, though they may read no more."""
-        if event.type != "member_left":
+        if event.type != MEMBER_LEFT:
             return False
         return bool(orjson.loads(event.body)["member"]["id"] == self.principal.id)
 
@@ -208,34 +229,21 @@ class Feed:
         return bool(self._followers) or self._store.shared
 
     def publish(
-        self,
-        type: str,
-        *,
-        space_id: str | None,
-        agent_id: str | None = None,
-        run_id: str | None = None,
-        audience: Audience = "space",
-        reader_id: str | None = None,
-        key: str | None = None,
-        **fields: Any,
+        self, event: LiveEvent, *, audience: Audience = "space", reader_id: str | None = None, key: str | None = None
     ) -> None:
-        """Show something to whoever is there now, or of those to one only. Never stored.
+        """Show something to the followers of this moment, or of those to one person only. Never stored.
 
         `key` names what `text` accumulates in.
         """
-        self._signals.live(
-            {
-                "type": type,
-                "spaceId": space_id,
-                "agentId": agent_id,
-                "runId": run_id,
-                "audience": audience,
-                "readerId": reader_id,
-                "at": self._store.clock.now(),
-                "key": key,
-                **fields,
-            }
-        )
+        self._signals.live(self._frame(event, audience, reader_id=reader_id, key=key))
+
+    def _frame(
+        self, event: LiveEvent, audience: Audience, *, reader_id: str | None = None, key: str | None = None
+    ) -> dict[str, Any]:
+        """A live event as it travels between processes: with who gets it."""
+        head = {"type": event.type, "spaceId": event.space_id, "agentId": event.agent_id, "runId": event.run_id}
+        routing = {"audience": actions.limit_audience(event, audience), "readerId": reader_id, "key": key}
+        return {**head, "at": self._store.clock.now(), **actions.carried(event), **routing}
 
     # ── the pump ────────────────────────────────────────────────────────────────────────────────────────
     # It stands still while nobody follows; the first who comes puts it in its place.
@@ -344,15 +352,15 @@ class Feed:
 
     def _shut_out(self, event: StoredEvent) -> None:
         """They come back, if they still may, as who they are now."""
-        changed = orjson.loads(event.body)["access"]
+        changed = AccessChanged.model_validate_json(event.body).access
         for follower in self._followers:
             principal = follower.principal
             theirs = (
-                principal.id == changed["holderId"]
-                if changed["credential"] is None
-                else principal.credential == changed["credential"]
+                principal.id == changed.holder_id
+                if changed.credential is None
+                else principal.credential == changed.credential
             )
-            if theirs and (not changed["butFor"] or principal.credential != changed["butFor"]):
+            if theirs and (not changed.but_for or principal.credential != changed.but_for):
                 follower.shut_out()
 
     def _end_in_time(self, follower: Follower) -> None:
@@ -420,9 +428,7 @@ class Feed:
 
     def _presence(self, person_id: str, *, here: bool) -> dict[str, Any]:
         """Which people have the page open is for everybody in the office to know."""
-        said = {"type": "presence", "audience": "all", "at": self._store.clock.now()}
-        nowhere = dict.fromkeys(("spaceId", "agentId", "runId", "readerId", "key"))
-        return {**said, **nowhere, "presence": {"personId": person_id, "here": here}}
+        return self._frame(PresenceChanged(presence=Presence(person_id=person_id, here=here)), "all")
 
     async def _register(self, follower: Follower, after: str | None) -> tuple[Place | None, Place]:
         """Where to replay from (None: nothing to replay, or it cannot be) and where the pump stands."""
@@ -481,7 +487,7 @@ class Feed:
         """`made`: spaces that the client cannot know yet."""
         chunks = []
         for event in page:
-            if event.type == "space_created":
+            if event.type == SPACE_CREATED:
                 made.add(event.space_id)
             if follower.wants(space_id=event.space_id, run_id=event.run_id):
                 await self._learn([follower], event.space_id)
@@ -501,23 +507,12 @@ async def _replay_page(tx: Transaction, begin: Place, last: Place) -> tuple[list
 
 
 def _live_chunk(frame_: dict[str, Any]) -> bytes:
-    shown = {
-        k: v
-        for k, v in frame_.items()
-        if k not in {"audience", "readerId", "key", "last", "type", "spaceId", "agentId", "runId", "at"}
-    }
-    if frame_["type"] == "tool.streaming":
+    # Only the head has fields that are left out if they are None.
+    shown = {name: value for name, value in frame_.items() if name not in ROUTING and value is not None}
+    if shown["type"] == TOOL_STREAMING:
         # Read here and not by the sender: between processes only what was added travels.
         shown["call"] = {**shown["call"], "args": _readable(shown["text"])}
-    data = actions.body(
-        frame_["type"],
-        frame_["at"],
-        space_id=frame_["spaceId"],
-        agent_id=frame_["agentId"],
-        run_id=frame_["runId"],
-        fields=shown,
-    )
-    return b"data: %s\n\n" % data
+    return b"data: %s\n\n" % orjson.dumps(shown)
 
 
 def _readable(arguments: str) -> Any:

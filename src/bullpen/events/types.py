@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 # Who hears of it: the members of its space, only owners and the agent itself, or everybody who may come in.
 Audience = Literal["space", "owners", "all"]
@@ -29,18 +29,6 @@ class StoredEvent:
     run_id: str | None
     audience: Audience
     body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class LiveEvent:
-    """Seen by whoever follows at this moment, and gone."""
-
-    type: str
-    space_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    audience: Audience
-    fields: dict[str, Any]
 
 
 def cursor(incarnation: str, place: Place) -> str:

@@ -36,7 +36,7 @@ from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
 from bullpen.runs import concern, rows, rules, steps, transcript
 from bullpen.runs.steps import Asking
-from bullpen.runs.types import Entry, Run
+from bullpen.runs.types import CallPlace, Entry, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Stage, Transaction
@@ -52,6 +52,19 @@ from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
 from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, ToolCall, ToolResult
 from bullpen.wire import Agent
+from bullpen.wire.events import (
+    RunEvent,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
+    SettledCall,
+    StartedCall,
+    ToolDone,
+    ToolError,
+    ToolStarted,
+)
 from bullpen.wire.nouns import Outcome, StopReason
 
 logger = logging.getLogger("bullpen.runs")
@@ -179,7 +192,7 @@ async def _start(
     await rows.insert_run(tx, run)
     await thread_rows.update_for_run(tx, lease.thread_id, space_id)
     await rows.insert_entries(tx, entries)
-    _tell(tx, "run_started", run)
+    _tell(tx, RunStarted, run)
     return run, entries
 
 
@@ -465,7 +478,7 @@ class RunJournal:
     async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None:
         await rows.mark_started(tx, self.run.id, call.id)
         if not call.started:
-            _tell_call(tx, "tool.started", self.run, shown_in, call, args)
+            tell_started(tx, _place(self.run, shown_in), call, args)
 
     async def park(self, tx: Transaction) -> None:
         """Wait: the thread is nobody's until somebody lets it go on, and those behind it in a group need not wait."""
@@ -484,9 +497,8 @@ class RunJournal:
         if run.status == "waiting":
             run = replace(run, status=rules.move(run, "acting"))
         if not call.started:
-            _tell_call(tx, "tool.started", run, shown_in, call, result.args)
-        name = "tool.error" if result.is_error else "tool.done"
-        _tell_call(tx, name, run, shown_in, call, result.args, result=result.value)
+            tell_started(tx, _place(run, shown_in), call, result.args)
+        tell_settled(tx, _place(run, shown_in), result)
         added = [self._return(tx, run, call, result.value, result.is_error, result.effects.outside)]
         if result.approval is not None and (who := approvals.edited(result.approval)):
             said = f"{who['editedBy']} changed the arguments before they approved the call: {call.arguments}"
@@ -541,10 +553,10 @@ class RunJournal:
     def refusals(self, tx: Transaction, run: Run, calls: Sequence[ToolCall], why: str) -> list[Entry]:
         added: list[Entry] = []
         for call in calls:
-            value = _unrun(call, why).value
-            entry = self._return(tx, run, call, value, True)
+            refused = _unrun(call, why)
+            entry = self._return(tx, run, call, refused.value, True)
             added.append(replace(entry, position=run.position + len(added)))
-            _tell_call(tx, "tool.error", run, None, call, None, result=value)
+            tell_settled(tx, _place(run, None), replace(refused, args=None))
         return added
 
     def _return(
@@ -599,7 +611,7 @@ async def finish(
         told = transcript.summary(run, entries)
         run = replace(run, summary=None if told is None else shown(told))
     await rows.update_run(tx, run)
-    _tell(tx, "run_finished", run)
+    _tell(tx, RunFinished, run)
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
     tx.after_commit(partial(_count, run))
@@ -636,7 +648,7 @@ async def stay_away(tx: Transaction, lease: Lease, run: Run, seconds: float, why
     retry_at = tx.clock.millis() + int(seconds * 1000)
     run = replace(run, status=rules.move(run, "waiting"), retry_at=retry_at, retries=run.retries + 1)
     run = await written(tx, lease, replace(run, error=REDACTOR.clean_line(storable(why))))
-    _tell(tx, "run_waiting", run)
+    _tell(tx, RunWaiting, run)
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_wait, lease=lease, again=run.cancel_requested))
     if tx.store.nudge_port is not None:
@@ -722,7 +734,7 @@ async def pause(tx: Transaction, lease: Lease, run: Run, reason: str) -> Run:
     if not run.cancel_requested:
         await leases.release(tx, lease)
         await inbox.pass_turn(tx, run.id)
-        _tell(tx, "run_paused", run)
+        _tell(tx, RunPaused, run)
     return run
 
 
@@ -733,7 +745,7 @@ async def unpause(tx: Transaction, ids: Sequence[str]) -> None:
         if run is not None and run.finished_at is None:
             run = replace(run, paused_reason=None)
             await rows.update_run(tx, run)
-            _tell(tx, "run_resumed", run)
+            _tell(tx, RunResumed, run)
 
 
 async def request_cancel(tx: Transaction, run: Run) -> Run:
@@ -757,36 +769,24 @@ async def cancel_all_of(tx: Transaction, agent_id: str) -> list[str]:
 # ── telling ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tell(tx: Transaction, type: str, run: Run) -> None:
-    record(tx, type, space_id=run.space_id, agent_id=run.agent_id, run_id=run.id, run=rows.on_the_wire(run))
+def _tell(tx: Transaction, kind: type[RunEvent], run: Run) -> None:
+    record(tx, kind(space_id=run.space_id, agent_id=run.agent_id, run_id=run.id, run=rows.on_the_wire(run)))
 
 
-def _tell_call(
-    tx: Transaction, type: str, run: Run, shown_in: str | None, call: ToolCall, args: Any, **more: Any
-) -> None:
+def _place(run: Run, shown_in: str | None) -> CallPlace:
     """Where it shows, which need not be where the run was woken. What shows nowhere is told along with its run."""
-    place = (run.space_id if shown_in is None else shown_in, run.agent_id, run.id)
-    tell_call(tx, type, place, call, args, visible=shown_in is not None, **more)
+    space_id = run.space_id if shown_in is None else shown_in
+    return CallPlace(space_id, run.agent_id, run.id, visible=shown_in is not None)
 
 
-def tell_call(
-    tx: Transaction,
-    type: str,
-    place: tuple[str | None, str, str],
-    call: ToolCall,
-    args: Any,
-    *,
-    visible: bool,
-    **more: Any,
-) -> None:
-    """`place`: the space, the agent and the run."""
-    space_id, agent_id, run_id = place
-    record(
-        tx,
-        type,
-        space_id=space_id,
-        agent_id=agent_id,
-        run_id=run_id,
-        audience="space" if visible else "owners",
-        call={"callId": call.id, "toolName": call.tool, "args": args, **more},
-    )
+def tell_started(tx: Transaction, place: CallPlace, call: ToolCall, args: Any) -> None:
+    started = StartedCall(call_id=call.id, tool_name=call.tool, args=args)
+    event = ToolStarted(space_id=place.space_id, agent_id=place.agent_id, run_id=place.run_id, call=started)
+    record(tx, event, audience=place.audience)
+
+
+def tell_settled(tx: Transaction, place: CallPlace, result: ToolResult) -> None:
+    call, kind = result.call, ToolError if result.is_error else ToolDone
+    settled = SettledCall(call_id=call.id, tool_name=call.tool, args=result.args, result=result.value)
+    event = kind(space_id=place.space_id, agent_id=place.agent_id, run_id=place.run_id, call=settled)
+    record(tx, event, audience=place.audience)

@@ -21,7 +21,7 @@ from bullpen.events.actions import in_turn
 from bullpen.inbox import rows as inbox_rows
 from bullpen.observe.redact import concerning
 from bullpen.runs import actions, concern, rows, rules
-from bullpen.runs.types import Mark, Run
+from bullpen.runs.types import CallPlace, Mark, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
@@ -60,12 +60,12 @@ class LateJournal:
 
     async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None:
         if not call.started:
-            self._tell(tx, "tool.started", call, args)
+            actions.tell_started(tx, self._place, call, args)
 
     async def settled(self, tx: Transaction, result: ToolResult, shown_in: str | None) -> None:
         if not result.call.started:
-            self._tell(tx, "tool.started", result.call, result.args)
-        self._tell(tx, "tool.error" if result.is_error else "tool.done", result.call, result.args, result=result.value)
+            actions.tell_started(tx, self._place, result.call, result.args)
+        actions.tell_settled(tx, self._place, result)
         came = result.value if result.is_error else {"result": result.value}
         said = {**came, "approvedBy": self.approval.answered_by, **approvals.edited(self.approval)}
         await pending.by_inbox(tx, self.approval, said, outside=result.effects.outside)
@@ -76,9 +76,10 @@ class LateJournal:
     def stoppable(self) -> AbstractContextManager[None]:
         return nullcontext()  # nor one that could be stopped
 
-    def _tell(self, tx: Transaction, type: str, call: ToolCall, args: Any, **more: Any) -> None:
-        place = (self.approval.space_id, self.approval.agent_id, self.approval.run_id)
-        actions.tell_call(tx, type, place, call, args, visible=self.approval.visible, **more)
+    @property
+    def _place(self) -> CallPlace:
+        approval = self.approval
+        return CallPlace(approval.space_id, approval.agent_id, approval.run_id, visible=approval.visible)
 
 
 async def carry_out(world: World, lease: Lease) -> None:

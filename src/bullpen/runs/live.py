@@ -14,9 +14,11 @@ import orjson
 from pydantic_core import from_json
 
 from bullpen.events.feed import Feed
+from bullpen.events.types import Audience
 from bullpen.llm.types import CallDelta, Delta, TextDelta
 from bullpen.observe.redact import here
 from bullpen.runs.types import Run
+from bullpen.wire.events import AgentDone, AgentTyping, LiveEvent, MessageStreaming, StreamedCall, ToolStreaming
 
 EVERY_SECONDS = 1 / 15
 SPACE_NAMES = ("spaceId", "space_id", "channelId", "channel_id")
@@ -42,10 +44,10 @@ class Live:
         return self._feed.watched
 
     def typing(self) -> None:
-        self._publish("agent_typing")
+        self._publish(AgentTyping(space_id=self._run.space_id, agent_id=self._run.agent_id, run_id=self._run.id))
 
     def done(self) -> None:
-        self._publish("agent_done")
+        self._publish(AgentDone(space_id=self._run.space_id, agent_id=self._run.agent_id, run_id=self._run.id))
 
     def asked(self, step: int) -> None:
         """The model begins an answer, after so many steps."""
@@ -68,45 +70,34 @@ class Live:
         return same
 
     def _show_call(self, delta: CallDelta) -> None:
-        key = f"{self._run.id}/{self._step}/{delta.index}"
-        shown = {"toolName": here().clean(delta.name), "index": delta.index, "runStep": self._step + 1}
+        run, key = self._run, f"{self._run.id}/{self._step}/{delta.index}"
         seen = delta.name in self.visible and self.space_id is not None and not self._moves
-        self._publish(
-            "tool.streaming",
-            space_id=self.space_id if seen else None,
-            audience="space" if seen else "owners",
-            key=key,
-            call=shown,
+        # The arguments are read from the text where the event is delivered: see events/feed.py.
+        tool_name = here().clean(delta.name)
+        call = StreamedCall(tool_name=tool_name, index=delta.index, run_step=self._step + 1, args=None)
+        event = ToolStreaming(
+            space_id=self.space_id if seen else run.space_id,
+            agent_id=run.agent_id,
+            run_id=run.id,
+            call=call,
             text=growing(delta.arguments),
         )
+        self._publish(event, audience="space" if seen else "owners", key=key)
         if delta.name == "send_message" and self.space_id is not None and self.speaks:
-            text = partial_text(delta.arguments, self.space_id, sure=self.only_space)
-            if text:
-                key = f"{key}/text"
-                self._publish(
-                    "message_streaming", space_id=self.space_id, key=key, index=delta.index, text=here().so_far(text)
-                )
+            self._show_message(delta, self.space_id, key=f"{key}/text")
 
-    def _publish(
-        self,
-        type: str,
-        *,
-        space_id: str | None = None,
-        audience: str = "space",
-        key: str | None = None,
-        **fields: Any,
-    ) -> None:
-        if not self.watched:
-            return
-        self._feed.publish(
-            type,
-            space_id=space_id or self._run.space_id,
-            agent_id=self._run.agent_id,
-            run_id=self._run.id,
-            audience="owners" if audience == "owners" or (space_id or self._run.space_id) is None else "space",
-            key=key,
-            **fields,
-        )
+    def _show_message(self, delta: CallDelta, space_id: str, key: str) -> None:
+        run, text = self._run, partial_text(delta.arguments, space_id, sure=self.only_space)
+        if text:
+            text = here().so_far(text)
+            event = MessageStreaming(
+                space_id=space_id, agent_id=run.agent_id, run_id=run.id, index=delta.index, text=text
+            )
+            self._publish(event, key=key)
+
+    def _publish(self, event: LiveEvent, *, audience: Audience = "space", key: str | None = None) -> None:
+        if self.watched:
+            self._feed.publish(event, audience=audience, key=key)
 
 
 def parsed(arguments: str) -> Any:

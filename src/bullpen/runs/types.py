@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bullpen.events.types import Audience
 from bullpen.wire.nouns import Outcome, RunMessageType, RunStatus, StopReason
 
 
@@ -84,6 +85,20 @@ class Entry:
     started: bool = False
     outside: str | None = None  # JSON: where a result came from, if that is outside the office
     usage: str | None = None  # JSON, of an answer: see runs/steps.py
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlace:
+    """Where the events of a call belong, and whether everybody in that space may see the call."""
+
+    space_id: str | None
+    agent_id: str
+    run_id: str
+    visible: bool
+
+    @property
+    def audience(self) -> Audience:
+        return "space" if self.visible else "owners"
 
 
 @dataclass(frozen=True, slots=True)

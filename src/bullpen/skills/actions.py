@@ -30,6 +30,7 @@ from bullpen.spaces.types import Draft, Room
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
+from bullpen.wire.events import DeletedSkill, SkillCreated, SkillDeleted, SkillEvent, SkillUpdated
 from bullpen.wire.nouns import SkillStatus
 
 NOBODY = "There is no agent here who could do that. Add one to the space first."
@@ -144,13 +145,13 @@ async def _is_agent_of(tx: Transaction, room: Room, agent_id: str) -> bool:
 async def _keep(tx: Transaction, skill: Skill, known: Skill | None, by: Writer | Principal, action: str) -> Skill:
     skill = replace(skill, updated_at=tx.clock.now())
     await rows.put_skill(tx, skill)
-    _tell(tx, "skill_created" if known is None else "skill_updated", skill)
+    _tell(tx, SkillCreated if known is None else SkillUpdated, skill)
     _note(tx, by, action, skill)
     return skill
 
 
-def _tell(tx: Transaction, type: str, skill: Skill) -> None:
-    record(tx, type, space_id=skill.space_id, skill=rows.on_the_wire(skill))
+def _tell(tx: Transaction, kind: type[SkillEvent], skill: Skill) -> None:
+    record(tx, kind(space_id=skill.space_id, skill=rows.on_the_wire(skill)))
 
 
 def _note(tx: Transaction, by: Writer | Principal, action: str, skill: Skill) -> None:
@@ -195,8 +196,8 @@ async def delete(tx: Transaction, by: Writer | Principal, skill: Skill) -> None:
 
 async def _delete(tx: Transaction, skill: Skill) -> None:
     await rows.delete_skill(tx, skill.id)
-    gone = {"id": skill.id, "spaceId": skill.space_id, "name": skill.name}
-    record(tx, "skill_deleted", space_id=skill.space_id, skill=gone)
+    gone = DeletedSkill(id=skill.id, space_id=skill.space_id, name=skill.name)
+    record(tx, SkillDeleted(space_id=skill.space_id, skill=gone))
 
 
 async def forget(tx: Transaction, whose: str) -> None:
@@ -208,7 +209,7 @@ async def forget(tx: Transaction, whose: str) -> None:
         elif (active, proposed) != (skill.active, skill.proposed):
             left = replace(skill, active=active, proposed=proposed, updated_at=tx.clock.now())
             await rows.put_skill(tx, left)
-            _tell(tx, "skill_updated", left)
+            _tell(tx, SkillUpdated, left)
 
 
 def _without(version: Version | None, whose: str) -> Version | None:

@@ -34,6 +34,24 @@ from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import chain_stops
 from bullpen.webhooks import actions as webhooks
 from bullpen.wire import Message, Space, Wake
+from bullpen.wire.events import (
+    ChainStopped,
+    FormerMember,
+    MemberJoined,
+    MemberLeft,
+    MemberReaction,
+    MessageCreated,
+    MessageDeleted,
+    MessageEvent,
+    MessageUpdated,
+    ReactionAdded,
+    ReactionEvent,
+    ReactionRemoved,
+    SpaceCreated,
+    SpaceErased,
+    SpaceUpdated,
+    StoppedChain,
+)
 from bullpen.wire.nouns import File, MessageStatus, WakePolicy
 from bullpen.wire.requests import CreateSpace, RegisterGroup, UpdateSpace
 
@@ -141,7 +159,7 @@ async def create(tx: Transaction, request: CreateSpace, creator: Principal) -> S
     if request.bridge is not None:
         await chats.bind(tx, id, request.bridge, space.name)
     await rows.insert_space(tx, space, created_by=creator.id)
-    record(tx, "space_created", space_id=id, space=space)
+    record(tx, SpaceCreated(space_id=id, space=space))
     joining = list(dict.fromkeys(request.members))
     if request.kind != "dm" and creator.kind != "system" and creator.id not in joining:
         kinds[creator.id] = creator.kind
@@ -203,7 +221,7 @@ async def update(tx: Transaction, principal: Principal, id: str, request: Update
         access.authorize(principal, "register_group")
         await chats.bind(tx, space.id, changed.bridge, changed.name)
     await rows.update_space(tx, changed)
-    record(tx, "space_updated", space_id=space.id, space=_shared(changed))
+    record(tx, SpaceUpdated(space_id=space.id, space=_shared(changed)))
     note(tx, principal, "space.changed", "space", space.id, fields=sorted(request.model_fields_set))
     return changed
 
@@ -232,7 +250,7 @@ async def _add(tx: Transaction, space_id: str, member_id: str, kind: str) -> boo
         return False
     members = await rows.select_members(tx, [space_id])
     member = next(m for m in members[space_id] if m.id == member_id)
-    record(tx, "member_joined", space_id=space_id, member=member)
+    record(tx, MemberJoined(space_id=space_id, member=member))
     return True
 
 
@@ -268,7 +286,7 @@ async def remove_member(tx: Transaction, principal: Principal, space_id: str, me
 
 async def _remove(tx: Transaction, space_id: str, member_id: str) -> None:
     if await rows.delete_member(tx, space_id, member_id):
-        record(tx, "member_left", space_id=space_id, member={"id": member_id})
+        record(tx, MemberLeft(space_id=space_id, member=FormerMember(id=member_id)))
 
 
 async def renamed(tx: Transaction, member_id: str) -> None:
@@ -276,7 +294,7 @@ async def renamed(tx: Transaction, member_id: str) -> None:
     for space_id, _, _ in await rows.select_spaces_of(tx, member_id, limit=100_000):
         space = await rows.select_space(tx, space_id, member_id)
         assert space is not None
-        record(tx, "space_updated", space_id=space_id, space=_shared(space))
+        record(tx, SpaceUpdated(space_id=space_id, space=_shared(space)))
 
 
 async def remove_everywhere(tx: Transaction, member_id: str) -> None:
@@ -292,7 +310,7 @@ async def put_out(tx: Transaction, space_id: str, member_id: str) -> None:
 
 def tell_erased(tx: Transaction, space_id: str) -> None:
     """Nobody is in it any more; owners, who may have read it without being in it, have to load again."""
-    record(tx, "space_erased", space_id=space_id)
+    record(tx, SpaceErased(space_id=space_id))
 
 
 async def mark_read(tx: Transaction, principal: Principal, space_id: str, seq: int) -> tuple[Space, bool]:
@@ -513,14 +531,8 @@ async def _number(tx: Transaction, draft: Draft) -> None:
     await finding.add(tx, draft.message)
     if author.kind != "system":
         await rows.update_read_seq(tx, draft.space_id, author.id, seq)
-    record(
-        tx,
-        "message_created",
-        space_id=draft.space_id,
-        agent_id=author.id if author.kind == "agent" else None,
-        run_id=author.run_id,
-        message=draft.message,
-    )
+    agent_id = author.id if author.kind == "agent" else None
+    record(tx, MessageCreated(space_id=draft.space_id, agent_id=agent_id, run_id=author.run_id, message=draft.message))
     if anybody_listens and author.kind != "system" and ("@" in draft.text or draft.answers is not None):
         await webhooks.mentioned(tx, draft.message, partial(_is_mentioned, draft))
 
@@ -547,23 +559,29 @@ async def _next_seq(tx: Transaction, draft: Draft) -> tuple[int, bool]:
 
 async def _stop_chain(tx: Transaction, draft: Draft) -> None:
     author = draft.author
-    await _end_chain(tx, draft.space_id, draft.chain_id, author.depth, author.id, author.run_id, messageId=draft.id)
+    await _end_chain(tx, draft.space_id, draft.chain_id, author.depth, author.id, author.run_id, draft.id)
 
 
 async def stop_chain(tx: Transaction, space_id: str, chain_id: str, *, depth: int, agent_id: str) -> None:
     """The same, for what is not a message: a task that an agent gave itself."""
-    end = partial(_end_chain, space_id=space_id, chain_id=chain_id, depth=depth, agent_id=agent_id, run_id=None)
+    end = partial(_end_chain, space_id=space_id, chain_id=chain_id, depth=depth, agent_id=agent_id)
     tx.defer(Stage.SPACES, space_id, end)
 
 
 async def _end_chain(
-    tx: Transaction, space_id: str, chain_id: str, depth: int, agent_id: str, run_id: str | None, **more: str
+    tx: Transaction,
+    space_id: str,
+    chain_id: str,
+    depth: int,
+    agent_id: str,
+    run_id: str | None = None,
+    message_id: str | None = None,
 ) -> None:
     """Agents have answered each other long enough: say so once per chain, and wake nobody."""
     if not await tx.run(_INSERT_CHAIN_STOP, chain_id=chain_id, at=tx.clock.now()):
         return
-    chain = {"id": chain_id, "depth": depth, **more}
-    record(tx, "chain_stopped", space_id=space_id, agent_id=agent_id, run_id=run_id, chain=chain)
+    chain = StoppedChain(id=chain_id, depth=depth, message_id=message_id)
+    record(tx, ChainStopped(space_id=space_id, agent_id=agent_id, run_id=run_id, chain=chain))
     text = f"The agents have answered each other {depth + 1} times in a row and stop here. Say something to go on."
     notice = Draft(id=ids.message(), space_id=space_id, author=SYSTEM_AUTHOR, text=text, type="system")
     notice.metadata = {"chainId": chain_id}
@@ -592,7 +610,7 @@ def show_call(
 async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status: MessageStatus) -> None:
     """What came of a visible call, on the message that showed it."""
     if await rows.update_call(tx, id, metadata, status):
-        await _tell_of(tx, "message_updated", id)
+        await _tell_of(tx, MessageUpdated, id)
 
 
 async def get_message(tx: Transaction, principal: Principal, id: str) -> Message:
@@ -634,7 +652,7 @@ async def edit(tx: Transaction, principal: Principal, id: str, text: str, *, see
         )
     await rows.update_text(tx, id, text)
     await finding.change(tx, message, text)
-    return await _tell_of(tx, "message_updated", id)
+    return await _tell_of(tx, MessageUpdated, id)
 
 
 async def delete(tx: Transaction, principal: Principal, id: str) -> Message:
@@ -642,7 +660,7 @@ async def delete(tx: Transaction, principal: Principal, id: str) -> Message:
     await in_turn(tx, id)
     await _own_message(tx, principal, id)
     await _delete(tx, id)
-    return await _tell_of(tx, "message_deleted", id)
+    return await _tell_of(tx, MessageDeleted, id)
 
 
 async def _delete(tx: Transaction, id: str) -> None:
@@ -653,13 +671,13 @@ async def _delete(tx: Transaction, id: str) -> None:
 async def empty(tx: Transaction, id: str) -> None:
     """Take a message back whoever wrote it: for erasures. Its place stays. The caller has the message's turn."""
     await _delete(tx, id)
-    await _tell_of(tx, "message_deleted", id)
+    await _tell_of(tx, MessageDeleted, id)
 
 
-async def _tell_of(tx: Transaction, type: str, id: str) -> Message:
+async def _tell_of(tx: Transaction, kind: type[MessageEvent], id: str) -> Message:
     message = await rows.select_message(tx, id)
     assert message is not None
-    record(tx, type, space_id=message.space_id, run_id=message.run_id, message=message)
+    record(tx, kind(space_id=message.space_id, run_id=message.run_id, message=message))
     return message
 
 
@@ -683,7 +701,7 @@ async def delete_file(tx: Transaction, principal: Principal, id: str) -> None:
 
 async def lost_files(tx: Transaction, message_id: str) -> None:
     """Tell that a message shows fewer files than before: for erasures. The caller has the message's turn."""
-    await _tell_of(tx, "message_updated", message_id)
+    await _tell_of(tx, MessageUpdated, message_id)
 
 
 async def _file_for(tx: Transaction, principal: Principal, id: str) -> tuple[Owned, Thing]:
@@ -707,30 +725,25 @@ async def react(tx: Transaction, message: Message, member_id: str, emoji: str, *
     if await rows.is_deleted(tx, message.id):
         raise Conflict("The message was deleted.")
     if await rows.insert_reaction(tx, message.id, member_id, emoji):
-        _tell_reaction(tx, "reaction_added", message, member_id, emoji, run_id)
+        _tell_reaction(tx, ReactionAdded, message, member_id, emoji, run_id)
 
 
 async def unreact(tx: Transaction, message: Message, member_id: str, emoji: str) -> None:
     await in_turn(tx, message.id)
     if not await rows.delete_reaction(tx, message.id, member_id, emoji):
         raise NotFound(f"You have not reacted with {emoji} to this message.")
-    _tell_reaction(tx, "reaction_removed", message, member_id, emoji, None)
+    _tell_reaction(tx, ReactionRemoved, message, member_id, emoji, None)
 
 
 async def take_reaction(tx: Transaction, message_id: str, member_id: str, emoji: str) -> None:
     """Whoever it was: for erasures. The caller has the message's turn."""
     message = await rows.select_message(tx, message_id)
     if message is not None and await rows.delete_reaction(tx, message_id, member_id, emoji):
-        _tell_reaction(tx, "reaction_removed", message, member_id, emoji, None)
+        _tell_reaction(tx, ReactionRemoved, message, member_id, emoji, None)
 
 
 def _tell_reaction(
-    tx: Transaction, type: str, message: Message, member_id: str, emoji: str, run_id: str | None
+    tx: Transaction, kind: type[ReactionEvent], message: Message, member_id: str, emoji: str, run_id: str | None
 ) -> None:
-    record(
-        tx,
-        type,
-        space_id=message.space_id,
-        run_id=run_id,
-        reaction={"messageId": message.id, "memberId": member_id, "emoji": emoji},
-    )
+    reaction = MemberReaction(message_id=message.id, member_id=member_id, emoji=emoji)
+    record(tx, kind(space_id=message.space_id, run_id=run_id, reaction=reaction))

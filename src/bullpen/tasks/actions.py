@@ -30,6 +30,7 @@ from bullpen.storage import Transaction
 from bullpen.tasks import rows, times
 from bullpen.tasks.types import Firing, Schedule, Task
 from bullpen.wire import Agent
+from bullpen.wire.events import DeletedTask, TaskCreated, TaskDeleted, TaskEvent, TaskFired, TaskUpdated
 from bullpen.wire.nouns import ContextMode, MissedPolicy, ScheduleType
 from bullpen.wire.requests import CreateTask, UpdateTask
 
@@ -174,7 +175,7 @@ async def make(
         updated_at=at,
     )
     await rows.insert_task(tx, task)
-    tell(tx, "task_created", task)
+    _tell(tx, TaskCreated, task)
     await remind(tx, task)
     return task
 
@@ -196,13 +197,17 @@ async def _check_precheck(tx: Transaction, agent_id: str, precheck: dict[str, An
         raise Invalid(message, fields={"precheck": message})
 
 
-def tell(tx: Transaction, type: str, task: Task) -> None:
-    record(tx, type, space_id=task.space_id, agent_id=task.agent_id, task=rows.on_the_wire(task))
+def _tell(tx: Transaction, kind: type[TaskEvent], task: Task, firing: Firing | None = None) -> None:
+    shown = rows.on_the_wire(task, firing)
+    record(tx, kind(space_id=task.space_id, agent_id=task.agent_id, task=shown))
+
+
+def tell_updated(tx: Transaction, task: Task) -> None:
+    _tell(tx, TaskUpdated, task)
 
 
 def tell_fired(tx: Transaction, task: Task, firing: Firing) -> None:
-    told = rows.on_the_wire(task, firing)
-    record(tx, "task_fired", space_id=task.space_id, agent_id=task.agent_id, task=told)
+    _tell(tx, TaskFired, task, firing)
 
 
 async def remind(tx: Transaction, task: Task) -> None:
@@ -300,7 +305,7 @@ async def _changed_schedule(tx: Transaction, task: Task, said: Mapping[str, Any]
 async def _keep(tx: Transaction, by: Principal | None, task: Task, action: str, **detail: Any) -> Task:
     task = replace(task, updated_at=tx.clock.now())
     await rows.update_task(tx, task)
-    tell(tx, "task_updated", task)
+    tell_updated(tx, task)
     await remind(tx, task)
     note(tx, by or access.SYSTEM, action, "task", task.id, **detail)
     return task
@@ -339,7 +344,7 @@ async def _delete(tx: Transaction, task: Task) -> None:
     await rows.drop_waiting(tx, task.id)
     await rows.delete_task(tx, task.id)
     await budgets.forget(tx, "task", task.id)
-    record(tx, "task_deleted", space_id=task.space_id, agent_id=task.agent_id, task={"id": task.id})
+    record(tx, TaskDeleted(space_id=task.space_id, agent_id=task.agent_id, task=DeletedTask(id=task.id)))
 
 
 async def forget(tx: Transaction, whose: str) -> None:

@@ -109,7 +109,7 @@ async def _fire(tx: Transaction, task: Task, due: Due, next_at: int | None, chai
 
 def _tell(tx: Transaction, task: Task, fired: Sequence[Firing]) -> None:
     if not fired:
-        actions.tell(tx, "task_updated", task)
+        actions.tell_updated(tx, task)
     for firing in fired:
         actions.tell_fired(tx, task, firing)
 
@@ -281,5 +281,5 @@ async def _count(tx: Transaction, task: Task, ended: Ended, most: int) -> None:
 async def _keep_failures(tx: Transaction, task: Task, failures: int) -> Task:
     task = replace(task, failures=failures, updated_at=tx.clock.now())
     await rows.update_task(tx, task)
-    actions.tell(tx, "task_updated", task)
+    actions.tell_updated(tx, task)
     return task

@@ -21,6 +21,7 @@ from bullpen.tools.registry import Registry
 from bullpen.tools.types import Waiting
 from bullpen.webhooks import actions as webhooks
 from bullpen.webhooks.types import Asked
+from bullpen.wire.events import PendingCallEvent, PendingResolved, ToolRequiresAction
 from bullpen.wire.nouns import Policy, ToolConfig
 from bullpen.wire.requests import CreateTool, PutPolicy, UpdateTool
 
@@ -181,7 +182,7 @@ async def delete_policy(tx: Transaction, actor: Actor, id: str) -> None:
 
 async def ask(tx: Transaction, waiting: Waiting) -> None:
     """A call waits for somebody: tell whoever follows, and those who are away."""
-    _tell(tx, "tool.requires_action", waiting)
+    _tell(tx, ToolRequiresAction, waiting)
     call = Asked(
         call_id=waiting.call_id,
         kind=waiting.kind,
@@ -195,19 +196,12 @@ async def ask(tx: Transaction, waiting: Waiting) -> None:
 
 def tell_over(tx: Transaction, waiting: Waiting) -> None:
     """It has its answer, or nobody will give one any more."""
-    _tell(tx, "pending_resolved", waiting)
+    _tell(tx, PendingResolved, waiting)
 
 
-def _tell(tx: Transaction, type: str, waiting: Waiting) -> None:
-    record(
-        tx,
-        type,
-        space_id=waiting.space_id,
-        agent_id=waiting.agent_id,
-        run_id=waiting.run_id,
-        audience=audience(waiting),
-        call=waiting.shown,
-    )
+def _tell(tx: Transaction, kind: type[PendingCallEvent], waiting: Waiting) -> None:
+    event = kind(space_id=waiting.space_id, agent_id=waiting.agent_id, run_id=waiting.run_id, call=waiting.shown)
+    record(tx, event, audience=audience(waiting))
 
 
 def audience(waiting: Waiting) -> Audience:

@@ -5,7 +5,7 @@ camelCase on the way out and understands both spellings on the way in. Keys insi
 `inputSchema`, `metadata`, `env` and `payload` belong to their owners and are never renamed.
 """
 
-from bullpen.wire.events import LIVE_EVENTS, STORED_EVENTS
+from bullpen.wire.events import LIVE_EVENTS, STORED_EVENTS, AnyEvent, parse_event
 from bullpen.wire.nouns import (
     Agent,
     Limits,
@@ -26,6 +26,7 @@ __all__ = [
     "LIVE_EVENTS",
     "STORED_EVENTS",
     "Agent",
+    "AnyEvent",
     "Limits",
     "Member",
     "Message",
@@ -38,4 +39,5 @@ __all__ = [
     "Usage",
     "Wake",
     "Wire",
+    "parse_event",
 ]

@@ -39,25 +39,18 @@ export type ModelCheck = Schemas["ModelCheck"];
 export type Limits = Schemas["Limits"];
 export type Page<T> = { items: T[]; next?: string };
 
-/** One frame of the event stream. Which fields there are depends on `type`: see docs/reference/events.md. */
-export type OfficeEvent = {
-  type: string;
-  at: string;
-  cursor?: string;
-  spaceId?: string;
-  agentId?: string;
-  runId?: string;
-  message?: Message;
-  reaction?: { messageId: string; memberId: string; emoji: string };
-  member?: Member & { memberId?: string };
-  space?: Space;
-  agent?: Agent;
-  run?: Run;
-  call?: Partial<PendingCall> & { index?: number; runStep?: number };
-  chain?: { id: string; depth: number; messageId: string };
-  read?: { seq: number; unread: number; mentions: number };
-  budget?: Budget;
-  presence?: { personId: string; here: boolean };
-  text?: string;
-  index?: number;
-};
+type AnyEvent = Schemas["AnyEvent"];
+type Noun<T> = T extends Schemas["Message"] ? Message
+  : T extends Schemas["Space"] ? Space
+  : T extends Schemas["Agent"] ? Agent
+  : T extends Schemas["Run"] ? Run
+  : T extends Schemas["PendingCall"] ? PendingCall
+  : T extends Schemas["Task"] ? Task
+  : T;
+type Head = { spaceId?: string; agentId?: string; runId?: string; cursor?: string };
+type FromWire<E> = E extends AnyEvent ? Head & { [K in Exclude<keyof E, keyof Head>]: Noun<E[K]> } : never;
+
+/** One frame of the event stream. `type` says which: see docs/reference/events.md. */
+export type OfficeEvent = FromWire<AnyEvent>;
+export type EventType = OfficeEvent["type"];
+export type EventOf<T extends EventType> = Extract<OfficeEvent, { type: T }>;

@@ -1978,6 +1978,39 @@ export interface components {
              */
             duplicate: boolean;
         };
+        /**
+         * AccessChanged
+         * @description Somebody's rights changed, or a token or session ended: the streams opened with it end. For owners.
+         */
+        AccessChanged: {
+            /** @description Whose streams end. */
+            access: components["schemas"]["ChangedAccess"];
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "access_changed";
+        };
         /** AddMember */
         AddMember: {
             /** Memberid */
@@ -2067,6 +2100,101 @@ export interface components {
             waitingFor?: string[];
         };
         /**
+         * AgentCreated
+         * @description There is a new agent. For owners.
+         */
+        AgentCreated: {
+            /** @description The agent as it is now. */
+            agent: components["schemas"]["Agent"];
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent_created";
+        };
+        /**
+         * AgentDeleted
+         * @description The agent is gone; its messages stay. For owners.
+         */
+        AgentDeleted: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent_deleted";
+        };
+        /**
+         * AgentDone
+         * @description The agent is no longer thinking.
+         */
+        AgentDone: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent_done";
+        };
+        /**
          * AgentPage
          * @description `pausedAt`: since when all agents are paused, those to come as well.
          */
@@ -2078,11 +2206,153 @@ export interface components {
             /** Pausedat */
             pausedAt?: string | null;
         };
+        /**
+         * AgentTyping
+         * @description An agent is thinking in this space.
+         */
+        AgentTyping: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent_typing";
+        };
+        /**
+         * AgentUpdated
+         * @description The agent's definition changed, or it was paused or resumed. For owners.
+         */
+        AgentUpdated: {
+            /** @description The agent as it is now. */
+            agent: components["schemas"]["Agent"];
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent_updated";
+        };
+        /**
+         * AgentsPaused
+         * @description All agents are paused, and so are agents that are created from now on. For everybody.
+         */
+        AgentsPaused: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /** @description Since when. */
+            agents: components["schemas"]["AllAgents"];
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agents_paused";
+        };
+        /**
+         * AgentsResumed
+         * @description The agents go on, except those that were paused one by one. For everybody.
+         */
+        AgentsResumed: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /** @description Empty. */
+            agents: components["schemas"]["AllAgents"];
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agents_resumed";
+        };
         /** Alive */
         Alive: {
             /** Alive */
             alive: boolean;
         };
+        /**
+         * AllAgents
+         * @description Whether all agents are paused.
+         */
+        AllAgents: {
+            /**
+             * Pausedat
+             * @description Since when all agents are paused. Left out: they are not.
+             */
+            pausedAt?: string | null;
+        };
+        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
         /** Applied */
         Applied: {
             /** Agents */
@@ -2293,6 +2563,72 @@ export interface components {
             warnedAt?: string | null;
         };
         /**
+         * BudgetReached
+         * @description A budget is used up; the runs it covers are paused. Once for each period. For owners.
+         */
+        BudgetReached: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The budget and how much of it is used. */
+            budget: components["schemas"]["Budget"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "budget_reached";
+        };
+        /**
+         * BudgetWarned
+         * @description 80 % of a budget are used, for the first time in this period. For owners.
+         */
+        BudgetWarned: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The budget and how much of it is used. */
+            budget: components["schemas"]["Budget"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "budget_warned";
+        };
+        /**
          * Cause
          * @description On whose behalf a run works: who began the chain.
          */
@@ -2301,6 +2637,39 @@ export interface components {
             id: string;
             /** Kind */
             kind: string;
+        };
+        /**
+         * ChainStopped
+         * @description Agents woke each other up to the limit; nobody else was woken.
+         */
+        ChainStopped: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The chain. */
+            chain: components["schemas"]["StoppedChain"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "chain_stopped";
         };
         /** Change */
         Change: {
@@ -2318,6 +2687,27 @@ export interface components {
             current: string;
             /** Password */
             password: string;
+        };
+        /**
+         * ChangedAccess
+         * @description Whose open streams end.
+         */
+        ChangedAccess: {
+            /**
+             * Butfor
+             * @description The one token or session that goes on. Empty: none.
+             */
+            butFor: string;
+            /**
+             * Credential
+             * @description The token or session that ended. Null: all of the holder's.
+             */
+            credential: string | null;
+            /**
+             * Holderid
+             * @description The person or agent whose rights changed.
+             */
+            holderId: string;
         };
         /**
          * Chat
@@ -2634,6 +3024,38 @@ export interface components {
             url: string;
         };
         /**
+         * DeletedSkill
+         * @description A skill that is gone.
+         */
+        DeletedSkill: {
+            /**
+             * Id
+             * @description The id that the skill had.
+             */
+            id: string;
+            /**
+             * Name
+             * @description The name that people started it by.
+             */
+            name: string;
+            /**
+             * Spaceid
+             * @description The space it belonged to.
+             */
+            spaceId: string;
+        };
+        /**
+         * DeletedTask
+         * @description A task that is gone.
+         */
+        DeletedTask: {
+            /**
+             * Id
+             * @description The id that the task had.
+             */
+            id: string;
+        };
+        /**
          * Delivery
          * @description Something that a webhook is told. `id` is the same in every attempt.
          */
@@ -2783,6 +3205,17 @@ export interface components {
             status: "fired" | "missed" | "refused" | "stopped" | "dropped";
             /** Taskid */
             taskId: string;
+        };
+        /**
+         * FormerMember
+         * @description A person or an agent that is no longer a member.
+         */
+        FormerMember: {
+            /**
+             * Id
+             * @description The id of the person or agent.
+             */
+            id: string;
         };
         /**
          * FoundMessage
@@ -3056,6 +3489,93 @@ export interface components {
             /** Name */
             name: string;
         };
+        /**
+         * MemberJoined
+         * @description A person or an agent became a member of the space.
+         */
+        MemberJoined: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The new member. */
+            member: components["schemas"]["Member"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "member_joined";
+        };
+        /**
+         * MemberLeft
+         * @description A person or an agent is no longer a member of the space.
+         */
+        MemberLeft: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Who left. */
+            member: components["schemas"]["FormerMember"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "member_left";
+        };
+        /**
+         * MemberReaction
+         * @description One emoji that one member gave one message.
+         */
+        MemberReaction: {
+            /**
+             * Emoji
+             * @description The emoji.
+             */
+            emoji: string;
+            /**
+             * Memberid
+             * @description The person or agent that reacted.
+             */
+            memberId: string;
+            /**
+             * Messageid
+             * @description The message that the member reacted to.
+             */
+            messageId: string;
+        };
         /** Message */
         Message: {
             /** Attachments */
@@ -3113,6 +3633,146 @@ export interface components {
              * @enum {string}
              */
             type: "text" | "tool" | "file" | "voice" | "system";
+        };
+        /**
+         * MessageCreated
+         * @description Somebody said something, or a tool's card appeared.
+         */
+        MessageCreated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The message as it is now. */
+            message: components["schemas"]["Message"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message_created";
+        };
+        /**
+         * MessageDeleted
+         * @description The author deleted the message. It keeps its number; its text is empty.
+         */
+        MessageDeleted: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The message as it is now. */
+            message: components["schemas"]["Message"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message_deleted";
+        };
+        /**
+         * MessageStreaming
+         * @description A message that an agent is writing, as far as it is written. `message_created` follows when it is sent.
+         */
+        MessageStreaming: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Index
+             * @description Which call of the model's answer writes it, from 0.
+             */
+            index: number;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * Text
+             * @description The whole text so far.
+             */
+            text: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message_streaming";
+        };
+        /**
+         * MessageUpdated
+         * @description The author changed the text, or a card got its result.
+         */
+        MessageUpdated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The message as it is now. */
+            message: components["schemas"]["Message"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message_updated";
         };
         /**
          * ModelCheck
@@ -3483,6 +4143,39 @@ export interface components {
             /** Toolname */
             toolName: string;
         };
+        /**
+         * PendingResolved
+         * @description The pending call was answered, or nobody will answer it any more: see `call.status`.
+         */
+        PendingResolved: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The pending call as it is now. */
+            call: components["schemas"]["PendingCall"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "pending_resolved";
+        };
         /** Person */
         Person: {
             /** Createdat */
@@ -3546,6 +4239,55 @@ export interface components {
             };
             /** Tool */
             tool: string;
+        };
+        /**
+         * Presence
+         * @description Whether a person has the page open.
+         */
+        Presence: {
+            /**
+             * Here
+             * @description True: the page is open.
+             */
+            here: boolean;
+            /**
+             * Personid
+             * @description The person.
+             */
+            personId: string;
+        };
+        /**
+         * PresenceChanged
+         * @description A person opened or closed the page. A new follower is told who is there. For everybody.
+         */
+        PresenceChanged: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Who, and whether they are there. */
+            presence: components["schemas"]["Presence"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "presence";
         };
         /**
          * Preview
@@ -3665,6 +4407,93 @@ export interface components {
             /** Memberids */
             memberIds: string[];
         };
+        /**
+         * ReactionAdded
+         * @description A member reacted to a message.
+         */
+        ReactionAdded: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Who reacted to which message, and with what. */
+            reaction: components["schemas"]["MemberReaction"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reaction_added";
+        };
+        /**
+         * ReactionRemoved
+         * @description A member took a reaction back.
+         */
+        ReactionRemoved: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Who reacted to which message, and with what. */
+            reaction: components["schemas"]["MemberReaction"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reaction_removed";
+        };
+        /**
+         * ReadMark
+         * @description How far you have read a space.
+         */
+        ReadMark: {
+            /**
+             * Mentions
+             * @description How many of those mention you.
+             */
+            mentions: number;
+            /**
+             * Seq
+             * @description The number of the last message that you have read.
+             */
+            seq: number;
+            /**
+             * Unread
+             * @description How many messages come after it.
+             */
+            unread: number;
+        };
         /** Readiness */
         Readiness: {
             /** Failing */
@@ -3696,6 +4525,38 @@ export interface components {
             fraction?: number | null;
             /** Message */
             message?: string | null;
+        };
+        /**
+         * Reset
+         * @description Your cursor cannot be continued: it is too old, from another database, or not a cursor. Load again what you show,
+         *     and go on from here.
+         */
+        Reset: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reset";
         };
         /** ResolveCall */
         ResolveCall: {
@@ -3763,6 +4624,39 @@ export interface components {
             trigger: components["schemas"]["Trigger"];
             usage?: components["schemas"]["Usage"];
         };
+        /**
+         * RunFinished
+         * @description The run is over: see `outcome`, `stopReason` and, for silence, `silenceReason`.
+         */
+        RunFinished: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The run as it is now. */
+            run: components["schemas"]["Run"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "run_finished";
+        };
         /** RunMessage */
         RunMessage: {
             /** Args */
@@ -3793,6 +4687,138 @@ export interface components {
              */
             type: "user_message" | "assistant_message" | "tool_call_message" | "tool_return_message";
         };
+        /**
+         * RunPaused
+         * @description A budget is used up and the run is paused: `run.pausedReason` says which budget.
+         */
+        RunPaused: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The run as it is now. */
+            run: components["schemas"]["Run"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "run_paused";
+        };
+        /**
+         * RunResumed
+         * @description The paused run goes on where it was.
+         */
+        RunResumed: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The run as it is now. */
+            run: components["schemas"]["Run"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "run_resumed";
+        };
+        /**
+         * RunStarted
+         * @description An agent woke up; `run.trigger` says why.
+         */
+        RunStarted: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The run as it is now. */
+            run: components["schemas"]["Run"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "run_started";
+        };
+        /**
+         * RunWaiting
+         * @description The model's provider is unavailable: `run.error` says why, `run.retryAt` when it is asked again.
+         */
+        RunWaiting: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The run as it is now. */
+            run: components["schemas"]["Run"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "run_waiting";
+        };
         /** ScopeRequest */
         ScopeRequest: {
             /** Id */
@@ -3803,6 +4829,32 @@ export interface components {
              * @enum {string}
              */
             kind: "workspace" | "person" | "space" | "agent" | "thread";
+        };
+        /**
+         * SettledCall
+         * @description A tool call and what came of it.
+         */
+        SettledCall: {
+            /**
+             * Args
+             * @description The arguments; the model's own text if that is not JSON. Null: the call was not run.
+             */
+            args: unknown;
+            /**
+             * Callid
+             * @description The id that all events of this call share.
+             */
+            callId: string;
+            /**
+             * Result
+             * @description The result, or `{error: …}`.
+             */
+            result: unknown;
+            /**
+             * Toolname
+             * @description The tool.
+             */
+            toolName: string;
         };
         /**
          * Setup
@@ -3862,6 +4914,72 @@ export interface components {
             writtenBy: string;
         };
         /**
+         * SkillCreated
+         * @description A skill was stored. If it is only proposed, its `status` is `proposed`.
+         */
+        SkillCreated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /** @description The skill as it is now. */
+            skill: components["schemas"]["Skill"];
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "skill_created";
+        };
+        /**
+         * SkillDeleted
+         * @description A skill is gone.
+         */
+        SkillDeleted: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /** @description What is left of it. */
+            skill: components["schemas"]["DeletedSkill"];
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "skill_deleted";
+        };
+        /**
          * SkillProposal
          * @description What somebody would have a skill say. It is followed once a person has approved of it, under its `hash`.
          */
@@ -3884,6 +5002,39 @@ export interface components {
             parameters?: string | null;
             /** Writtenby */
             writtenBy: string;
+        };
+        /**
+         * SkillUpdated
+         * @description A skill changed, or a change was proposed, approved or rejected: see `skill.proposal`.
+         */
+        SkillUpdated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /** @description The skill as it is now. */
+            skill: components["schemas"]["Skill"];
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "skill_updated";
         };
         /** Space */
         Space: {
@@ -3946,6 +5097,136 @@ export interface components {
             unread: number;
             wake: components["schemas"]["Wake"];
         };
+        /**
+         * SpaceCreated
+         * @description There is a new space.
+         */
+        SpaceCreated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /** @description The space, without what is different for each reader. */
+            space: components["schemas"]["Space"];
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "space_created";
+        };
+        /**
+         * SpaceErased
+         * @description The space is gone with everything in it. Sent to those who could read it until then.
+         */
+        SpaceErased: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "space_erased";
+        };
+        /**
+         * SpaceRead
+         * @description You have read the space up to `read.seq`, perhaps on another device. Only you are told.
+         */
+        SpaceRead: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description How far. */
+            read: components["schemas"]["ReadMark"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "space_read";
+        };
+        /**
+         * SpaceUpdated
+         * @description The name, the wake policy, an option or a member's name changed.
+         */
+        SpaceUpdated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /** @description The space, without what is different for each reader. */
+            space: components["schemas"]["Space"];
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "space_updated";
+        };
         /** Span */
         Span: {
             /** Attributes */
@@ -3962,6 +5243,48 @@ export interface components {
             spanId: string;
             /** Startedat */
             startedAt: string;
+        };
+        /**
+         * StartedCall
+         * @description A tool call.
+         */
+        StartedCall: {
+            /**
+             * Args
+             * @description The arguments; the model's own text if that is not JSON. Null: the call was not run.
+             */
+            args: unknown;
+            /**
+             * Callid
+             * @description The id that all events of this call share.
+             */
+            callId: string;
+            /**
+             * Toolname
+             * @description The tool.
+             */
+            toolName: string;
+        };
+        /**
+         * StoppedChain
+         * @description A chain of agents that woke each other.
+         */
+        StoppedChain: {
+            /**
+             * Depth
+             * @description How many times in a row agents had woken each other.
+             */
+            depth: number;
+            /**
+             * Id
+             * @description The id of the chain.
+             */
+            id: string;
+            /**
+             * Messageid
+             * @description The message that would have woken the next agent.
+             */
+            messageId?: string | null;
         };
         /** StoreSkill */
         StoreSkill: {
@@ -3990,6 +5313,32 @@ export interface components {
              * @enum {string}
              */
             status: "active" | "proposed";
+        };
+        /**
+         * StreamedCall
+         * @description A call that a model is still writing.
+         */
+        StreamedCall: {
+            /**
+             * Args
+             * @description The arguments, as far as they can be read. Null: nothing can be read yet.
+             */
+            args: unknown;
+            /**
+             * Index
+             * @description Which call of the model's answer it is, from 0.
+             */
+            index: number;
+            /**
+             * Runstep
+             * @description The step of the run, from 1.
+             */
+            runStep: number;
+            /**
+             * Toolname
+             * @description The tool.
+             */
+            toolName: string;
         };
         /** SubmitResult */
         SubmitResult: {
@@ -4064,6 +5413,138 @@ export interface components {
             timezone: string;
             /** Updatedat */
             updatedAt: string;
+        };
+        /**
+         * TaskCreated
+         * @description A task was scheduled.
+         */
+        TaskCreated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /** @description The task as it is now. */
+            task: components["schemas"]["Task"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "task_created";
+        };
+        /**
+         * TaskDeleted
+         * @description A task was cancelled.
+         */
+        TaskDeleted: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /** @description What is left of it. */
+            task: components["schemas"]["DeletedTask"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "task_deleted";
+        };
+        /**
+         * TaskFired
+         * @description A task was due; `task.firing` says which time it was.
+         */
+        TaskFired: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /** @description The task as it is now. */
+            task: components["schemas"]["Task"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "task_fired";
+        };
+        /**
+         * TaskUpdated
+         * @description A task was changed, paused or resumed, or its next time changed.
+         */
+        TaskUpdated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /** @description The task as it is now. */
+            task: components["schemas"]["Task"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "task_updated";
         };
         /**
          * Thumbnail
@@ -4148,6 +5629,209 @@ export interface components {
             variables?: components["schemas"]["VariableDefinition"][];
             /** Visible */
             visible: boolean;
+        };
+        /**
+         * ToolDone
+         * @description The call has its result.
+         */
+        ToolDone: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The call and its result. */
+            call: components["schemas"]["SettledCall"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool.done";
+        };
+        /**
+         * ToolError
+         * @description The call failed; its result is the error.
+         */
+        ToolError: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The call and its result. */
+            call: components["schemas"]["SettledCall"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool.error";
+        };
+        /**
+         * ToolProgress
+         * @description A program says how far it is with a call: see `call.progress`.
+         */
+        ToolProgress: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The pending call as it is now. */
+            call: components["schemas"]["PendingCall"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool.progress";
+        };
+        /**
+         * ToolRequiresAction
+         * @description The call waits for a person or a program to answer it.
+         */
+        ToolRequiresAction: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The pending call as it is now. */
+            call: components["schemas"]["PendingCall"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool.requires_action";
+        };
+        /**
+         * ToolStarted
+         * @description A tool call was stored and is about to be carried out.
+         */
+        ToolStarted: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The call. */
+            call: components["schemas"]["StartedCall"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool.started";
+        };
+        /**
+         * ToolStreaming
+         * @description The arguments of a call, as far as they are written.
+         */
+        ToolStreaming: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The call. */
+            call: components["schemas"]["StreamedCall"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * Text
+             * @description The arguments so far, as the model writes them.
+             */
+            text: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool.streaming";
         };
         /** Trace */
         Trace: {
@@ -5512,7 +7196,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": unknown;
+                    "text/event-stream": components["schemas"]["AnyEvent"];
                 };
             };
             /** @description What is wrong, and what to do about it. */

@@ -1,5 +1,5 @@
 // A notification when somebody mentions me, writes to me, or waits for me, while I look elsewhere.
-import type { OfficeEvent } from "../api/nouns";
+import type { OfficeEvent, PendingCall } from "../api/nouns";
 import { mentions } from "../parts/mentions";
 import { waitsFor } from "../words/en";
 import { interrupt } from "./announce";
@@ -19,8 +19,8 @@ export async function allowNotifications(): Promise<boolean> {
 }
 
 /** The call of this event, if it has just begun to wait for me. */
-function askedOf(event: OfficeEvent): OfficeEvent["call"] {
-  if (event.type !== "tool.requires_action" || !event.call?.callId) return undefined;
+function askedOf(event: OfficeEvent): PendingCall | undefined {
+  if (event.type !== "tool.requires_action") return undefined;
   return isMine({ kind: event.call.kind, spaceId: event.spaceId }, store.getState()) ? event.call : undefined;
 }
 
@@ -33,8 +33,8 @@ export function callOut(event: OfficeEvent): void {
 export function notify(event: OfficeEvent): void {
   if (!notificationsWanted() || (document.hasFocus() && !document.hidden)) return;
   const { me, spaces, members } = store.getState();
-  const message = event.message;
-  if (event.type === "message_created" && message && me && message.authorId !== me.id) {
+  if (event.type === "message_created" && me && event.message.authorId !== me.id) {
+    const message = event.message;
     const space = spaces[message.spaceId];
     if (isMuted(message.spaceId)) return;
     if (space?.kind !== "dm" && !mentions(message.text, [me]).length) return;
@@ -42,9 +42,9 @@ export function notify(event: OfficeEvent): void {
     void show(`${author}${space && space.kind !== "dm" ? ` in #${space.name}` : ""}`, message.text.slice(0, 200), message.id, `/rooms/${message.spaceId}?message=${message.id}`);
   }
   const call = askedOf(event);
-  if (call?.callId) {
+  if (call) {
     const agent = members[event.agentId ?? ""]?.name ?? "An agent";
-    void show(`${agent} waits for you`, call.toolName ?? "", call.callId, "/pending");
+    void show(`${agent} waits for you`, call.toolName, call.callId, "/pending");
   }
 }
 

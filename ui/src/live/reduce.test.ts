@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Message, OfficeEvent, Run, Space } from "../api/nouns";
+import type { EventOf, Message, OfficeEvent, Run, Space } from "../api/nouns";
 import { expire, hole, KEPT_RUNS, loaded, opened, opening, reduce, trimmed, unopened } from "./reduce";
 import { emptyState, type State } from "./state";
 
@@ -16,7 +16,7 @@ const space = { id: "room", kind: "channel", name: "Room", members: ["me", "ada"
 const me = { id: "me", kind: "person", name: "Mara", grants: [] } as unknown as State["me"];
 const begun: State = loaded({ ...emptyState, me, spaces: { room: space }, order: ["room"], members: { ada: { id: "ada", kind: "agent", name: "Ada", joinedAt: AT } } }, "room", []);
 
-const created = (m: Message): OfficeEvent => ({ type: "message_created", at: AT, spaceId: "room", message: m });
+const created = (m: Message): EventOf<"message_created"> => ({ type: "message_created", at: AT, spaceId: "room", message: m });
 const texts = (state: State): string[] => (state.rooms.room?.messages ?? []).map((m) => m.text);
 
 describe("what happened, reduced", () => {
@@ -100,7 +100,7 @@ describe("what happened, reduced", () => {
   });
 
   it("adds and removes reactions once each", () => {
-    const add: OfficeEvent = { type: "reaction_added", at: AT, spaceId: "room", reaction: { messageId: "msg_1", memberId: "me", emoji: "🎉" } };
+    const add: EventOf<"reaction_added"> = { type: "reaction_added", at: AT, spaceId: "room", reaction: { messageId: "msg_1", memberId: "me", emoji: "🎉" } };
     const state = reduce(begun, [created(message(1)), add, add]);
     expect(state.rooms.room?.messages[0]?.reactions).toEqual([{ emoji: "🎉", memberIds: ["me"] }]);
     expect(reduce(state, [{ ...add, type: "reaction_removed" }]).rooms.room?.messages[0]?.reactions).toEqual([]);
@@ -108,7 +108,7 @@ describe("what happened, reduced", () => {
 
   it("gives one state for any order of independent events", () => {
     const events = Array.from({ length: 40 }, (_, at) => created(message(at + 1)));
-    const shuffled = [...events].sort((a, b) => ((a.message?.seq ?? 0) * 7919) % 41 - ((b.message?.seq ?? 0) * 7919) % 41);
+    const shuffled = [...events].sort((a, b) => (a.message.seq * 7919) % 41 - (b.message.seq * 7919) % 41);
     expect(texts(reduce(begun, shuffled))).toEqual(texts(reduce(begun, events)));
   });
 
@@ -125,7 +125,7 @@ describe("what happened, reduced", () => {
 
 describe("a run that is put aside", () => {
   const run = (more: Partial<Run>): Run => ({ id: "run_1", agentId: "ada", spaceId: "room", status: "waiting", startedAt: AT, trigger: { kind: "message" }, messageIds: [], usage: {}, outside: [], ...more }) as unknown as Run;
-  const told = (type: string, more: Partial<Run>): OfficeEvent => ({ type, at: AT, spaceId: "room", agentId: "ada", runId: "run_1", run: run(more) });
+  const told = (type: "run_waiting" | "run_paused" | "run_resumed", more: Partial<Run>): OfficeEvent => ({ type, at: AT, spaceId: "room", agentId: "ada", runId: "run_1", run: run(more) });
 
   it("is known to wait for its model until it goes on", () => {
     const waits = reduce(begun, [told("run_waiting", { retryAt: "2026-11-16T09:05:00Z", error: "The provider is away." })]);

@@ -1,5 +1,5 @@
 // Pure: a state and what happened give the next state. Everything may come twice, and most things in any order.
-import type { Member, Message, OfficeEvent, Run, Space } from "../api/nouns";
+import type { EventOf, Member, Message, OfficeEvent, Run, Space } from "../api/nouns";
 import { mentions } from "../parts/mentions";
 import { emptyRoom, type Notice, type Partial_, type Room, type State } from "./state";
 
@@ -19,51 +19,48 @@ function one(state: State, event: OfficeEvent): State {
     case "message_created":
     case "message_updated":
     case "message_deleted":
-      return event.message ? stored(known, event.message, event.type === "message_created") : known;
+      return stored(known, event.message, event.type === "message_created");
     case "reaction_added":
     case "reaction_removed":
       return reacted(known, event);
     case "message_streaming":
-      return streaming(known, event, "text");
     case "tool.streaming":
-      return streaming(known, event, "call");
+      return streaming(known, event);
     case "agent_typing":
       return typing(known, spaceId, event.agentId, { at: Date.parse(event.at) });
     case "agent_done":
       return untyped(known, spaceId, event.agentId, event.runId);
     case "tool.started":
-      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: event.call?.toolName, waiting: false });
+      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: event.call.toolName, waiting: false });
     case "tool.done":
     case "tool.error":
       return settled(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: undefined, waiting: false }, true), event);
     case "tool.progress":
-      return event.call?.callId
-        ? { ...known, progress: { ...known.progress, [event.call.callId]: event.call.progress ?? {} } as State["progress"] }
-        : known;
+      return { ...known, progress: { ...known.progress, [event.call.callId]: event.call.progress ?? {} } as State["progress"] };
     case "tool.requires_action":
-      return asked(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), waiting: true }, true), event.call?.callId, true);
+      return asked(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), waiting: true }, true), event.call.callId, true);
     case "pending_resolved":
-      return asked(known, event.call?.callId, false);
+      return asked(known, event.call.callId, false);
     case "run_started":
     case "run_waiting":
     case "run_paused":
     case "run_resumed":
-      return event.run ? withRun(known, event.run) : known;
+      return withRun(known, event.run);
     case "run_finished":
-      return event.run ? finished(known, event.run) : known;
+      return finished(known, event.run);
     case "space_created":
     case "space_updated":
-      return event.space ? withSpace(known, event.space) : known;
+      return withSpace(known, event.space);
     case "space_erased":
       return spaceId ? without(known, spaceId) : known;
     case "member_joined":
-      return event.member ? joined(known, spaceId, event.member, event.at) : known;
+      return joined(known, spaceId, event.member, event.at);
     case "member_left":
-      return event.member ? left(known, spaceId, event.member.id ?? event.member.memberId ?? "") : known;
+      return left(known, spaceId, event.member.id);
     case "space_read":
-      return spaceId && event.read ? patchSpace(known, spaceId, { readSeq: event.read.seq, unread: event.read.unread, mentions: event.read.mentions }) : known;
+      return spaceId ? patchSpace(known, spaceId, { readSeq: event.read.seq, unread: event.read.unread, mentions: event.read.mentions }) : known;
     case "presence":
-      return event.presence ? presence(known, event.presence.personId, event.presence.here) : known;
+      return presence(known, event.presence.personId, event.presence.here);
     case "reset":
       return { ...known, resets: known.resets + 1 };
     default:
@@ -225,9 +222,9 @@ export function hole(messages: readonly Message[]): { after: number; before: num
   return null;
 }
 
-function reacted(state: State, event: OfficeEvent): State {
+function reacted(state: State, event: EventOf<"reaction_added" | "reaction_removed">): State {
   const { reaction, spaceId } = event;
-  if (!reaction || !spaceId) return state;
+  if (!spaceId) return state;
   const there = room(state, spaceId);
   const at = there.messages.findLastIndex((message) => message.id === reaction.messageId);
   const message = there.messages[at];
@@ -250,20 +247,18 @@ function reacted(state: State, event: OfficeEvent): State {
 
 // ── what is being written ───────────────────────────────────────────────────────────────────────────────────────────
 
-function streaming(state: State, event: OfficeEvent, kind: "text" | "call"): State {
-  const { spaceId, agentId, runId } = event;
+function streaming(state: State, event: EventOf<"message_streaming" | "tool.streaming">): State {
+  const { spaceId, agentId, runId, text } = event;
   if (!spaceId || !agentId || !runId || !state.rooms[spaceId]) return state;
   const there = room(state, spaceId);
-  const step = event.call?.runStep ?? there.typing[agentId]?.at ?? 0;
+  const call = event.type === "tool.streaming" ? event.call : undefined;
   // send_message shows as the message that it becomes.
-  if (kind === "call" && event.call?.toolName === "send_message") return state;
-  const key = `${runId}/${kind}/${event.index ?? event.call?.index ?? 0}${kind === "call" ? `/${step}` : ""}`;
-  const partial: Partial_ = {
-    key, kind, agentId, runId, text: event.text ?? "", toolName: event.call?.toolName, args: event.call?.args,
-    at: Date.parse(event.at),
-  };
+  if (call?.toolName === "send_message") return state;
+  const kind = event.type === "tool.streaming" ? "call" : "text";
+  const key = event.type === "tool.streaming" ? `${runId}/${kind}/${event.call.index}/${event.call.runStep}` : `${runId}/${kind}/${event.index}`;
+  const partial: Partial_ = { key, kind, agentId, runId, text, toolName: call?.toolName, args: call?.args, at: Date.parse(event.at) };
   // A message that has been posted may be followed by a late word of what it was.
-  if (kind === "text" && there.messages.slice(-8).some((m) => m.runId === runId && m.text === partial.text)) return state;
+  if (kind === "text" && there.messages.slice(-8).some((m) => m.runId === runId && m.text === text)) return state;
   return withRoom(state, spaceId, { partials: { ...there.partials, [key]: partial } });
 }
 
@@ -301,15 +296,14 @@ export function expire(state: State, now: number, after = 10_000): State {
 
 // ── calls and runs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-function asked(state: State, callId: string | undefined, waits: boolean): State {
-  if (!callId || !!state.waiting[callId] === waits) return state;
+function asked(state: State, callId: string, waits: boolean): State {
+  if (!!state.waiting[callId] === waits) return state;
   const { [callId]: _, ...rest } = state.waiting;
   return { ...state, waiting: waits ? { ...rest, [callId]: true } : rest };
 }
 
-function settled(state: State, event: OfficeEvent): State {
-  const callId = event.call?.callId;
-  if (!callId) return state;
+function settled(state: State, event: EventOf<"tool.done" | "tool.error">): State {
+  const callId = event.call.callId;
   const { [callId]: _, ...progress } = state.progress;
   return asked({ ...state, progress }, callId, false);
 }

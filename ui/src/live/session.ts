@@ -57,8 +57,8 @@ function onEvent(event: OfficeEvent): void {
   invalidate(event);
   callOut(event);
   notify(event);
-  if (event.budget) tellBudget(event.budget);
-  const mine = event.member && (event.member.id ?? event.member.memberId) === store.getState().me?.id;
+  if (event.type === "budget_warned" || event.type === "budget_reached") tellBudget(event.budget);
+  const mine = (event.type === "member_joined" || event.type === "member_left") && event.member.id === store.getState().me?.id;
   if (event.type === "member_joined" && mine && event.spaceId) void api.space(event.spaceId).then((space) => change((s) => ({ ...s, spaces: { ...s.spaces, [space.id]: space }, order: s.order.includes(space.id) ? s.order : [...s.order, space.id] })));
   if (event.type === "member_left" && mine) void insist(loadSpaces);
   if (event.type === "reset") catchUp();

@@ -58,8 +58,9 @@ export function Room({ spaceId }: { spaceId: string }) {
   useEffect(
     () =>
       stream.listen((event) => {
+        if (event.type !== "message_created") return;
         const message = event.message;
-        if (event.type !== "message_created" || message?.spaceId !== spaceId || message.authorId === store.getState().me?.id) return;
+        if (message.spaceId !== spaceId || message.authorId === store.getState().me?.id) return;
         if (!message.text) return; // a card: whoever it waits for is told in live/notify.ts
         announce(`${nameOf(store.getState().members, message.authorId)}: ${message.text}`);
       }),

@@ -1,6 +1,6 @@
 // What somebody does to messages: shown at once, put right by the answer.
 import { api } from "../api/client";
-import type { Message } from "../api/nouns";
+import type { EventOf, Message } from "../api/nouns";
 import { toast } from "../parts/toasts";
 import { loaded, reduce, withSpace } from "../live/reduce";
 import { change, store } from "../live/store";
@@ -21,7 +21,7 @@ export async function joinRoom(spaceId: string): Promise<boolean> {
 export async function toggleReaction(message: Message, emoji: string): Promise<void> {
   const me = store.getState().me?.id ?? "";
   const mine = message.reactions.some((each) => each.emoji === emoji && each.memberIds.includes(me));
-  const event = (added: boolean) => ({
+  const event = (added: boolean): EventOf<"reaction_added" | "reaction_removed"> => ({
     type: added ? "reaction_added" : "reaction_removed", at: new Date().toISOString(), spaceId: message.spaceId,
     reaction: { messageId: message.id, memberId: me, emoji },
   });

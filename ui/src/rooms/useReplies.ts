@@ -5,7 +5,6 @@ import { stream } from "../live/stream";
 import { useLiveShallow } from "../live/store";
 
 const PAGE = 200;
-const MINE = new Set(["message_updated", "message_deleted", "reaction_added", "reaction_removed"]);
 
 /**
  * Everything that answers a message. What the room has loaded comes from there; what lies between the message and that,
@@ -41,13 +40,17 @@ export function useReplies(spaceId: string, root: Message | undefined): { replie
   useEffect(
     () =>
       stream.listen((event) => {
-        const id = event.message?.id ?? event.reaction?.messageId;
-        if (!id || !MINE.has(event.type)) return;
-        setOlder((before) => {
-          if (!before[id]) return before;
-          if (!event.message) void api.message(id).then((now) => setOlder((all) => ({ ...all, [id]: now })), () => undefined);
-          return event.message ? { ...before, [id]: event.message } : before;
-        });
+        if (event.type === "message_updated" || event.type === "message_deleted") {
+          const message = event.message;
+          setOlder((before) => (before[message.id] ? { ...before, [message.id]: message } : before));
+        }
+        if (event.type === "reaction_added" || event.type === "reaction_removed") {
+          const id = event.reaction.messageId;
+          setOlder((before) => {
+            if (before[id]) void api.message(id).then((now) => setOlder((all) => ({ ...all, [id]: now })), () => undefined);
+            return before;
+          });
+        }
       }),
     [],
   );
