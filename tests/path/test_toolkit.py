@@ -60,8 +60,6 @@ async def toolkit_of(office: Driver, agent_id: str) -> Toolkit:
         chain_id=ids.chain(),
         message_count=0,
         limits=Limits(),
-        chain_limit=3,
-        group_wait_ms=1000,
     )
     return get_toolkit(
         agent,

@@ -147,7 +147,6 @@ async def _home(tx: Transaction, approval: Waiting, run: Run | None) -> Room | N
 
 
 async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent, run: Run | None) -> RunView:
-    settings = world.settings
     return RunView(
         id=approval.run_id,
         thread_id=approval.thread_id,
@@ -160,8 +159,5 @@ async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent, 
         chain_id=approval.chain_id,
         message_count=0 if run is None else len(run.message_ids),
         limits=agent.limits,
-        chain_limit=settings.limits.chain_depth,
-        group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
-        agents_per_minute=settings.limits.agent_messages_per_minute,
         outside=approval.outside,
     )

@@ -17,8 +17,7 @@ from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolSpec
-from bullpen.settings import FileSettings
-from bullpen.spaces.types import Room
+from bullpen.spaces.types import PostingRules, Room
 from bullpen.storage import Transaction
 from bullpen.tasks.actions import Rules
 from bullpen.tools.outside import Outside
@@ -104,10 +103,7 @@ class RunView:
     chain_id: str
     message_count: int
     limits: Limits
-    chain_limit: int
-    group_wait_ms: int
     home: Room | None = None  # where it was woken
-    agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
     outside: tuple[str, ...] = ()  # where outside text came from that it has read so far
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: spaces, and see tools/outward.py
     # How long an approval may take, if nobody is there who asked for anything.
@@ -147,7 +143,7 @@ class Means:
     blobs: Blobs
     thumbnails: Thumbnails
     folders: Folders
-    file_limits: FileSettings
+    posting: PostingRules
     tasks: Rules
     check_model: Callable[[str | None, Any], None]  # raises Invalid, if no agent could think with it
     skills_per_space: int
