@@ -32,6 +32,7 @@ from bullpen.runs import actions, asking, bounds, concern, holds, late, past, pi
 from bullpen.runs.live import Live
 from bullpen.runs.steps import Asking
 from bullpen.runs.types import Entry, Run
+from bullpen.runs.view import view_run
 from bullpen.settings import Settings
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
@@ -43,7 +44,7 @@ from bullpen.tools.outside import together
 from bullpen.tools.outward import merge_places
 from bullpen.tools.registry import Registry
 from bullpen.tools.toolkit import Toolkit, get_toolkit
-from bullpen.tools.types import Means, RunView, Stopped, Tool
+from bullpen.tools.types import Means, Stopped, Tool
 from bullpen.variables import actions as variables
 from bullpen.variables import rules as variable_rules
 from bullpen.variables.types import Place
@@ -439,28 +440,11 @@ async def act(drive: Drive) -> None:
 
 
 def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
-    run, agent, settings = drive.run, drive.agent, drive.world.settings
+    world, agent = drive.world, drive.agent
     assert agent is not None
-    view = RunView(
-        id=run.id,
-        thread_id=run.thread_id,
-        agent=agent,
-        grants=run.grants,
-        home=drive.home,
-        cause_kind=run.cause_kind,
-        cause_id=run.cause_id,
-        depth=run.depth,
-        chain_id=run.chain_id,
-        message_count=len(run.message_ids),
-        limits=agent.limits,
-        outside=run.outside,
-        seen_in=run.seen_in,
-        approval_ms=None if rules.is_attended(run) else int(settings.limits.approval_seconds * 1000),
-    )
-    world = drive.world
     return get_toolkit(
         agent,
-        view,
+        view_run(drive.run, agent, drive.home, world.settings.limits),
         registry=world.registry,
         store=world.store,
         journal=journal,

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from bullpen import ids
-from bullpen.inbox.types import Cause
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.spaces.types import Author
@@ -27,7 +26,7 @@ def author(run: RunView) -> Author:
         id=run.agent.id,
         kind="agent",
         name=run.agent.name,
-        cause=Cause(run.cause_kind, run.cause_id, run.grants),
+        cause=run.cause,
         run_id=run.id,
         depth=run.depth,
         chain_id=run.chain_id,

@@ -238,7 +238,7 @@ async def _begin(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]
 
 async def _values(door: Door, tool: Tool) -> Mapping[str, Value]:
     run = door.run
-    person_id = run.cause_id if run.cause_kind == "person" else None
+    person_id = run.cause.id if run.cause.kind == "person" else None
     place = Place(run.thread_id, run.agent.id, door.space_id, person_id)
     settings = door.means.vault.settings
     values = await door.store.read(lambda tx: variables.resolve(tx, place, tool.variables, settings))

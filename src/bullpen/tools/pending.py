@@ -15,7 +15,6 @@ from bullpen import ids
 from bullpen.errors import Conflict, Gone
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
-from bullpen.inbox.types import Cause
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
@@ -80,7 +79,7 @@ def made(
         space_id=space_id,
         tool_name=tool.name,
         args=call.shown,
-        cause=Cause(run.cause_kind, run.cause_id, run.grants),
+        cause=run.cause,
         depth=run.depth,
         chain_id=run.chain_id,
         created_at=tx.clock.now(),

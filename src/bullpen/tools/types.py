@@ -22,7 +22,7 @@ from bullpen.storage import Transaction
 from bullpen.tasks.actions import Rules
 from bullpen.tools.outside import Outside
 from bullpen.variables.actions import Vault
-from bullpen.wire import Agent, Limits
+from bullpen.wire import Agent
 from bullpen.wire.nouns import Decision, PendingCall, PendingKind, PendingStatus, Progress, VariableDefinition
 
 if TYPE_CHECKING:
@@ -96,18 +96,19 @@ class RunView:
     id: str
     thread_id: str
     agent: Agent
-    grants: str
-    cause_kind: str
-    cause_id: str
+    cause: Cause  # on whose behalf it works, and what it may do for them
     depth: int
     chain_id: str
-    message_count: int
-    limits: Limits
+    message_count: int = 0
     home: Room | None = None  # where it was woken
     outside: tuple[str, ...] = ()  # where outside text came from that it has read so far
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: spaces, and see tools/outward.py
     # How long an approval may take, if nobody is there who asked for anything.
     approval_ms: int | None = None
+
+    @property
+    def grants(self) -> str:
+        return self.cause.grants
 
     @property
     def stays_in(self) -> str | None:
