@@ -81,6 +81,16 @@ class World:
     interrupted: set[str] = field(default_factory=set)
     stopping: bool = False
 
+    @contextlib.contextmanager
+    def driving(self, run_id: str) -> Iterator[None]:
+        """While this lasts, the run is driven here and `interrupt` reaches it."""
+        self.driven.add(run_id)
+        try:
+            yield
+        finally:
+            self.driven.discard(run_id)
+            self.interrupted.discard(run_id)
+
     def interrupt(self, run_id: str) -> None:
         """Somebody wants the run (or EVERY run) to stop: end its wait, or see to it that the next does not begin."""
         if run_id == EVERY:
@@ -174,48 +184,41 @@ async def _next(tx: Transaction, world: World, lease: Lease) -> tuple[Run, list[
 
 
 async def _drive_run(drive: Drive) -> None:
-    world, id = drive.world, drive.run.id
-    world.driven.add(id)
-    try:
-        about = logs.about(run_id=id, agent_id=drive.run.agent_id, space_id=drive.run.space_id)
-        with about, concerning(drive.concern):
-            await _go_through(drive)
-    finally:
-        world.driven.discard(id)
-        world.interrupted.discard(id)
+    """One run, until it rests or is over."""
+    run = drive.run
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(drive.world.driving(run.id))
+        stack.enter_context(logs.about(run_id=run.id, agent_id=run.agent_id, space_id=run.space_id))
+        stack.enter_context(concerning(drive.concern))
+        await _load(drive)
+        drive.live.typing()
+        stack.callback(drive.live.done)
+        if drive.run.mark is not None:
+            await _heed_mark(drive)
+        while drive.run.status in PASSES and not drive.lease.rested:
+            await _do_next(drive)
+        if drive.run.finished_at is not None and drive.run.step:
+            await holds.check(drive.world.store, drive.run)  # nobody asks any more: it is to warn, if need be
 
 
-async def _go_through(drive: Drive) -> None:
-    await _load(drive)
-    drive.live.typing()
-    try:
-        await _until_it_rests(drive)
-    finally:
-        drive.live.done()
-
-
-async def _until_it_rests(drive: Drive) -> None:
-    if drive.run.mark is not None:
-        await _heed_mark(drive)
-    while (one_pass := PASSES.get(drive.run.status)) is not None and not drive.lease.rested:
-        if drive.world.stopping:
-            raise asyncio.CancelledError("the server stops; the run goes on from its last commit")
-        if drive.run.id in drive.world.interrupted:
-            await _look_again(drive)
-        if drive.agent is None:
-            await _stop(drive, "agent_deleted")
-        elif drive.run.cancel_requested:
-            await _stop(drive, await _why_cancelled(drive))
-        elif drive.lease.paused:
-            await _put_aside(drive)
-        elif not drive.run.grants:
-            await _stop(drive, "no_rights", NO_RIGHTS)
-        elif drive.missing is not None:
-            await _stop(drive, "variables_required", drive.missing.message)
-        else:
-            await one_pass(drive)
-    if drive.run.finished_at is not None and drive.run.step:
-        await holds.check(drive.world.store, drive.run)  # nobody asks any more: it is to warn, if need be
+async def _do_next(drive: Drive) -> None:
+    """The one thing that the rows ask for now: an end, a pause, or what the run's status says."""
+    if drive.world.stopping:
+        raise asyncio.CancelledError("the server stops; the run goes on from its last commit")
+    if drive.run.id in drive.world.interrupted:
+        await _look_again(drive)
+    if drive.agent is None:
+        await _stop(drive, "agent_deleted")
+    elif drive.run.cancel_requested:
+        await _stop(drive, await _why_cancelled(drive))
+    elif drive.lease.paused:
+        await _put_aside(drive)
+    elif not drive.run.grants:
+        await _stop(drive, "no_rights", NO_RIGHTS)
+    elif drive.missing is not None:
+        await _stop(drive, "variables_required", drive.missing.message)
+    else:
+        await PASSES[drive.run.status](drive)
 
 
 async def _heed_mark(drive: Drive) -> None:
