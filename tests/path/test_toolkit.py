@@ -13,8 +13,8 @@ from bullpen import ids
 from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolTurn
 from bullpen.storage import Transaction
-from bullpen.tools.toolkit import Toolkit, content, get_toolkit
-from bullpen.tools.types import RunView, ToolCall, ToolResult
+from bullpen.tools.execute import Toolkit, get_toolkit
+from bullpen.tools.types import RunView, ToolCall, ToolResult, content
 from bullpen.wire import Agent
 from tests.driver import Driver
 from tests.path.puppets import puppet

@@ -26,6 +26,7 @@ from bullpen.storage import Transaction
 from bullpen.tools import approvals, pending
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.configs import made
+from bullpen.tools.door import Door
 from bullpen.tools.execute import execute_late
 from bullpen.tools.types import RunView, Tool, ToolCall, ToolResult, Waiting
 from bullpen.wire import Agent
@@ -107,15 +108,9 @@ async def _carry_out_one(world: World, lease: Lease, approval: Waiting) -> None:
     concerned.kept.add(approval.tool_name)
     await world.store.read(lambda tx: concern.add_line(tx, concerned, approval.thread_id))
     with concerning(concerned):
-        await execute_late(
-            approval,
-            tool=tool,
-            run=run,
-            store=world.store,
-            journal=LateJournal(lease, approval, world.owner, mark),
-            means=world.means,
-            given_up=rules.died_twice(approval.tool_name) if mark is not None and rules.is_hopeless(mark) else None,
-        )
+        door = Door(run, world.store, LateJournal(lease, approval, world.owner, mark), world.means)
+        hopeless = mark is not None and rules.is_hopeless(mark)
+        await execute_late(door, approval, tool, rules.died_twice(approval.tool_name) if hopeless else None)
 
 
 async def _heed_mark(tx: Transaction, world: World, lease: Lease, approval: Waiting, mark: Mark) -> Mark | None:

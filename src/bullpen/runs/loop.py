@@ -40,10 +40,10 @@ from bullpen.storage import Store, Transaction
 from bullpen.threads import rows as thread_rows
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.configs import made
+from bullpen.tools.execute import Toolkit, get_toolkit
 from bullpen.tools.outside import together
 from bullpen.tools.outward import merge_places
 from bullpen.tools.registry import Registry
-from bullpen.tools.toolkit import Toolkit, get_toolkit
 from bullpen.tools.types import Means, Stopped, Tool
 from bullpen.variables import actions as variables
 from bullpen.variables import rules as variable_rules

@@ -51,8 +51,7 @@ async def show_started(
 
 async def show_settled(tx: Transaction, run: RunView, space_id: str | None, result: ToolResult) -> None:
     approval = result.approval
-    asked_unseen = approval is not None and approval.reason is not None and not approval.visible
-    if result.call.started or (approval is not None and not asked_unseen):
+    if result.call.started or (approval is not None and not approval.asked_unseen):
         await complete(tx, result, run.outside)
         return
     room = None if space_id is None else await rows.select_room(tx, space_id)

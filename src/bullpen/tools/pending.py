@@ -52,7 +52,7 @@ async def begin(
     else:
         waiting = replace(waiting, asks=approval.asks, tool_hash=approval.tool_hash, hash=approval.hash)
         waiting = replace(waiting, spaces=approval.spaces, reason=approval.reason)
-        if approval.reason is None or approval.visible:  # else it was asked for unseen, and shows from now on
+        if not approval.asked_unseen:  # else it was asked for unseen, and shows from now on
             waiting = replace(waiting, visible=approval.visible)
         await rows.begin_again(tx, waiting)
     await ask(tx, waiting)

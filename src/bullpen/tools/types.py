@@ -241,6 +241,11 @@ class Waiting:
     reason: AskReason | None = None  # why it has to be approved, if no policy says so
 
     @property
+    def asked_unseen(self) -> bool:
+        """It asks for an approval without a card, since the card itself would tell people too much."""
+        return self.reason is not None and not self.visible
+
+    @property
     def arguments(self) -> str:
         """Exactly what is carried out once it is approved."""
         return orjson.dumps(self.args).decode()
@@ -333,6 +338,11 @@ class ToolResult:
 def rendered(value: Any) -> list[dict[str, str]]:
     """A result as the model reads it."""
     return [{"type": "text", "text": orjson.dumps(value).decode()}]
+
+
+def content(result: ToolResult) -> dict[str, Any]:
+    """The form that model APIs take as a tool's result."""
+    return {"content": rendered(result.value)}
 
 
 class Stopped(Exception):
