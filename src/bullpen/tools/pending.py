@@ -18,8 +18,9 @@ from bullpen.inbox import actions as inbox
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import policies, rows
+from bullpen.tools import rows
 from bullpen.tools.actions import ask, tell_over
+from bullpen.tools.json_equality import equal_json
 from bullpen.tools.outside import together
 from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
 from bullpen.wire.nouns import InboxKind, MessageStatus, PendingKind, PendingStatus, Progress
@@ -96,7 +97,7 @@ def made(
 async def accept(tx: Transaction, waiting: Waiting, result: Any, answered_by: str) -> bool:
     """Take a result; the row is locked, and the caller may answer. True: it was taken before, the same one."""
     if waiting.status == "resolved":
-        if policies.same(waiting.result, result):
+        if equal_json(waiting.result, result):
             return True
         raise Conflict(
             f"{waiting.answered_by} has answered this call already, with another result, which stands.",
