@@ -23,7 +23,7 @@ from bullpen.memory import actions as memory
 from bullpen.settings import EngineSettings, Settings
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
-from bullpen.spaces.types import Author
+from bullpen.spaces.types import Author, PostingRules
 from bullpen.storage import Transaction
 from bullpen.testing import UNLIMITED
 from bullpen.threads import actions as threads
@@ -79,7 +79,7 @@ class Rooms:
 
         async def body(tx: Transaction) -> None:
             room = await spaces.writable_room(tx, self._owner, space_id)
-            await spaces.post(tx, room, self._author, text)
+            await spaces.post(tx, room, self._author, text, PostingRules())
 
         await self.office.store.transact(body)
 
@@ -144,7 +144,7 @@ class Rooms:
         assert room is not None
         agent = Author(id=agent_id, kind="agent", name=agent_id, cause=self._author.cause)
         for n in range(count):
-            await spaces.post(tx, room, agent if n % 2 else self._author, SAYING.format(n))
+            await spaces.post(tx, room, agent if n % 2 else self._author, SAYING.format(n), PostingRules())
 
 
 async def make_agent(tx: Transaction, id: str, model: Any = STORY) -> None:

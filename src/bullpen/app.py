@@ -59,6 +59,7 @@ from bullpen.runs import holds, loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
+from bullpen.spaces.types import PostingRules
 from bullpen.storage import Store, Transaction, lost, migrations
 from bullpen.storage.sqlite import SqliteStore
 from bullpen.tasks import firing
@@ -201,6 +202,7 @@ class Office:
         names.keep(reserved_names(families))
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
         self._egress = egress
+        self.posting = PostingRules.from_settings(settings)
         self.task_rules = TaskRules(settings.tasks, settings.timezone, self.registry.names_of)
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         self.blobs = open_blobs(settings, self.egress)
@@ -235,7 +237,7 @@ class Office:
         self.limits = Limits(settings.limits, uploads_at_once=settings.files.uploads_at_once)
         self.edge = Edge(settings, self.limits)
         self.passwords = Passwords()
-        self.clock_watch = ClockWatch(store, int(settings.engine.group_wait_seconds * 1000))
+        self.clock_watch = ClockWatch(store, self.posting.group_wait_ms)
         self.sign_ins = Attempts(store.clock, allowed=5, seconds=60)
         self.sign_ins_of_one = Attempts(store.clock, allowed=50, seconds=3600)
         self.guesses = Attempts(store.clock, allowed=max(1, settings.limits.guesses_per_minute), seconds=60)
@@ -268,7 +270,7 @@ class Office:
             blobs=self.blobs,
             thumbnails=self.thumbnails,
             folders=self.folders,
-            file_limits=self.settings.files,
+            posting=self.posting,
             tasks=self.task_rules,
             check_model=self.models.check_choice,
             skills_per_space=self.settings.skills.per_space,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bullpen.agents import rows as agent_rows
 from bullpen.api.messages import author_of
 from bullpen.spaces import actions as spaces
+from bullpen.spaces.types import PostingRules
 from bullpen.storage import Transaction
 from bullpen.testing import invariants, snapshot
 from bullpen.testing.crash import calm, mortal_office, settings_for
@@ -24,7 +25,7 @@ async def test_posts_during_an_agents_deletion_do_not_wake_it_forever(database: 
 
         async def speak_as_it_goes(tx: Transaction) -> None:
             room = await spaces.writable_room(tx, owner, "room")
-            await spaces.post(tx, room, author_of(owner), "are you there?")
+            await spaces.post(tx, room, author_of(owner), "are you there?", PostingRules())
             await agent_rows.delete_agent(tx, "ghost")
 
         await opened.store.transact(speak_as_it_goes)

@@ -13,7 +13,7 @@ from bullpen.events import feed, signals
 from bullpen.events.actions import record
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
-from bullpen.spaces.types import Draft
+from bullpen.spaces.types import Draft, PostingRules
 from bullpen.storage import Transaction
 from bullpen.storage.postgres import PostgresStore
 from bullpen.storage.store import Body
@@ -40,7 +40,7 @@ async def post_slowly(world: World, text: str, begun: asyncio.Event, go_on: asyn
     async def body(tx: Transaction) -> Draft:
         room = await rows.select_room(tx, "lobby")
         assert room is not None
-        draft = await spaces.post(tx, room, spaces.SYSTEM_AUTHOR, text)
+        draft = await spaces.post(tx, room, spaces.SYSTEM_AUTHOR, text, PostingRules())
         await tx.settle()
         begun.set()
         await go_on.wait()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from bullpen.api.messages import author_of
 from bullpen.spaces import actions as spaces
+from bullpen.spaces.types import PostingRules
 from bullpen.storage import Transaction
 from tests.driver import Driver
 
@@ -18,6 +19,6 @@ async def talk(office: Driver, space: str, texts: Iterable[str]) -> None:
     async def body(tx: Transaction) -> None:
         room = await spaces.writable_room(tx, owner, space)
         for text in said:
-            await spaces.post(tx, room, author_of(owner), text)
+            await spaces.post(tx, room, author_of(owner), text, PostingRules())
 
     await office.office.store.transact(body)

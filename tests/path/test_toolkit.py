@@ -10,11 +10,12 @@ import orjson
 import pytest
 
 from bullpen import ids
+from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolTurn
 from bullpen.storage import Transaction
-from bullpen.tools.toolkit import Toolkit, content, get_toolkit
-from bullpen.tools.types import RunView, ToolCall, ToolResult
-from bullpen.wire import Agent, Limits
+from bullpen.tools.execute import Toolkit, get_toolkit
+from bullpen.tools.types import RunView, ToolCall, ToolResult, content
+from bullpen.wire import Agent
 from tests.driver import Driver
 from tests.path.puppets import puppet
 from tests.path.scripts import Json, call, raw, say, step
@@ -53,15 +54,9 @@ async def toolkit_of(office: Driver, agent_id: str) -> Toolkit:
         id=ids.run(),
         thread_id=ids.thread(),
         agent=agent,
-        grants="post,read_space",
-        cause_kind="person",
-        cause_id=office.owner_id,
+        cause=Cause("person", office.owner_id, "post,read_space"),
         depth=0,
         chain_id=ids.chain(),
-        message_count=0,
-        limits=Limits(),
-        chain_limit=3,
-        group_wait_ms=1000,
     )
     return get_toolkit(
         agent,

@@ -10,6 +10,7 @@ import pytest
 
 from bullpen.testing import FakeClock
 from bullpen.tools import execute, rows
+from bullpen.tools.door import Door
 from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
 from tests.path.puppets import puppet
@@ -228,7 +229,7 @@ async def test_a_run_cancelled_just_before_waiting_does_not_wait(
 ) -> None:
     wait = execute._await_answer
 
-    async def cancelled_first(door: execute.Door, *rest: Any) -> Any:
+    async def cancelled_first(door: Door, *rest: Any) -> Any:
         await office.ask("POST", f"/runs/{door.run.id}/cancel")
         return await wait(door, *rest)
 

@@ -165,11 +165,10 @@ async def pause_agents(caller: Caller, office: Office) -> Response:
 async def resume_agents(caller: Caller, office: Office) -> Response:
     """Let all agents go on exactly where they were. Those that were paused singly stay paused."""
     access.authorize(caller, "manage_agents")
-    group_wait_ms = int(office.settings.engine.group_wait_seconds * 1000)
 
     async def body(tx: Transaction) -> Pause:
         if await agents.resume_all(tx, caller):
-            await inbox.go_on_all(tx, group_wait_ms)
+            await inbox.go_on_all(tx, office.posting.group_wait_ms)
         return Pause(paused=False)
 
     return answer(await office.store.transact(body))

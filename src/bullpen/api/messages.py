@@ -41,7 +41,6 @@ async def post_message(
 ) -> Response:
     office.limits.take_message(caller.id, http.scope)
     author = author_of(caller)
-    settings = office.settings
 
     async def body(tx: Transaction) -> Said:
         await in_turn(tx, ids.canonical_space(space_id))  # so that events have the order of the messages' numbers
@@ -51,13 +50,10 @@ async def post_message(
             room,
             author,
             request.text,
+            office.posting,
             attachments=request.attachments,
             reply_to=request.reply_to,
             client_message_id=request.client_message_id,
-            file_limits=settings.files,
-            chain_limit=settings.limits.chain_depth,
-            group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
-            agents_per_minute=settings.limits.agent_messages_per_minute,
         )
 
     said = await office.store.transact(body)

@@ -171,8 +171,8 @@ async def invoke_skill(
             await spaces.writable_room(tx, caller, id),
             author_of(caller),
             _command(name, request),
+            office.posting,
             client_message_id=key,
-            chain_limit=office.settings.limits.chain_depth,
         )
         if said.started is None:
             raise Conflict(actions.NOBODY)

@@ -7,9 +7,9 @@ message. Agents give no commands: what they write is only ever said.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from bullpen.agents import rows as agent_rows
 from bullpen.commands import rules
@@ -23,7 +23,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import reasons
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces import rules as space_rules
-from bullpen.spaces.types import Author, Room
+from bullpen.spaces.types import Author, PostingRules, Room
 from bullpen.storage import Transaction
 from bullpen.tasks import rows as task_rows
 from bullpen.threads.rules import SCOPES
@@ -33,11 +33,31 @@ from bullpen.wire.nouns import Command
 CarryOut: TypeAlias = Callable[[Transaction, Asked], Awaitable[Answer]]
 
 
-async def say(tx: Transaction, room: Room, author: Author, text: str, *, chain_limit: int, **posting: Any) -> Said:
-    """Post a message and do what it asks for. `posting` is what `spaces.post` takes besides."""
+async def say(
+    tx: Transaction,
+    room: Room,
+    author: Author,
+    text: str,
+    posting: PostingRules,
+    *,
+    attachments: Sequence[str] = (),
+    reply_to: str | None = None,
+    client_message_id: str | None = None,
+) -> Said:
+    """Post a message and do what it asks for."""
     found = await understood(tx, room, author, text)
     kept = None if found is None else found.kept
-    draft = await spaces.post(tx, room, author, text, chain_limit=chain_limit, command=kept, **posting)
+    draft = await spaces.post(
+        tx,
+        room,
+        author,
+        text,
+        posting,
+        attachments=attachments,
+        reply_to=reply_to,
+        client_message_id=client_message_id,
+        command=kept,
+    )
     if found is None or not draft.created:
         return Said(draft)
     if found.skill is not None:
@@ -45,7 +65,7 @@ async def say(tx: Transaction, room: Room, author: Author, text: str, *, chain_l
         if started is None:
             await spaces.announce(tx, room.id, skills.NOBODY, reply_to=draft.id)
         return Said(draft, started=started)
-    answer = await OFFICE[found.name](tx, Asked(room, draft, found.parameters, chain_limit))
+    answer = await OFFICE[found.name](tx, Asked(room, draft, found.parameters, posting.chain_limit))
     await spaces.announce(tx, room.id, answer.text, reply_to=draft.id)
     return Said(draft, answer.stopped)
 

@@ -18,16 +18,15 @@ from bullpen.engine import leases
 from bullpen.engine.leases import Lease
 from bullpen.errors import Broken
 from bullpen.events.actions import in_turn
-from bullpen.inbox import rows as inbox_rows
 from bullpen.observe.redact import concerning
 from bullpen.runs import actions, concern, rows, rules
-from bullpen.runs.types import CallPlace, Mark, Run
-from bullpen.spaces import rows as space_rows
-from bullpen.spaces.types import Room
+from bullpen.runs.types import CallPlace, Mark
+from bullpen.runs.view import view_approved
 from bullpen.storage import Transaction
 from bullpen.tools import approvals, pending
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.configs import made
+from bullpen.tools.door import Door
 from bullpen.tools.execute import execute_late
 from bullpen.tools.types import RunView, Tool, ToolCall, ToolResult, Waiting
 from bullpen.wire import Agent
@@ -96,7 +95,7 @@ async def _carry_out_one(world: World, lease: Lease, approval: Waiting) -> None:
         if agent is None:
             return None  # whoever deleted it has seen to its calls
         made_by = await rows.select_run(tx, approval.run_id)
-        view = await _view(tx, world, approval, agent, made_by)
+        view = await view_approved(tx, approval, agent, made_by)
         return view, await _tool(tx, world, approval.tool_name, agent), None if made_by is None else made_by.mark
 
     found = await world.store.read(read)
@@ -110,15 +109,9 @@ async def _carry_out_one(world: World, lease: Lease, approval: Waiting) -> None:
     concerned.kept.add(approval.tool_name)
     await world.store.read(lambda tx: concern.add_line(tx, concerned, approval.thread_id))
     with concerning(concerned):
-        await execute_late(
-            approval,
-            tool=tool,
-            run=run,
-            store=world.store,
-            journal=LateJournal(lease, approval, world.owner, mark),
-            means=world.means,
-            given_up=rules.died_twice(approval.tool_name) if mark is not None and rules.is_hopeless(mark) else None,
-        )
+        door = Door(run, world.store, LateJournal(lease, approval, world.owner, mark), world.means)
+        hopeless = mark is not None and rules.is_hopeless(mark)
+        await execute_late(door, approval, tool, rules.died_twice(approval.tool_name) if hopeless else None)
 
 
 async def _heed_mark(tx: Transaction, world: World, lease: Lease, approval: Waiting, mark: Mark) -> Mark | None:
@@ -139,30 +132,3 @@ async def _tool(tx: Transaction, world: World, name: str, agent: Agent) -> Tool 
     config = None if world.registry.find(name) is not None else await tool_rows.select_tool(tx, name)
     defined = {} if config is None else {name: made(config)}
     return next((tool for tool in world.registry.listed(agent.tools, defined) if tool.name == name), None)
-
-
-async def _home(tx: Transaction, approval: Waiting, run: Run | None) -> Room | None:
-    """Where its run was woken, which may be forgotten by now; else where it asked."""
-    id = approval.space_id if run is None else run.space_id
-    return None if id is None else await space_rows.select_room(tx, id)
-
-
-async def _view(tx: Transaction, world: World, approval: Waiting, agent: Agent, run: Run | None) -> RunView:
-    settings = world.settings
-    return RunView(
-        id=approval.run_id,
-        thread_id=approval.thread_id,
-        agent=agent,
-        grants=await inbox_rows.select_held(tx, approval.cause),
-        home=await _home(tx, approval, run),
-        cause_kind=approval.cause.kind,
-        cause_id=approval.cause.id,
-        depth=approval.depth,
-        chain_id=approval.chain_id,
-        message_count=0 if run is None else len(run.message_ids),
-        limits=agent.limits,
-        chain_limit=settings.limits.chain_depth,
-        group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
-        agents_per_minute=settings.limits.agent_messages_per_minute,
-        outside=approval.outside,
-    )

@@ -32,6 +32,7 @@ from bullpen.runs import actions, asking, bounds, concern, holds, late, past, pi
 from bullpen.runs.live import Live
 from bullpen.runs.steps import Asking
 from bullpen.runs.types import Entry, Run
+from bullpen.runs.view import view_run
 from bullpen.settings import Settings
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
@@ -39,11 +40,11 @@ from bullpen.storage import Store, Transaction
 from bullpen.threads import rows as thread_rows
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.configs import made
+from bullpen.tools.execute import Toolkit, get_toolkit
 from bullpen.tools.outside import together
 from bullpen.tools.outward import merge_places
 from bullpen.tools.registry import Registry
-from bullpen.tools.toolkit import Toolkit, get_toolkit
-from bullpen.tools.types import Means, RunView, Stopped, Tool
+from bullpen.tools.types import Means, Stopped, Tool
 from bullpen.variables import actions as variables
 from bullpen.variables import rules as variable_rules
 from bullpen.variables.types import Place
@@ -79,6 +80,16 @@ class World:
     stoppable: dict[str, Callable[[], None]] = field(default_factory=dict)
     interrupted: set[str] = field(default_factory=set)
     stopping: bool = False
+
+    @contextlib.contextmanager
+    def driving(self, run_id: str) -> Iterator[None]:
+        """While this lasts, the run is driven here and `interrupt` reaches it."""
+        self.driven.add(run_id)
+        try:
+            yield
+        finally:
+            self.driven.discard(run_id)
+            self.interrupted.discard(run_id)
 
     def interrupt(self, run_id: str) -> None:
         """Somebody wants the run (or EVERY run) to stop: end its wait, or see to it that the next does not begin."""
@@ -173,48 +184,41 @@ async def _next(tx: Transaction, world: World, lease: Lease) -> tuple[Run, list[
 
 
 async def _drive_run(drive: Drive) -> None:
-    world, id = drive.world, drive.run.id
-    world.driven.add(id)
-    try:
-        about = logs.about(run_id=id, agent_id=drive.run.agent_id, space_id=drive.run.space_id)
-        with about, concerning(drive.concern):
-            await _go_through(drive)
-    finally:
-        world.driven.discard(id)
-        world.interrupted.discard(id)
+    """One run, until it rests or is over."""
+    run = drive.run
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(drive.world.driving(run.id))
+        stack.enter_context(logs.about(run_id=run.id, agent_id=run.agent_id, space_id=run.space_id))
+        stack.enter_context(concerning(drive.concern))
+        await _load(drive)
+        drive.live.typing()
+        stack.callback(drive.live.done)
+        if drive.run.mark is not None:
+            await _heed_mark(drive)
+        while drive.run.status in PASSES and not drive.lease.rested:
+            await _do_next(drive)
+        if drive.run.finished_at is not None and drive.run.step:
+            await holds.check(drive.world.store, drive.run)  # nobody asks any more: it is to warn, if need be
 
 
-async def _go_through(drive: Drive) -> None:
-    await _load(drive)
-    drive.live.typing()
-    try:
-        await _until_it_rests(drive)
-    finally:
-        drive.live.done()
-
-
-async def _until_it_rests(drive: Drive) -> None:
-    if drive.run.mark is not None:
-        await _heed_mark(drive)
-    while (one_pass := PASSES.get(drive.run.status)) is not None and not drive.lease.rested:
-        if drive.world.stopping:
-            raise asyncio.CancelledError("the server stops; the run goes on from its last commit")
-        if drive.run.id in drive.world.interrupted:
-            await _look_again(drive)
-        if drive.agent is None:
-            await _stop(drive, "agent_deleted")
-        elif drive.run.cancel_requested:
-            await _stop(drive, await _why_cancelled(drive))
-        elif drive.lease.paused:
-            await _put_aside(drive)
-        elif not drive.run.grants:
-            await _stop(drive, "no_rights", NO_RIGHTS)
-        elif drive.missing is not None:
-            await _stop(drive, "variables_required", drive.missing.message)
-        else:
-            await one_pass(drive)
-    if drive.run.finished_at is not None and drive.run.step:
-        await holds.check(drive.world.store, drive.run)  # nobody asks any more: it is to warn, if need be
+async def _do_next(drive: Drive) -> None:
+    """The one thing that the rows ask for now: an end, a pause, or what the run's status says."""
+    if drive.world.stopping:
+        raise asyncio.CancelledError("the server stops; the run goes on from its last commit")
+    if drive.run.id in drive.world.interrupted:
+        await _look_again(drive)
+    if drive.agent is None:
+        await _stop(drive, "agent_deleted")
+    elif drive.run.cancel_requested:
+        await _stop(drive, await _why_cancelled(drive))
+    elif drive.lease.paused:
+        await _put_aside(drive)
+    elif not drive.run.grants:
+        await _stop(drive, "no_rights", NO_RIGHTS)
+    elif drive.missing is not None:
+        await _stop(drive, "variables_required", drive.missing.message)
+    else:
+        await PASSES[drive.run.status](drive)
 
 
 async def _heed_mark(drive: Drive) -> None:
@@ -437,31 +441,11 @@ async def act(drive: Drive) -> None:
 
 
 def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
-    run, agent, settings = drive.run, drive.agent, drive.world.settings
+    world, agent = drive.world, drive.agent
     assert agent is not None
-    view = RunView(
-        id=run.id,
-        thread_id=run.thread_id,
-        agent=agent,
-        grants=run.grants,
-        home=drive.home,
-        cause_kind=run.cause_kind,
-        cause_id=run.cause_id,
-        depth=run.depth,
-        chain_id=run.chain_id,
-        message_count=len(run.message_ids),
-        limits=agent.limits,
-        chain_limit=settings.limits.chain_depth,
-        group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
-        agents_per_minute=settings.limits.agent_messages_per_minute,
-        outside=run.outside,
-        seen_in=run.seen_in,
-        approval_ms=None if rules.is_attended(run) else int(settings.limits.approval_seconds * 1000),
-    )
-    world = drive.world
     return get_toolkit(
         agent,
-        view,
+        view_run(drive.run, agent, drive.home, world.settings.limits),
         registry=world.registry,
         store=world.store,
         journal=journal,

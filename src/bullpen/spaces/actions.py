@@ -26,9 +26,8 @@ from bullpen.inbox import actions as inbox
 from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Cause, Recipient
 from bullpen.observe.redact import here, owner
-from bullpen.settings import FileSettings
 from bullpen.spaces import chats, finding, rows, rules
-from bullpen.spaces.types import Author, Draft, Room
+from bullpen.spaces.types import Author, Draft, PostingRules, Room
 from bullpen.storage import Stage, Transaction
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import chain_stops
@@ -328,20 +327,17 @@ async def post(
     room: Room,
     author: Author,
     text: str,
+    posting: PostingRules,
     *,
     id: str | None = None,
     attachments: Sequence[str] = (),
     reply_to: str | None = None,
     client_message_id: str | None = None,
-    file_limits: FileSettings | None = None,
-    chain_limit: int = 3,
-    group_wait_ms: int = 30_000,
-    agents_per_minute: int = 0,
     command: str | None = None,
 ) -> Draft:
     """Keep a message, hand it to the threads it wakes, and tell followers. The caller has checked membership.
 
-    With `command` (what is kept instead of the policy it met) it wakes nobody by itself: see runs/commands.py.
+    With `command` (what is kept instead of the policy it met) it wakes nobody by itself: see commands/actions.py.
 
     The same clientMessageId again is the same message, and wakes nobody; with another text, other attachments or in
     another space it is a conflict. Attachments are files of the author's own, or of the space.
@@ -358,13 +354,13 @@ async def post(
         text=text,
         reply_to=reply_to,
         client_message_id=client_message_id,
-        agents_per_minute=agents_per_minute if author.kind == "agent" else 0,
+        agents_per_minute=posting.agents_per_minute if author.kind == "agent" else 0,
         metadata=_provenance(author),
     )
     if attachments:
         draft.type = "text" if text else "file"
         draft.attachments = await files.show(
-            tx, attachments, message_id=draft.id, space_id=room.id, author_id=author.id, limits=file_limits
+            tx, attachments, message_id=draft.id, space_id=room.id, author_id=author.id, limits=posting.files
         )
     draft.chain_id = author.chain_id or draft.id
     draft.wake = rules.written(_policy(room, author), room.trigger)
@@ -374,7 +370,7 @@ async def post(
     if command is not None:
         draft.wake = command
     else:
-        await _hand_out(tx, room, draft, replied, chain_limit=chain_limit, group_wait_ms=group_wait_ms)
+        await _hand_out(tx, room, draft, replied, posting)
     return draft
 
 
@@ -417,14 +413,13 @@ async def _replied(tx: Transaction, room: Room, reply_to: str | None) -> Message
     return message
 
 
-async def _hand_out(
-    tx: Transaction, room: Room, draft: Draft, replied: Message | None, *, chain_limit: int, group_wait_ms: int
-) -> None:
+async def _hand_out(tx: Transaction, room: Room, draft: Draft, replied: Message | None, posting: PostingRules) -> None:
     author = draft.author
     woken = await _addressed(tx, room, draft, replied)
     if not woken:
         return
-    going_on = [(r, a) for r, a in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, chain_limit)]
+    limit = posting.chain_limit
+    going_on = [(r, a) for r, a in woken if inbox_rules.chain_goes_on(author.kind, author.depth, r, limit)]
     if len(going_on) < len(woken):
         tx.defer(Stage.SPACES, room.id, partial(_stop_chain, draft=draft))
     await inbox.deliver(
@@ -436,7 +431,7 @@ async def _hand_out(
         cause=author.cause,
         depth=inbox_rules.depth_of_run(author.kind, author.depth),
         chain_id=draft.chain_id,
-        group_wait_ms=group_wait_ms,
+        group_wait_ms=posting.group_wait_ms,
     )
 
 

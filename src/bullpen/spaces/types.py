@@ -1,4 +1,4 @@
-"""A space as posting needs it, an author, and a message on its way to having a number."""
+"""A space as posting needs it, the rules of posting, an author, and a message on its way to having a number."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from bullpen.access import rules as access
 from bullpen.inbox.types import Cause
+from bullpen.settings import FileSettings, Settings
 from bullpen.wire import Message
 from bullpen.wire.nouns import AuthorKind, File, MessageStatus, MessageType, WakePolicy
 
@@ -29,6 +30,25 @@ class Room:
     def stays(self) -> bool:
         """Does what is done in it stay in it? Then an agent has a line of thought for it alone."""
         return access.preset(self.kind, self.main).stays
+
+
+@dataclass(frozen=True, slots=True)
+class PostingRules:
+    """What the operator says about posting. Made once from the settings; every post is given them whole."""
+
+    chain_limit: int = 3  # so many links of agents waking agents
+    group_wait_ms: int = 30_000  # so long each agent of a batch waits for the one before
+    agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
+    files: FileSettings = field(default_factory=FileSettings)
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> PostingRules:
+        return cls(
+            chain_limit=settings.limits.chain_depth,
+            group_wait_ms=int(settings.engine.group_wait_seconds * 1000),
+            agents_per_minute=settings.limits.agent_messages_per_minute,
+            files=settings.files,
+        )
 
 
 @dataclass(frozen=True, slots=True)

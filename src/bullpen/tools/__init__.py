@@ -1,6 +1,6 @@
 """The only way to act.
 
-`execute` is the one door; `registry` knows the tools there are; `toolkit` binds those an agent lists to its identity.
+`execute` is the one door, and binds the tools that an agent lists to its identity; `registry` knows all there are.
 Does not know runs: what a call needs to be recorded is a port (`Journal`) that runs implement.
 """
 

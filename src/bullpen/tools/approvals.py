@@ -21,7 +21,8 @@ from bullpen.agents import rows as agent_rows
 from bullpen.errors import BadArguments, Conflict, Invalid
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import actions, pending, policies, rows
+from bullpen.tools import actions, pending, rows
+from bullpen.tools.json_equality import equal_json
 from bullpen.tools.types import RunView, Tool, Waiting
 from bullpen.wire.requests import ApprovalAnswer
 
@@ -129,7 +130,7 @@ async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: 
     """Take an answer; the row is locked, and `by` may give it. True: it was taken before, the same one."""
     said = _said(answer, waiting, tool)
     if waiting.status == "resolved":
-        if policies.same(waiting.result, said):
+        if equal_json(waiting.result, said):
             return True
         raise Conflict(
             f"{waiting.answered_by} has answered this already, and otherwise; that stands.",

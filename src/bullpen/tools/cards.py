@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from bullpen import ids
-from bullpen.inbox.types import Cause
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.spaces.types import Author
@@ -27,7 +26,7 @@ def author(run: RunView) -> Author:
         id=run.agent.id,
         kind="agent",
         name=run.agent.name,
-        cause=Cause(run.cause_kind, run.cause_id, run.grants),
+        cause=run.cause,
         run_id=run.id,
         depth=run.depth,
         chain_id=run.chain_id,
@@ -52,8 +51,7 @@ async def show_started(
 
 async def show_settled(tx: Transaction, run: RunView, space_id: str | None, result: ToolResult) -> None:
     approval = result.approval
-    asked_unseen = approval is not None and approval.reason is not None and not approval.visible
-    if result.call.started or (approval is not None and not asked_unseen):
+    if result.call.started or (approval is not None and not approval.asked_unseen):
         await complete(tx, result, run.outside)
         return
     room = None if space_id is None else await rows.select_room(tx, space_id)

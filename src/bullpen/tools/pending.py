@@ -15,12 +15,13 @@ from bullpen import ids
 from bullpen.errors import Conflict, Gone
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
-from bullpen.inbox.types import Cause, Item
+from bullpen.inbox.types import Item
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import policies, rows
+from bullpen.tools import rows
 from bullpen.tools.actions import ask, tell_over
+from bullpen.tools.json_equality import equal_json
 from bullpen.tools.outside import together
 from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
 from bullpen.wire.nouns import InboxKind, MessageStatus, PendingKind, PendingStatus, Progress
@@ -53,7 +54,7 @@ async def begin(
     else:
         waiting = replace(waiting, asks=approval.asks, tool_hash=approval.tool_hash, hash=approval.hash)
         waiting = replace(waiting, spaces=approval.spaces, reason=approval.reason)
-        if approval.reason is None or approval.visible:  # else it was asked for unseen, and shows from now on
+        if not approval.asked_unseen:  # else it was asked for unseen, and shows from now on
             waiting = replace(waiting, visible=approval.visible)
         await rows.begin_again(tx, waiting)
     await ask(tx, waiting)
@@ -80,7 +81,7 @@ def made(
         space_id=space_id,
         tool_name=tool.name,
         args=call.shown,
-        cause=Cause(run.cause_kind, run.cause_id, run.grants),
+        cause=run.cause,
         depth=run.depth,
         chain_id=run.chain_id,
         created_at=tx.clock.now(),
@@ -97,7 +98,7 @@ def made(
 async def accept(tx: Transaction, waiting: Waiting, result: Any, answered_by: str) -> bool:
     """Take a result; the row is locked, and the caller may answer. True: it was taken before, the same one."""
     if waiting.status == "resolved":
-        if policies.same(waiting.result, result):
+        if equal_json(waiting.result, result):
             return True
         raise Conflict(
             f"{waiting.answered_by} has answered this call already, with another result, which stands.",

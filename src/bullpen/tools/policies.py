@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from bullpen.errors import Invalid
+from bullpen.tools.json_equality import equal_json
 from bullpen.wire.nouns import Decision
 
 MAX_BYTES: Final = 4096
@@ -121,17 +122,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def same(given: Any, value: Any) -> bool:
-    """As JSON has it: true is not 1."""
-    if isinstance(given, bool) or isinstance(value, bool):
-        return given is value
-    if isinstance(given, list) and isinstance(value, list):
-        return len(given) == len(value) and all(map(same, given, value))
-    if isinstance(given, Mapping) and isinstance(value, Mapping):
-        return given.keys() == value.keys() and all(same(given[name], value[name]) for name in given)
-    return bool(given == value)
-
-
 def _order(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool | None]:
     def judge(given: Any, value: Any) -> bool | None:
         alike = (_is_number(given) and _is_number(value)) or (isinstance(given, str) and isinstance(value, str))
@@ -143,7 +133,7 @@ def _order(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool | N
 def _contains(given: Any, value: Any) -> bool | None:
     if isinstance(given, str) and isinstance(value, str):
         return value in given
-    return any(same(item, value) for item in given) if isinstance(given, list) else None
+    return any(equal_json(item, value) for item in given) if isinstance(given, list) else None
 
 
 def _text(judge: Callable[[str, str], bool]) -> Callable[[Any, Any], bool | None]:
@@ -152,13 +142,13 @@ def _text(judge: Callable[[str, str], bool]) -> Callable[[Any, Any], bool | None
 
 _ORDERS: Final = ("gt", "gte", "lt", "lte")
 _OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool | None]]] = {
-    "eq": same,
-    "ne": lambda given, value: not same(given, value),
+    "eq": equal_json,
+    "ne": lambda given, value: not equal_json(given, value),
     "gt": _order(operator.gt),
     "gte": _order(operator.ge),
     "lt": _order(operator.lt),
     "lte": _order(operator.le),
-    "in": lambda given, value: any(same(given, item) for item in value),
+    "in": lambda given, value: any(equal_json(given, item) for item in value),
     "contains": _contains,
     "startsWith": _text(str.startswith),
     "endsWith": _text(str.endswith),

@@ -33,9 +33,10 @@ def moved(tool: Tool) -> str:
 
 def over_budget(tool: Tool, run: RunView) -> str | None:
     """Why this call is refused for having used up the run's share, if it is."""
-    if tool.act == "spoke" and run.message_count >= run.limits.max_messages:
+    most = run.agent.limits.max_messages
+    if tool.act == "spoke" and run.message_count >= most:
         return (
-            f"You have sent {run.message_count} of {run.limits.max_messages} messages of this run, so this one was not "
+            f"You have sent {run.message_count} of {most} messages of this run, so this one was not "
             "sent. Finish here; you may speak again when you are woken again."
         )
     return None

@@ -17,13 +17,12 @@ from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolSpec
-from bullpen.settings import FileSettings
-from bullpen.spaces.types import Room
+from bullpen.spaces.types import PostingRules, Room
 from bullpen.storage import Transaction
 from bullpen.tasks.actions import Rules
 from bullpen.tools.outside import Outside
 from bullpen.variables.actions import Vault
-from bullpen.wire import Agent, Limits
+from bullpen.wire import Agent
 from bullpen.wire.nouns import Decision, PendingCall, PendingKind, PendingStatus, Progress, VariableDefinition
 
 if TYPE_CHECKING:
@@ -97,21 +96,19 @@ class RunView:
     id: str
     thread_id: str
     agent: Agent
-    grants: str
-    cause_kind: str
-    cause_id: str
+    cause: Cause  # on whose behalf it works, and what it may do for them
     depth: int
     chain_id: str
-    message_count: int
-    limits: Limits
-    chain_limit: int
-    group_wait_ms: int
+    message_count: int = 0
     home: Room | None = None  # where it was woken
-    agents_per_minute: int = 0  # how much the agents of a space may say together; 0: as much as they like
     outside: tuple[str, ...] = ()  # where outside text came from that it has read so far
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: spaces, and see tools/outward.py
     # How long an approval may take, if nobody is there who asked for anything.
     approval_ms: int | None = None
+
+    @property
+    def grants(self) -> str:
+        return self.cause.grants
 
     @property
     def stays_in(self) -> str | None:
@@ -147,7 +144,7 @@ class Means:
     blobs: Blobs
     thumbnails: Thumbnails
     folders: Folders
-    file_limits: FileSettings
+    posting: PostingRules
     tasks: Rules
     check_model: Callable[[str | None, Any], None]  # raises Invalid, if no agent could think with it
     skills_per_space: int
@@ -244,6 +241,11 @@ class Waiting:
     reason: AskReason | None = None  # why it has to be approved, if no policy says so
 
     @property
+    def asked_unseen(self) -> bool:
+        """It asks for an approval without a card, since the card itself would tell people too much."""
+        return self.reason is not None and not self.visible
+
+    @property
     def arguments(self) -> str:
         """Exactly what is carried out once it is approved."""
         return orjson.dumps(self.args).decode()
@@ -336,6 +338,11 @@ class ToolResult:
 def rendered(value: Any) -> list[dict[str, str]]:
     """A result as the model reads it."""
     return [{"type": "text", "text": orjson.dumps(value).decode()}]
+
+
+def content(result: ToolResult) -> dict[str, Any]:
+    """The form that model APIs take as a tool's result."""
+    return {"content": rendered(result.value)}
 
 
 class Stopped(Exception):

@@ -38,7 +38,7 @@ async def copy_out(context: ToolContext, path: str, caption: str | None) -> Copi
     if context.space_id is None:
         raise ToolFailed("You are in no space now, so nobody would get the file. Call enter_space first.")
     means, id = context.means, ids.file_for(context.call_id)
-    most = means.file_limits.file_bytes or rules.FOREVER
+    most = means.posting.files.file_bytes or rules.FOREVER
     kept = await copying.to_blob(means.folders, context.run.folder_id, path, means.blobs, id, most=most)
     type = rules.type_of(kept.head, kept.size)
     return Copied(id, names_of(path)[-1], kept, await means.thumbnails.make(id, type, kept.size))
@@ -64,7 +64,7 @@ async def send_file(
     """
     copied: Copied = context.prepared
     room = await member_room(context, None)
-    run, limits = context.run, context.means.file_limits
+    posting = context.means.posting
     file = await files.add(
         context.tx,
         copied.id,
@@ -74,19 +74,16 @@ async def send_file(
         owner_id=context.agent.id,
         space_id=room.id,
         thumbnail=copied.thumbnail,
-        limits=limits,
+        limits=posting.files,
     )
     draft = await spaces.post(
         context.tx,
         room,
-        author(run),
+        author(context.run),
         (caption or "").strip(),
+        posting,
         id=ids.message_for(context.call_id),
         attachments=[file.id],
-        file_limits=limits,
-        chain_limit=run.chain_limit,
-        group_wait_ms=run.group_wait_ms,
-        agents_per_minute=run.agents_per_minute,
     )
     context.effects.message_id = draft.id
     return {"messageId": draft.id, "fileId": file.id, "status": "sent", "spaceId": room.id}

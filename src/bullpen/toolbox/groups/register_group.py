@@ -36,8 +36,8 @@ async def register_group(
     except ValidationError as error:
         raise BadArguments("; ".join(f"{e['loc'][0]}: {e['msg']}" for e in error.errors())) from None
     context.means.check_model(wanted.provider, wanted.model)
-    run = context.run
-    creator = Principal(run.cause_kind, run.cause_id, run.cause_id, access.parsed(run.grants))  # type: ignore[arg-type]
+    cause = context.run.cause
+    creator = Principal(cause.kind, cause.id, cause.id, access.parsed(cause.grants))  # type: ignore[arg-type]
     space = await spaces.register(context.tx, wanted, creator, [context.agent.id])
     actor = Principal("agent", context.agent.id, context.agent.name, creator.grants)
     note(context.tx, actor, "group.registered", "space", space.id, jid=jid, folder=folder)

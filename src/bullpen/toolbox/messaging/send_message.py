@@ -43,11 +43,9 @@ async def send_message(
         room,
         author(context.run),
         text,
+        context.means.posting,
         id=ids.message_for(context.call_id),
         reply_to=reply_to,
-        chain_limit=context.run.chain_limit,
-        group_wait_ms=context.run.group_wait_ms,
-        agents_per_minute=context.run.agents_per_minute,
     )
     context.effects.message_id = draft.id
     return {"messageId": draft.id, "status": "sent", "spaceId": room.id}

@@ -57,7 +57,7 @@ async def reaches(context: ToolContext, space_id: str, kind: str) -> bool:
         return False
     if kind != "group" or (run.home is not None and run.home.id == space_id) or manages_groups(context):
         return True
-    return await inbox_rows.are_members(context.tx, space_id, run.id, run.cause_id)
+    return await inbox_rows.are_members(context.tx, space_id, run.id, run.cause.id)
 
 
 def manages_groups(context: ToolContext) -> bool:

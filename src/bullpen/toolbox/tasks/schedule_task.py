@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -10,7 +11,6 @@ from bullpen import ids
 from bullpen.access import rules as access
 from bullpen.audit.actions import note
 from bullpen.errors import BadArguments
-from bullpen.inbox.types import Cause
 from bullpen.tasks import actions as tasks
 from bullpen.tasks.actions import Maker, Wish
 from bullpen.toolbox.tasks import own
@@ -68,7 +68,7 @@ async def schedule_task(
     room, ignored = await own.target_room(context, target_group)
     run = context.run
     held = access.parsed(run.grants)
-    cause = Cause(run.cause_kind, run.cause_id, tasks.grants(held, may_schedule=False))
+    cause = replace(run.cause, grants=tasks.grants(held, may_schedule=False))
     wish = Wish(
         prompt=prompt,
         schedule_type=schedule_type,

@@ -1,0 +1,103 @@
+"""What the policies say about one call, and which spaces it touches.
+
+tools/policies.py decides, purely; here is read what it needs. Nothing is changed, and nothing is remembered: what was
+denied a moment ago is denied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_jsonable_python
+
+from bullpen.errors import RequestError, ToolError
+from bullpen.storage import Transaction
+from bullpen.storage.statements import storable
+from bullpen.tools import outward, policies
+from bullpen.tools import rows as tool_rows
+from bullpen.tools.door import Door
+from bullpen.tools.types import AskReason, Tool, ToolCall
+from bullpen.wire.nouns import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    decision: Decision
+    spaces: tuple[str, ...]  # for which it was judged
+    reason: AskReason | None = None  # why it asks, if no policy says so
+
+
+async def judge(tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> Judged:
+    """What the policies say about this call."""
+    run = door.run
+    targets = await _find_targets(tx, door, tool, call, args)
+    spaces = _touched(door, targets)
+    found = await tool_rows.select_rules(tx, run.agent.id, spaces, tool.name, tool.hash)
+    of_agent = run.agent.policy.get(tool.name)
+    of_tool = tool.policy or ("ask" if tool.wary and run.outside else None)
+    shown = _name_arguments(tool, args)
+    decision = policies.decide_for_all(spaces, found, shown, of_agent=of_agent, of_tool=of_tool)
+    if decision != "allow" or not outward.is_suspect(run):
+        return Judged(decision, spaces)
+    requests = outward.sends_arguments(tool, args)
+    leaving = spaces if requests else await _wider(tx, door, tool, targets)
+    if not requests and not leaving:
+        return Judged("allow", spaces)
+    # Whoever allows the tool there, in whatever place, has allowed this too.
+    decision = policies.decide_for_all(leaving, found, shown, of_agent=of_agent, of_tool=of_tool or "ask")
+    return Judged(decision, spaces, "outward" if decision == "ask" else None)
+
+
+async def find_spaces(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The spaces that the call touches now, for a call that was judged before."""
+    if tool.touches is None:
+        return door.spaces or ()
+    return _touched(door, await _find_targets(tx, door, tool, call, args))
+
+
+async def would_tell(tx: Transaction, door: Door) -> bool:
+    """Would a card in this space tell people what they could not read, and nobody has allowed it?"""
+    if door.approval is not None:
+        return door.approval.asked_unseen
+    if door.space_id is None or not outward.is_suspect(door.run):
+        return False
+    return bool(await outward.select_wider(tx, door.run, [door.space_id]))
+
+
+async def _wider(tx: Transaction, door: Door, tool: Tool, targets: frozenset[str]) -> tuple[str, ...]:
+    """Where the call would tell people what they could not read."""
+    shown_in = {door.space_id} if tool.visible and door.space_id is not None else set()
+    return tuple(sorted(await outward.select_wider(tx, door.run, shown_in | (targets if tool.speaks else set()))))
+
+
+async def _find_targets(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]
+) -> frozenset[str]:
+    """The spaces the tool says; if it says nothing, the one its run was woken in, which it works for."""
+    if tool.touches is None:
+        return frozenset() if door.run.home is None else frozenset({door.run.home.id})
+    context = replace(door, spaces=None).context(tool, call, tx)
+    with suppress(ToolError, RequestError):  # what it names is not there, and the tool says so itself
+        return frozenset(filter(storable, await tool.touches(context, args)))
+    return frozenset()
+
+
+def _touched(door: Door, targets: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(targets if door.space_id is None else targets | {door.space_id}))
+
+
+def _name_arguments(tool: Tool, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments as conditions name them: one value has one name, whichever of them the model used.
+
+    A built-in tool's are named as its schema has them, or as in Python. What was left out is not there.
+    """
+    if tool.hash:
+        return args
+    given = {name: to_jsonable_python(value) for name, value in args.items() if value is not None}
+    return {**given, **{to_camel(name): value for name, value in given.items()}}

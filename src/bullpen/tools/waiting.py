@@ -1,0 +1,204 @@
+"""A call that has to wait for somebody: for an answer, or for an approval.
+
+Each function here is one transaction of the door, which tools/execute.py opens: it asks, or looks whether there is an
+answer by now. The rows and what becomes of them are in tools/pending.py and tools/approvals.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bullpen.events.actions import in_turn
+from bullpen.storage import Transaction
+from bullpen.tools import approvals, cards, judging, pending, rules
+from bullpen.tools import rows as tool_rows
+from bullpen.tools.door import Door, clean_outcome, count_ending, keep_result, lock_approval, show_under_way
+from bullpen.tools.types import (
+    AskReason,
+    Denied,
+    Done,
+    Effects,
+    Failed,
+    Outcome,
+    OutcomeUnknown,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Waiting,
+)
+from bullpen.wire.nouns import PendingStatus
+
+
+class ApprovalVoid(Exception):
+    """What was approved is not what would be carried out."""
+
+
+class TargetMoved(Exception):
+    """What the arguments name lies in another space than when the call was judged."""
+
+
+async def begin_call(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any], *, outlives: bool = False
+) -> None:
+    """A call begins, if it is what was judged, and its approval still stands. `outlives`: what it does outlives the
+    transaction."""
+    spaces = await judging.find_spaces(tx, door, tool, call, args)
+    if door.approval is None:
+        if spaces != (door.spaces or ()):
+            raise TargetMoved
+        return
+    await check_approval(tx, tool, await lock_approval(tx, door.approval.call_id), spaces)
+    if outlives:
+        await tool_rows.update_execution(tx, door.approval.call_id, "started" if door.late else "inline")
+
+
+async def park(tx: Transaction, door: Door, waiting: Waiting) -> None:
+    await door.journal.park(tx)
+    if tx.store.nudge_port is not None and waiting.deadline_at is not None:
+        await tx.store.nudge_port.remind(tx, door.run.thread_id, waiting.deadline_at)
+
+
+# ── somebody else's answer ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def ask_for_answer(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]
+) -> ToolResult | None:
+    """Ask whoever answers such calls. The run waits for it, or goes on and gets the answer by its inbox."""
+    await in_turn(tx, *door.where_shown(tool))
+    await door.journal.check(tx)
+    await begin_call(tx, door, tool, call, args)
+    goes_on = tool.is_async or door.late
+    status: PendingStatus = "pending" if goes_on else "waiting"
+    waiting = await pending.begin(tx, door.run, tool, call, door.space_id, status, door.approval)
+    await show_under_way(tx, door, tool, call, "requires_action")
+    if goes_on:
+        told = {"status": "pending", "pendingToolCallId": call.id}
+        result = ToolResult(call, Done(told, tool.act), call.shown, Effects())
+        count_ending(tx, tool, result.outcome)
+        if not door.late:  # then its run is over, and the answer alone is worth waking somebody for
+            await door.journal.settled(tx, result, door.shown_in(tool))
+        return result
+    await door.journal.started(tx, call, call.shown, door.shown_in(tool))
+    await park(tx, door, waiting)
+    return None
+
+
+async def find_answer(
+    tx: Transaction, door: Door, tool: Tool | None, call: ToolCall, asked: Waiting
+) -> ToolResult | None:
+    """The run goes on: the answer is there, or its time is over; else it waits on."""
+    await pending.in_turn_of(tx, asked)
+    await door.journal.check(tx)
+    waiting = await tool_rows.lock_pending(tx, call.id)
+    outcome = await _take_answer(tx, tool, call, waiting)
+    if outcome is None:
+        assert waiting is not None
+        await park(tx, door, waiting)
+        return None
+    effects = Effects(outside=() if waiting is None else pending.came_from(waiting))
+    result = ToolResult(call, clean_outcome(outcome), call.shown, effects)
+    count_ending(tx, tool, outcome)
+    await door.journal.settled(tx, result, asked.space_id if asked.visible else None)
+    return result
+
+
+async def _take_answer(tx: Transaction, tool: Tool | None, call: ToolCall, waiting: Waiting | None) -> Outcome | None:
+    """What the run is told; None: it has to wait on. Settles by which way the answer goes, once."""
+    if waiting is None:
+        return OutcomeUnknown(rules.interrupted(call.tool))
+    if waiting.status == "resolved" and await tool_rows.deliver_pending(tx, waiting.call_id, "inline"):
+        error = pending.failure(waiting.result)
+        return Done(waiting.result, "acted") if error is None else Failed(error)
+    if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
+        return None
+    if waiting.status == "waiting":
+        await tool_rows.move_pending(tx, waiting, "pending")
+        why = pending.unanswered(waiting) if tool is None else f"Tool timed out after {tool.timeout_ms}ms"
+        return Failed(why, {"pendingToolCallId": waiting.call_id})
+    if waiting.status == "cancelled":
+        return Failed(f"{await approvals.name_of(tx, waiting.answered_by)} cancelled this call.")
+    return Failed("Nobody answered in time.")
+
+
+# ── somebody's approval ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def ask_for_approval(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, reason: AskReason | None
+) -> ToolResult | None:
+    """Nothing happens yet. The run waits for an approval as long as it would for the tool, and goes on then."""
+    call = replace(call, arguments=call.arguments or "{}", started=True)
+    await in_turn(tx, *door.where_shown(tool))
+    await door.journal.check(tx)
+    status: PendingStatus = "pending" if tool.is_async else "waiting"
+    waiting = pending.made(tx, door.run, tool, call, door.space_id, status, "approval")
+    waiting = replace(waiting, visible=tool.visible and not door.unseen, reason=reason, spaces=door.spaces or ())
+    waiting = await approvals.ask(tx, door.run, tool, waiting)
+    if waiting.visible:
+        await cards.show_started(tx, door.run, door.space_id, call, call.shown, status="requires_action", approval=True)
+    await door.journal.asked(tx, call)
+    if tool.is_async:
+        return await _tell_waiting(tx, door, tool, call)
+    await park(tx, door, waiting)
+    return None
+
+
+async def _tell_waiting(tx: Transaction, door: Door, tool: Tool | None, call: ToolCall, **more: str) -> ToolResult:
+    result = ToolResult(call, Done(approvals.told(call.id, **more), None), call.shown, Effects())
+    await door.journal.settled(tx, result, door.shown_in(tool))
+    return result
+
+
+async def find_approval(tx: Transaction, door: Door, tool: Tool | None, call: ToolCall) -> ToolResult | Waiting | None:
+    """The run goes on: somebody has answered, or its time is over; else it waits on. The row: it was approved."""
+    await in_turn(tx, *door.where_shown(tool))
+    await door.journal.check(tx)
+    waiting = await tool_rows.lock_pending(tx, call.id)
+    assert waiting is not None
+    if approvals.is_approved(waiting):
+        return waiting
+    here = replace(door, unseen=waiting.asked_unseen)
+    if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
+        await park(tx, door, waiting)
+        return None
+    if waiting.status == "waiting":
+        await tool_rows.move_pending(tx, waiting, "pending")
+        return await _tell_waiting(tx, here, tool, call)
+    result = ToolResult(call, Denied(await _why_not(tx, waiting)), call.shown, Effects())
+    await door.journal.settled(tx, result, here.shown_in(tool))
+    return result
+
+
+async def _why_not(tx: Transaction, waiting: Waiting) -> str:
+    if waiting.status == "resolved":
+        await tool_rows.deliver_pending(tx, waiting.call_id, "inline")
+        return await approvals.refusal(tx, waiting)
+    if waiting.status == "cancelled":
+        return f"{await approvals.name_of(tx, waiting.answered_by)} cancelled this call."
+    return pending.unanswered(waiting)
+
+
+async def check_approval(tx: Transaction, tool: Tool, approval: Waiting, spaces: tuple[str, ...]) -> None:
+    if not await approvals.holds(tx, approval, tool, spaces):
+        raise ApprovalVoid
+
+
+async def ask_again(tx: Transaction, door: Door, tool: Tool, call: ToolCall) -> ToolResult:
+    """What was approved is not what would be carried out: ask once more, or give the call up."""
+    await in_turn(tx, *door.where_shown(tool))
+    await door.journal.check(tx)
+    assert door.approval is not None
+    here = replace(door, unseen=door.approval.asked_unseen)
+    standing = await lock_approval(tx, door.approval.call_id)
+    again = await approvals.ask_anew(tx, standing, tool, door.spaces or ())
+    if again is None:
+        refused = ToolResult(call, Denied(approvals.GIVEN_UP), call.shown, Effects())
+        return await keep_result(tx, here, tool, refused)
+    note = approvals.told(call.id, approvals.ASKED_ANEW)
+    if door.late:
+        await pending.by_inbox(tx, again, note, key=f":{again.asks}")
+        return ToolResult(call, Done(note, None), call.shown, Effects())
+    return await _tell_waiting(tx, here, tool, replace(call, started=True), message=approvals.ASKED_ANEW)
