@@ -156,8 +156,7 @@ async def whole(patient: Patient) -> list[Finding]:
         return [problem("integrity", f"The database is damaged: {shown}.", "Stop the server and restore a backup.")]
 
     async def count(tx: Transaction) -> tuple[int, int]:
-        wrong = [row[0] for row in (await tx.one(_MISCOUNTED), await tx.one(_ASLEEP)) if row is not None]
-        return wrong[0], wrong[1]
+        return await tx.value(_MISCOUNTED), await tx.value(_ASLEEP)
 
     miscounted, asleep = await patient.store.read(count)
     if miscounted or asleep:
@@ -181,9 +180,9 @@ async def log_of_writes(patient: Patient) -> list[Finding]:
 
 async def clock(patient: Patient) -> list[Finding]:
     began = time.time()
-    row = await patient.store.read(lambda tx: tx.one(_NOW))
+    now = await patient.store.read(lambda tx: tx.value(_NOW))
     middle = (began + time.time()) / 2
-    skew = abs((row[0] if row is not None else 0) / 1000 - middle)
+    skew = abs(now / 1000 - middle)
     shown = f"Our clock and the database's differ by {skew:.1f} s."
     if skew > LARGE_SKEW_SECONDS:
         return [problem("clock", shown, "Set both by NTP.")]
@@ -207,8 +206,8 @@ async def dates(patient: Patient) -> list[Finding]:
 
 
 async def _newest_dates(tx: Transaction) -> list[str]:
-    found = [await tx.one(statement) for statement in _NEWEST]
-    return [str(row[0]) for row in found if row is not None]
+    found = [await tx.value(statement) for statement in _NEWEST]
+    return [str(at) for at in found if at is not None]
 
 
 async def owner(patient: Patient) -> list[Finding]:

@@ -15,6 +15,7 @@ from datetime import datetime
 from sqlalchemy import and_, bindparam, func, literal_column, select
 
 from bullpen.storage import Statement, Transaction
+from bullpen.storage.mapped import Mapped
 from bullpen.storage.paused import held_back
 from bullpen.storage.statements import now_millis
 from bullpen.storage.tables import agents, inbox_items, leases, run_messages, runs, threads, tools
@@ -60,21 +61,41 @@ _SELECT_CALLED = Statement(
         tools.c.name.in_(select(run_messages.c.tool_name).where(run_messages.c.run_id == bindparam("run_id")))
     )
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """A run under way that has not been heard of for a while."""
+
+    run_id: str
+    agent_id: str
+    owner: str | None
+    until: int
+    since: int
+    queued_at: int
+    wrote_at: str
+    definition: str  # of its agent
+    now: int  # by the database's clock
+
+
 # Under other names: what `held_back` asks of runs and agents is another question.
 _run, _agent = runs.alias("under_way"), agents.alias("its_agent")
+_wrote_at = func.coalesce(run_messages.c.at, _run.c.started_at)
+_QUIET = Mapped(
+    Quiet,
+    leases,
+    others={
+        "run_id": _run.c.id,
+        "agent_id": _run.c.agent_id,
+        "queued_at": threads.c.queued_at,
+        "wrote_at": _wrote_at,
+        "definition": _agent.c.definition,
+        "now": now_millis(),
+    },
+)
 # Runs under way whose newest entry, waking and driver are all older than so many milliseconds.
 _SELECT_QUIET = Statement(
-    select(
-        _run.c.id,
-        _run.c.agent_id,
-        leases.c.owner,
-        leases.c.until,
-        leases.c.since,
-        threads.c.queued_at,
-        func.coalesce(run_messages.c.at, _run.c.started_at),
-        _agent.c.definition,
-        now_millis(),
-    )
+    select(*_QUIET.columns)
     .select_from(
         threads.join(leases, leases.c.thread_id == threads.c.id)
         .join(_run, and_(_run.c.thread_id == threads.c.id, _run.c.finished_at.is_(None)))
@@ -88,7 +109,7 @@ _SELECT_QUIET = Statement(
         threads.c.state == literal_column("'queued'"),
         threads.c.queued_at < now_millis() - bindparam("millis", type_=leases.c.until.type),
         leases.c.since < now_millis() - bindparam("millis", type_=leases.c.until.type),
-        func.coalesce(run_messages.c.at, _run.c.started_at) < bindparam("before"),
+        _wrote_at < bindparam("before"),
         ~held_back,
     )
     .order_by(_run.c.id)
@@ -127,28 +148,27 @@ async def select_backlog(tx: Transaction) -> Backlog:
 
 async def count_stuck(tx: Transaction, millis: int) -> int:
     """Threads whose driver has been silent for so long after its lease ran out that nobody can be driving them."""
-    row = await tx.one(_COUNT_STUCK, millis=millis)
-    return 0 if row is None else int(row[0])
+    return int(await tx.value(_COUNT_STUCK, millis=millis))
 
 
 async def select_stalled(tx: Transaction, lease_seconds: float) -> list[Stalled]:
     patience = int(lease_seconds * 2000)
     before = tx.clock.at(tx.clock.millis() - patience)
-    rows = await tx.all(_SELECT_QUIET, millis=patience, before=before)
     found = []
-    for run_id, agent_id, owner, until, since, queued_at, wrote_at, definition, now in rows:
+    for run in _QUIET.read_all(await tx.all(_SELECT_QUIET, millis=patience, before=before)):
         # One process owns a SQLite file and does not renew its leases: there a holder is a driver.
-        driven = owner is not None and (until > now or not tx.store.shared)
-        heard = max(since, queued_at, int(datetime.fromisoformat(wrote_at).timestamp() * 1000))
-        quiet = (now - heard) / 1000
-        allowed = patience / 1000 + (await _longest_step(tx, run_id, definition) if driven else 0)
+        driven = run.owner is not None and (run.until > run.now or not tx.store.shared)
+        heard = max(run.since, run.queued_at, int(datetime.fromisoformat(run.wrote_at).timestamp() * 1000))
+        quiet = (run.now - heard) / 1000
+        allowed = patience / 1000 + (await _longest_step(tx, run) if driven else 0)
         if quiet > allowed:
-            found.append(Stalled(run_id, agent_id, owner if driven else None, quiet))
+            found.append(Stalled(run.run_id, run.agent_id, run.owner if driven else None, quiet))
     return found
 
 
-async def _longest_step(tx: Transaction, run_id: str, agent: str) -> float:
+async def _longest_step(tx: Transaction, run: Quiet) -> float:
     """How long the run may be silent: its model may think until its time is up, its tools take what they may."""
-    thinking = float(json.loads(agent).get("limits", {}).get("max_seconds", 0))
-    called = [float(json.loads(row[0]).get("timeout", 0)) / 1000 for row in await tx.all(_SELECT_CALLED, run_id=run_id)]
-    return max(thinking, LONG_STEP_SECONDS, *called)
+    thinking = float(json.loads(run.definition).get("limits", {}).get("max_seconds", 0))
+    called = await tx.values(_SELECT_CALLED, run_id=run.run_id)
+    timeouts = [float(json.loads(definition).get("timeout", 0)) / 1000 for definition in called]
+    return max(thinking, LONG_STEP_SECONDS, *timeouts)

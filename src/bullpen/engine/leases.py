@@ -140,11 +140,14 @@ async def claim(tx: Transaction, thread_id: str, epoch: int, *, owner: str, mill
     token, holder, until, now = row
     if holder != owner and _is_held(tx, holder, until, now):
         return Held(until - now)
-    state = await tx.one(_LOCK_STATE, thread_id=thread_id)
-    if state is None or state[0] != "queued" or state[1] != epoch or state[2]:
+    thread = await tx.one(_LOCK_STATE, thread_id=thread_id)
+    if thread is None:
+        return None
+    state, newest, put_aside, approved = thread
+    if state != "queued" or newest != epoch or put_aside:
         return None
     await tx.run(_TAKE, id_=thread_id, owner_=owner, epoch_=epoch, millis=millis)
-    return Lease(thread_id, token + 1, approved=bool(state[3]))
+    return Lease(thread_id, token + 1, approved=bool(approved))
 
 
 def _is_held(tx: Transaction, holder: str | None, until: int, now: int) -> bool:
@@ -155,7 +158,10 @@ def _is_held(tx: Transaction, holder: str | None, until: int, now: int) -> bool:
 async def is_driven(tx: Transaction, thread_id: str) -> bool:
     """Locks the lease: it stays so until the end of the transaction."""
     row = await tx.one(_LOCK, thread_id=thread_id)
-    return row is not None and _is_held(tx, *row[1:])
+    if row is None:
+        return False
+    _, holder, until, now = row
+    return _is_held(tx, holder, until, now)
 
 
 async def lock_undriven(tx: Transaction, agent_id: str | None) -> list[str]:
@@ -163,14 +169,14 @@ async def lock_undriven(tx: Transaction, agent_id: str | None) -> list[str]:
 
     Locks the leases: a driver that is about to put its thread aside has done so, or will look once more.
     """
-    return [row[0] for row in await tx.all(_LOCK_AWAKE, agent_id=agent_id) if not _is_held(tx, *row[1:])]
+    awake = await tx.all(_LOCK_AWAKE, agent_id=agent_id)
+    return [id for id, holder, until, now in awake if not _is_held(tx, holder, until, now)]
 
 
 async def check(tx: Transaction, lease: Lease) -> None:
     """First statement of every transaction of a run. Locks the lease row: see the lock order in storage/store.py."""
     lease.rested = False  # a transaction that is run again may end otherwise
-    row = await tx.one(_LOCK_TOKEN, thread_id=lease.thread_id)
-    if row is None or row[0] != lease.token:
+    if await tx.value(_LOCK_TOKEN, thread_id=lease.thread_id) != lease.token:
         raise Fenced(describe_loss(lease.thread_id))
 
 
@@ -198,16 +204,19 @@ async def release_all(tx: Transaction, owner: str) -> None:
 
 async def seize(tx: Transaction, thread_id: str) -> Lease | None:
     """Take the thread from whoever drives it, at once: their next write is refused. None: there is no such thread."""
-    row = await tx.one(_LOCK_TOKEN, thread_id=thread_id)
-    if row is None:
+    token = await tx.value(_LOCK_TOKEN, thread_id=thread_id)
+    if token is None:
         return None
     await tx.run(_SEIZE, id_=thread_id)
-    return Lease(thread_id, row[0] + 1)
+    return Lease(thread_id, token + 1)
 
 
 async def select_mine(tx: Transaction, thread_id: str, owner: str) -> Lease | None:
     row = await tx.one(_LOCK, thread_id=thread_id)
-    return Lease(thread_id, row[0]) if row is not None and row[1] == owner else None
+    if row is None:
+        return None
+    token, holder, _, _ = row
+    return Lease(thread_id, token) if holder == owner else None
 
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────

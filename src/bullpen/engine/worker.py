@@ -24,7 +24,7 @@ from bullpen.engine.leases import Holdings
 from bullpen.errors import Fenced
 from bullpen.observe import counts, logs
 from bullpen.settings import EngineSettings
-from bullpen.storage import Row, Statement, Store, Transaction
+from bullpen.storage import Statement, Store, Transaction
 from bullpen.storage.paused import all_paused, held_back
 from bullpen.storage.statements import now_millis
 from bullpen.storage.tables import inbox_items, pending_calls, runs, threads
@@ -40,6 +40,8 @@ Drive = Callable[[str, int], Awaitable["float | None"]]
 GiveUp = Callable[[str, Exception], Awaitable[None]]
 Wake = Callable[[Transaction, str], None]
 Nudge = Callable[[Transaction, str, int], Awaitable[None]]
+Undriven = tuple[str, int, str | None]  # a thread, its epoch, and whose lease it has
+Moment = tuple[str, int]  # a thread, and when it has something to do, in milliseconds
 
 # Written out, not bound: only then is it seen to be the condition of the index on threads that are not idle.
 _NOT_IDLE = and_(threads.c.state != literal_column("'idle'"), threads.c.state == literal_column("'queued'"))
@@ -252,15 +254,15 @@ class Worker(abc.ABC):
         if abandoned or late_items or late_answers:
             await self.store.transact(body)
 
-    async def _forgotten(self, tx: Transaction, soon: int) -> tuple[list[Row], list[Row], list[Row]]:
+    async def _forgotten(self, tx: Transaction, soon: int) -> tuple[list[Undriven], list[Moment], list[Moment]]:
         """Threads that nobody drives; those with an item, and those with a deadline, that is due until then."""
         due, waited = await tx.all(_SELECT_DUE, soon=soon), await tx.all(_SELECT_WAITED, soon=soon)
         waited = [*waited, *await tx.all(_SELECT_ANSWERED), *await tx.all(_SELECT_AWAY, soon=soon)]
-        return await self._abandoned(tx), list(due), waited
+        return await self._abandoned(tx), [(id, at) for id, at in due], [(id, at) for id, at in waited]
 
-    async def _abandoned(self, tx: Transaction) -> list[Row]:
+    async def _abandoned(self, tx: Transaction) -> list[Undriven]:
         found = await (tx.all(_SELECT_ABANDONED, me=self.owner) if tx.store.shared else tx.all(_SELECT_QUEUED))
-        return [row for row in found if row[0] not in self.drives]
+        return [(id, epoch, owner) for id, epoch, owner in found if id not in self.drives]
 
     def sweep_at(self, due_at: int) -> None:
         """Look for what is due then, besides the regular sweeps.

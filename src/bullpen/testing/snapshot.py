@@ -134,7 +134,7 @@ def _read_sqlite(path: Path) -> Snapshot:
             connection.execute("BEGIN")
             tables = {table.name: _rows_of(connection, table) for table in metadata.sorted_tables}
             (now,) = connection.execute(Statement(select(now_millis())).on(SQLITE).sql).fetchone()
-            faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            faults = [fault for (fault,) in connection.execute("PRAGMA integrity_check") if fault != "ok"]
     except sqlite3.Error as error:
         raise CannotRead(f"Cannot read {path}: {error}.") from error
     return Snapshot(tables, now, faults)
