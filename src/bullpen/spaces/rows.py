@@ -619,14 +619,14 @@ async def insert_message(tx: Transaction, message: Message, *, chain_id: str, wa
 async def _messages(tx: Transaction, found: Sequence[Row]) -> list[Message]:
     if not found:
         return []
-    bare = [(_MESSAGES.read(row, attachments=[], reactions=[]), files) for *row, files in found]
+    bare = [(_MESSAGES.read(row), files) for *row, files in found]
     reacted = await select_reactions(tx, [message.id for message, _ in bare])
     with_files = [message.id for message, files in bare if files]
     shown = await file_rows.select_shown(tx, with_files) if with_files else {}
-    return [_with(message, shown.get(message.id), reacted.get(message.id)) for message, _ in bare]
+    return [_attach(message, shown.get(message.id), reacted.get(message.id)) for message, _ in bare]
 
 
-def _with(message: Message, attachments: list[File] | None, reactions: list[Reaction] | None) -> Message:
+def _attach(message: Message, attachments: list[File] | None, reactions: list[Reaction] | None) -> Message:
     if not attachments and not reactions:
         return message
     return message.model_copy(update={"attachments": attachments or [], "reactions": reactions or []})

@@ -53,7 +53,8 @@ class Mapped(Generic[T]):
 
     `others` gives columns to fields that the table has none for: a column with another name, of this table (written
     under its own name) or of a joined one, or an expression. Fields that are `given` have no column at all: `read`
-    takes them by name. A field that is a class of its own, over several columns, has a Mapped in place of a codec.
+    takes them by name, or a noun of the wire has its defaults. A field that is a class of its own, over several
+    columns, has a Mapped in place of a codec.
     """
 
     def __init__(
