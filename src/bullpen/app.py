@@ -31,6 +31,7 @@ from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
 from bullpen.agents.files import Project, read_project
+from bullpen.apart.pool import ProcessPool
 from bullpen.api import apply
 from bullpen.api.connection import Connection, hang_up_on_the_slow
 from bullpen.api.door import LOCAL
@@ -205,7 +206,8 @@ class Office:
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)
-        self.thumbnails = Thumbnails(self.blobs)
+        self.pool = ProcessPool()
+        self.thumbnails = Thumbnails(self.blobs, self.pool)
         self.sweeper = Sweeper(store, self.blobs, settings.files)
         store.on_dropped = self.sweeper.hurry
         self.models = open_models(settings, self.egress, self.vault)
@@ -267,6 +269,7 @@ class Office:
             egress=self.egress,
             blobs=self.blobs,
             thumbnails=self.thumbnails,
+            pool=self.pool,
             folders=self.folders,
             file_limits=self.settings.files,
             tasks=self.task_rules,
@@ -474,6 +477,7 @@ async def office(
             await opened.webhooks.stop()
             await opened.feed.stop()
             await opened.signals.stop()
+            await opened.pool.close()
             await opened.close_egress()
     finally:
         await store.close()
