@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from bullpen.errors import Broken
 from bullpen.events import rows
 from bullpen.events.types import Audience
-from bullpen.storage import Stage, Transaction
+from bullpen.storage import Stage, Topic, Transaction
 from bullpen.storage.statements import storable
 from bullpen.wire import STORED_EVENTS, Wire
+
+RECORDED: Final = Topic[None]("events were recorded")
 
 
 def encode(value: Any) -> Any:
@@ -86,8 +88,7 @@ def record(
     if recorder is None:
         recorder = tx.notes["events"] = Recorder()
         tx.defer(Stage.EVENTS, "", recorder.write)
-        if tx.store.on_events is not None:
-            tx.after_commit(tx.store.on_events)
+        tx.tell(RECORDED, None)
     at = tx.clock.now()
     text = body(type, at, space_id=space_id, agent_id=agent_id, run_id=run_id, fields=fields).decode()
     recorder.rows.append(

@@ -23,7 +23,7 @@ from bullpen.access.types import Grant
 from bullpen.agents import rows as agent_rows
 from bullpen.budgets import actions as budgets
 from bullpen.budgets import rows as budget_rows
-from bullpen.engine import leases
+from bullpen.engine import leases, nudges
 from bullpen.engine.leases import Lease
 from bullpen.errors import RunAlreadyFinished
 from bullpen.events.actions import in_turn, record
@@ -602,8 +602,8 @@ async def finish(
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
     tx.after_commit(partial(_count, run))
-    if run.trigger.get("kind") == "task" and tx.store.nudge_port is not None:
-        await tx.store.nudge_port.remind(tx, run.thread_id, tx.clock.millis())  # its task wants to know
+    if run.trigger.get("kind") == "task":
+        nudges.remind(tx, tx.clock.millis())  # its task wants to know
     if outcome == "silent":
         tx.after_commit(
             partial(logger.info, "%s: run %s of %s said: %s", SILENCE, run.id, run.agent_id, run.silence_reason)
@@ -638,8 +638,7 @@ async def stay_away(tx: Transaction, lease: Lease, run: Run, seconds: float, why
     _tell(tx, "run_waiting", run)
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_wait, lease=lease, again=run.cancel_requested))
-    if tx.store.nudge_port is not None:
-        await tx.store.nudge_port.remind(tx, lease.thread_id, retry_at)
+    nudges.remind(tx, retry_at)
     return run
 
 

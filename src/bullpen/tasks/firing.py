@@ -102,7 +102,7 @@ async def _fire(tx: Transaction, task: Task, due: Due, next_at: int | None, chai
     ahead = replace(ahead, last_run=last_run, updated_at=tx.clock.now())
     await rows.update_task(tx, ahead)
     _tell(tx, ahead, fired)
-    await actions.remind(tx, ahead)
+    actions.remind(tx, ahead)
 
 
 def _tell(tx: Transaction, task: Task, fired: Sequence[Firing]) -> None:

@@ -26,6 +26,7 @@ from pydantic_core import to_jsonable_python
 from bullpen import ids
 from bullpen.access.rules import SYSTEM
 from bullpen.audit.actions import note
+from bullpen.engine import nudges
 from bullpen.errors import (
     BadArguments,
     EgressError,
@@ -377,8 +378,8 @@ async def _answered(tx: Transaction, tool: Tool | None, call: ToolCall, waiting:
 
 async def _park(tx: Transaction, door: Door, waiting: Waiting) -> None:
     await door.journal.park(tx)
-    if tx.store.nudge_port is not None and waiting.deadline_at is not None:
-        await tx.store.nudge_port.remind(tx, door.run.thread_id, waiting.deadline_at)
+    if waiting.deadline_at is not None:
+        nudges.remind(tx, waiting.deadline_at)
 
 
 def _shown_in(door: Door, tool: Tool | None) -> str | None:
