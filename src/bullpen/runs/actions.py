@@ -40,6 +40,7 @@ from bullpen.runs.types import Entry, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Row, Stage, Transaction
+from bullpen.tasks import items as task_items
 from bullpen.tasks import rows as task_rows
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
@@ -172,9 +173,8 @@ async def _start(
     content = shown(transcript.waking([(item.kind, item.payload) for item in items], entry_id))
     entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)]
     if newest.kind == "task":
-        nominal_at = task_rows.millis_of(newest.payload["nominalAt"])
-        await task_rows.update_run(tx, newest.payload["taskId"], nominal_at, id)
-        run, entries = _look_first(tx, run, entries, newest.payload.get("precheck"), lease)
+        precheck = await task_items.note_run(tx, newest.payload, id)
+        run, entries = _look_first(tx, run, entries, precheck, lease)
     await rows.insert_run(tx, run)
     await thread_rows.update_for_run(tx, lease.thread_id, space_id)
     await rows.insert_entries(tx, entries)

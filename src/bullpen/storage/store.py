@@ -155,7 +155,7 @@ class Store(abc.ABC):
         self.outage = Outage()
         self.listeners: dict[Topic[Any], Listener] = {}
         # Called after every durable commit; tests kill the process here.
-        self.on_commit: Callable[[int], None] | None = None
+        self.on_commit: Callable[[int], None] = lambda number: None
         self.commits = 0
         self.full = False  # was a change refused for want of room, and none kept since?
 
@@ -239,5 +239,4 @@ class Store(abc.ABC):
     def count_commit(self) -> None:
         self.commits += 1
         self.full = False
-        if self.on_commit is not None:
-            self.on_commit(self.commits)
+        self.on_commit(self.commits)
