@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -61,13 +62,13 @@ class Rooms:
         self._model = model
         self._owner = owner
         self._author = author_of(owner)
-        self._drive = opened.engine.drive
+        self._drive = opened.engine.callbacks.drive
         self._rested = asyncio.Event()
         self._expected = 0
-        opened.engine.drive = self._count
+        opened.engine.callbacks = replace(opened.engine.callbacks, drive=self._count)
 
     async def _count(self, thread_id: str, epoch: int) -> float | None:
-        wait: float | None = await self._drive(thread_id, epoch)
+        wait = await self._drive(thread_id, epoch)
         if wait is None:
             self._expected -= 1
             if self._expected == 0:

@@ -31,6 +31,7 @@ from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
 from bullpen.agents.files import Project, read_project
+from bullpen.apart.pool import ProcessPool
 from bullpen.api import apply
 from bullpen.api.connection import Connection, hang_up_on_the_slow
 from bullpen.api.door import LOCAL
@@ -40,10 +41,13 @@ from bullpen.api.server import build
 from bullpen.api.variables import secrets_in
 from bullpen.ending import Ending
 from bullpen.engine.embedded import EmbeddedEngine
+from bullpen.engine.leases import Holdings
+from bullpen.engine.worker import Callbacks, Worker
 from bullpen.errors import CannotStart
 from bullpen.events import rows as event_rows
 from bullpen.events.feed import Feed
 from bullpen.events.signals import LocalSignals, Signals
+from bullpen.files import actions as files
 from bullpen.files.blobs import DiskBlobs
 from bullpen.files.folders import Folders
 from bullpen.files.thumbnails import Thumbnails
@@ -197,7 +201,6 @@ class Office:
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.signals = self._signals()
         self.feed = Feed(store, self.signals, spaces.readable, access.look_up_again)
-        self.engine = self._engine()
         self.registry = Registry(families)
         names.keep(reserved_names(families))
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
@@ -207,10 +210,12 @@ class Office:
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)
-        self.thumbnails = Thumbnails(self.blobs)
+        self.pool = ProcessPool()
+        self.thumbnails = Thumbnails(self.blobs, self.pool)
         self.sweeper = Sweeper(store, self.blobs, settings.files)
-        store.on_dropped = self.sweeper.hurry
+        store.listen_after(files.DROPPED, self.sweeper.hurry)
         self.models = open_models(settings, self.egress, self.vault)
+        holdings = Holdings()
         self.world = loop.World(
             store,
             self.feed,
@@ -220,20 +225,13 @@ class Office:
             settings,
             self.owner,
             teaching=self._teaching(),
-            holdings=self.engine.holdings,
+            holdings=holdings,
             prices=prices.load(settings.data),
             say=spaces.announce,
         )
-        self.engine.drive = partial(loop.drive, self.world)
-        self.engine.give_up = partial(loop.give_up, self.world)
-        self.engine.wake = threads.wake
-        self.engine.go_on = threads.go_on_waiting
-        self.engine.hurry = self.world.stop
-        self.engine.tidy = self._tidy
-        self.engine.look = partial(loop.look_for_cancelled, self.world)
+        self.engine = self._engine(holdings)
         self.signals.on_cancel = self.world.interrupt
-        self.store.on_interrupt = self.signals.cancel
-        store.nudge_port = self.engine
+        store.listen_after(inbox.INTERRUPTED, self.signals.cancel)
         self.limits = Limits(settings.limits, uploads_at_once=settings.files.uploads_at_once)
         self.edge = Edge(settings, self.limits)
         self.passwords = Passwords()
@@ -256,12 +254,21 @@ class Office:
 
         return PostgresSignals(self.store, self.owner)
 
-    def _engine(self) -> Any:
+    def _engine(self, holdings: Holdings) -> Worker:
+        callbacks = Callbacks(
+            drive=partial(loop.drive, self.world),
+            give_up=partial(loop.give_up, self.world),
+            wake=threads.wake,
+            go_on=threads.go_on_waiting,
+            hurry=self.world.stop,
+            tidy=self.tidy,
+            look=partial(loop.look_for_cancelled, self.world),
+        )
         if not self.store.shared:
-            return EmbeddedEngine(self.store, self.settings.engine, self.owner)
+            return EmbeddedEngine(self.store, self.settings.engine, self.owner, holdings, callbacks)
         from bullpen.engine.pgqueuer import PgQueuerEngine
 
-        return PgQueuerEngine(self.store, self.settings.engine, self.owner)
+        return PgQueuerEngine(self.store, self.settings.engine, self.owner, holdings, callbacks)
 
     def _means(self) -> Means:
         return Means(
@@ -269,6 +276,7 @@ class Office:
             egress=self.egress,
             blobs=self.blobs,
             thumbnails=self.thumbnails,
+            pool=self.pool,
             folders=self.folders,
             posting=self.posting,
             tasks=self.task_rules,
@@ -282,7 +290,7 @@ class Office:
             name: text for family, text in TEACHING.items() for name in [family, *(t.name for t in FAMILIES[family])]
         }
 
-    async def _tidy(self) -> None:
+    async def tidy(self) -> None:
         """With every sweep of the engine: follow a clock that was put back, fire what is due, end what nobody has
         answered, let go on what a budget held back, and tell those who are away."""
         if await self.clock_watch.look():
@@ -476,6 +484,7 @@ async def office(
             await opened.webhooks.stop()
             await opened.feed.stop()
             await opened.signals.stop()
+            await opened.pool.close()
             await opened.close_egress()
     finally:
         await store.close()

@@ -93,6 +93,23 @@ def test_nothing_stored_is_ever_executed() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+# ── wiring ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def late_callbacks(module: Module) -> Iterator[str]:
+    for node in nodes(module.tree, ast.AnnAssign):
+        annotation = ast.unparse(node.annotation)
+        is_empty = isinstance(node.value, ast.Constant) and node.value.value is None
+        if isinstance(node.target, ast.Attribute) and is_empty and re.search(r"\bCallable\b.*\| None$", annotation):
+            yield f"{module.at(node)} {ast.unparse(node.target)}"
+
+
+def test_no_callback_is_none_until_somebody_sets_it() -> None:
+    """Hand it over when the object is made, or have those who want to know listen to a topic (storage/topics.py)."""
+    wrong = [line for module in every_module() for line in late_callbacks(module)]
+    assert not wrong, "\n".join(wrong)
+
+
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -27,7 +27,7 @@ TABLE = """
     storage
     observe
     settings
-    errors · ids · clock · ending · patterns
+    errors · ids · clock · ending · patterns · apart
 """
 LINE = {name: depth for depth, line in enumerate(TABLE.split("\n")) for name in line.split() if name != "·"}
 

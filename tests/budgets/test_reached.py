@@ -91,7 +91,7 @@ async def test_a_budget_paused_run_ends_when_its_space_is_deleted(office: Driver
     await paused(office, "ada")
     await office.ask("DELETE", "/spaces/general")
     assert await office.items("/budgets") == []
-    await office.office._tidy()
+    await office.office.tidy()
     await office.run_finished("ada")
     await office.idle()
     assert "pausedReason" not in await office.get("/agents/ada")
@@ -135,10 +135,10 @@ async def test_a_daily_budget_lets_the_run_continue_the_next_day(offices: Office
     await office.post("general", "go")
     await paused(office, "ada")
     clock.advance(11 * 3600)
-    await office.office._tidy()
+    await office.office.tidy()
     assert (await office.get("/agents/ada"))["state"] == "paused"
     clock.advance(2 * 3600)
-    await office.office._tidy()
+    await office.office.tidy()
     assert (await office.run_finished("ada"))["stopReason"] == "done"
     days = await office.items("/usage", by="day")
     assert [(row["id"], row["cost"]) for row in days] == [("2026-01-10", 1.0), ("2026-01-11", 0.1)]
@@ -158,7 +158,7 @@ async def test_a_monthly_budget_renews_with_the_calendar_month(offices: Offices)
     assert (await paused(office, "ada"))["pausedReason"].endswith("for this month is used up.")
     assert (await office.items("/budgets"))[0]["id"] == made["id"]
     clock.advance(12 * 3600)
-    await office.office._tidy()
+    await office.office.tidy()
     await office.run_finished("ada", nth=3)
 
 
@@ -238,7 +238,7 @@ async def test_a_manually_paused_agent_stays_paused_when_its_budget_renews(offic
     await paused(office, "ada")
     await office.create("/agents/ada/pause", {})
     clock.advance(24 * 3600)
-    await office.office._tidy()
+    await office.office.tidy()
     agent = await office.get("/agents/ada")
     assert (agent["state"], "pausedReason" in agent) == ("paused", False)
     assert "done" not in await office.texts("general")
@@ -263,7 +263,7 @@ async def test_concurrent_raises_resumes_and_pauses_do_not_deadlock(office: Driv
         *(office.create(f"/agents/{id}/pause", {}) for id in names),
         *(budget(office, "office", None, 9.0 + n) for n in range(4)),
         *(budget(office, "agent", id, 9.0) for id in names),
-        office.office._tidy(),
+        office.office.tidy(),
     )
     for id in names:
         await office.create(f"/agents/{id}/resume", {})

@@ -62,10 +62,10 @@ async def test_one_persons_used_up_budget_does_not_block_others(office: Driver) 
     await paused(office, "ada")
     # More of her own waits with it.
     await pia.create("/spaces/general/messages", {"text": "first again"})
-    await office.office._tidy()
+    await office.office.tidy()
     assert (await office.get("/agents/ada"))["state"] == "paused"
     await office.post("general", "second")
-    await office.office._tidy()
+    await office.office.tidy()
     run = await office.run_finished("ada")
     assert (run["status"], run["stopReason"]) == ("completed", "max_cost")
     assert run["error"] == f"The budget of {pia_id} for today is used up."
@@ -89,7 +89,7 @@ async def test_an_overspent_space_does_not_stop_its_agent_in_others(office: Driv
     await office.post("dear", "dear")
     await paused(office, "ada")
     await office.post("cheap", "cheap")
-    await office.office._tidy()
+    await office.office.tidy()
     await office.run_finished("ada", nth=2)
     assert await office.texts("cheap") == ["cheap", "yes"]
 

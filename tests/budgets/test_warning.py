@@ -66,7 +66,7 @@ async def test_a_restart_mid_run_resets_no_budget_state(offices: Offices, databa
         await office.post("general", "go")
         before = await paused(office, "ada")
     again = await offices.open()
-    await again.office._tidy()
+    await again.office.tidy()
     after = await again.get("/agents/ada")
     assert after == before
     await again.idle()

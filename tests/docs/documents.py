@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import re
 import subprocess
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +18,10 @@ SOURCE = ROOT / "src" / "bullpen"
 NOT_OURS = re.compile(r"(bullpen-data|\.uv|\.venv|dist)/|bullpen\.toml$|\.env$|uv\.lock$|SKILL\.md$|CHANGELOG\.md$")
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*/?)(?::(\w+))?`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+# In docstrings and comments, where few paths have backticks.
+BARE_PATH = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.(?:py|md))(?::(\w+))?(?![\w/])")
+# Each package may have these, so that they stand for no file of their own.
+FOUR_NAMES = ("rules.py", "rows.py", "actions.py", "types.py")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -53,6 +60,23 @@ def mentions() -> Iterator[Mention]:
         for path in LINK.findall(text):
             if "://" not in path and not path.startswith("mailto:"):
                 yield Mention(document, path)
+
+
+def source_mentions() -> Iterator[Mention]:
+    """Files that docstrings and comments of the source name."""
+    for module in sorted(SOURCE.rglob("*.py")):
+        for path, name in dict.fromkeys(BARE_PATH.findall("\n".join(_prose(module.read_text())))):
+            if not NOT_OURS.search(path) and path not in FOUR_NAMES:
+                yield Mention(module, path, name or None)
+
+
+def _prose(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
 def _looks_like_ours(path: str) -> bool:

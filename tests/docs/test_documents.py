@@ -29,6 +29,13 @@ def test_documents_name_only_files_that_exist(document: Path) -> None:
     assert not faults, "\n".join(faults)
 
 
+def test_docstrings_and_comments_name_only_files_that_exist() -> None:
+    mentioned = list(documents.source_mentions())
+    assert len(mentioned) > 60
+    faults = [fault for mention in mentioned if (fault := find_fault(mention))]
+    assert not faults, "\n".join(faults)
+
+
 def find_fault(mention: Mention) -> str | None:
     file = mention.file()
     if file is None:

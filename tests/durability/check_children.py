@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
+from bullpen.apart.pool import ProcessPool
 from bullpen.cli.loop import run_on_fast_loop
 from bullpen.client import Bullpen
 from bullpen.runs import loop
@@ -45,13 +46,13 @@ SPACE = {"id": ROOM, "members": ["sorter"], "wake": {"people": "all", "agents": 
 def check(report: Report, *, url: str, data: str, die: Moment | None = None) -> None:
     """Ask an agent for a call whose arguments are checked apart, and say what became of it."""
     if die == "check":
-        vars(check_apart)["_run"] = _die_in_check
+        ProcessPool.run = _die_in_check  # type: ignore[method-assign]
     elif die == "found":
         vars(loop)["_heed_mark"] = _die_when_found
     run_on_fast_loop(_check(report, url, Path(data)))
 
 
-async def _die_in_check(asked: bytes) -> None:
+async def _die_in_check(*asked: Any, **limits: Any) -> NoReturn:
     _die()
 
 
@@ -71,7 +72,7 @@ def check_late(report: Report, *, url: str, data: str, die: bool = False) -> Non
 async def _check_late(report: Report, url: str, data: Path, die: bool) -> None:
     approved = data / "approved"
     if die and approved.exists():
-        vars(check_apart)["_run"] = _die_in_check
+        ProcessPool.run = _die_in_check  # type: ignore[method-assign]
     async with mortal_office(settings_for(url, str(data))) as (opened, commits), owner_of(opened) as bp:
         if not approved.exists():
             await bp.apply(agents=[AGENT], spaces=[SPACE], tools=[{**TOOL, "policy": "ask", "timeout": 20}])
@@ -80,7 +81,7 @@ async def _check_late(report: Report, url: str, data: Path, die: bool) -> None:
             await calm(opened, commits)
             check_apart._verdicts.clear()
             if die:
-                vars(check_apart)["_run"] = _die_in_check
+                ProcessPool.run = _die_in_check  # type: ignore[method-assign]
             approved.touch()
             await bp.pending.resolve(waiting.call_id, {"approved": True})
         await calm(opened, commits)
@@ -99,8 +100,9 @@ async def _late(bp: Bullpen) -> list[PendingCall]:
     return list((await bp.pending.list(status="pending")).items)
 
 
-def _die() -> None:
+def _die() -> NoReturn:
     os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("still alive")
 
 
 async def _check(report: Report, url: str, data: Path) -> None:

@@ -80,8 +80,7 @@ def _after_commit(store: Store, commit: int, work: Callable[[], None]) -> None:
     def committed(count: int) -> None:
         if count == commit:
             work()
-        if heard is not None:
-            heard(count)
+        heard(count)
 
     store.on_commit = committed
 

@@ -125,11 +125,11 @@ async def renewals(office: Driver, count: int) -> None:
     async def enough() -> bool:
         return seen > count
 
-    holdings.tokens = tokens
+    holdings.tokens = tokens  # type: ignore[method-assign]
     try:
         await until(enough)
     finally:
-        holdings.tokens = asked
+        holdings.tokens = asked  # type: ignore[method-assign]
 
 
 # ── drives that have lost theirs ────────────────────────────────────────────────────────────────────────────────────

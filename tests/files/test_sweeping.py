@@ -8,6 +8,7 @@ import time
 import pytest
 
 from bullpen import ids
+from bullpen.files.actions import DROPPED
 from bullpen.settings import FileSettings
 from bullpen.testing import FakeClock
 from tests.driver import Driver, Offices
@@ -19,7 +20,7 @@ HOUR = 3600.0
 async def test_unattached_files_are_swept_after_a_day_attached_ones_stay(offices: Offices) -> None:
     clock = FakeClock()
     office = await offices.open(drive=False, clock=clock)
-    office.office.store.on_dropped = None  # else their bytes may be gone before the round gets to them
+    del office.office.store.listeners[DROPPED]  # else their bytes may be gone before the round gets to them
     await office.space("general")
     own, in_space = await give(office, picture(), "p.png"), await give(office, space="general")
     shown = await give(office)
@@ -82,7 +83,7 @@ async def test_no_file_is_swept_when_the_database_knows_none(
 
 async def test_files_dropped_before_a_crash_are_removed_next_round(offices: Offices) -> None:
     office = await offices.open(drive=False)
-    office.office.store.on_dropped = None  # as if it had died after the commit
+    del office.office.store.listeners[DROPPED]  # as if it had died after the commit
     made = await give(office, picture(), "p.png")
     await office.ask("DELETE", f"/files/{made['id']}", status=204)
     assert len(on_disk(office)) == 2

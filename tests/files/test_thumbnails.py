@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import struct
 import subprocess
 import sys
 import zlib
+from contextlib import AsyncExitStack
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from bullpen.apart import pictures
 from bullpen.files import thumbnails
+from tests.databases import Database
 from tests.driver import Driver, Offices
-from tests.files.offering import faults, give, on_disk, picture
+from tests.files.offering import content, faults, give, on_disk, picture
+from tests.waits import until
 
 pytestmark = pytest.mark.one_database
 
@@ -105,10 +113,68 @@ async def test_an_undrawable_picture_is_kept_without_a_thumbnail(offices: Office
 @given(st.binary(max_size=400), st.sampled_from([picture(kind, (8, 8)) for kind in ("PNG", "JPEG", "GIF", "WEBP")]))
 def test_no_bytes_make_drawing_fail(noise: bytes, good: bytes) -> None:
     for data in (good[:20] + noise, noise + good, good[: len(good) // 2] + noise + good[len(good) // 2 :]):
-        found = thumbnails.drawn(BytesIO(data))
-        assert found is None or found[0].width <= thumbnails.SIDE
+        fields, small = pictures.draw_thumbnail({}, data)
+        assert fields.get("width", 0) <= pictures.SIDE
+        assert bool(fields) == bool(small)
 
 
 def test_nothing_is_imported_for_pictures_until_one_comes() -> None:
     code = "import bullpen.app, sys; sys.exit('PIL' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+# ── pictures that would take the server with them ───────────────────────────────────────────────────────────────────
+
+
+def unfolding() -> bytes:
+    """A hundred kilobytes that are as large as a picture may be, and take 380 MB to draw."""
+    return picture("PNG", (5000, 4000), "RGBA")
+
+
+def rescanned(times: int) -> bytes:
+    """A progressive JPEG whose last look at all pixels is repeated: a few megabytes, and many seconds to decode."""
+    data = picture("JPEG", (4000, 4000), progressive=True)
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + data[last:-2] * times + data[-2:]
+
+
+@pytest.mark.proves("L11")
+@pytest.mark.parametrize(
+    "bomb, name, bound", [(unfolding(), "MEGABYTES", 200), (rescanned(400), "SECONDS", 1)], ids=["memory", "time"]
+)
+async def test_a_picture_that_takes_too_much_costs_only_its_thumbnail(
+    offices: Offices, monkeypatch: pytest.MonkeyPatch, bomb: bytes, name: str, bound: int
+) -> None:
+    office = await offices.open(drive=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(thumbnails, name, bound)  # the same happens at any bound, and later
+        made = await give(office, bomb, "p.png")
+    assert "thumbnail" not in made
+    assert office.office.pool.process_ids == [], "the child is gone"
+    assert await content(office, made["id"]) == bomb
+    assert "thumbnail" in await give(office, picture(), "q.png")
+    assert len(office.office.pool.process_ids) == 1
+
+
+async def test_a_child_that_dies_drawing_costs_only_the_thumbnail(office: Driver) -> None:
+    await give(office, picture(), "p.png")
+    (child,) = office.office.pool.process_ids
+    os.kill(child, signal.SIGSTOP)  # it does not get to draw before it dies
+    giving = asyncio.create_task(give(office, picture(), "q.png"))
+    await until(lambda: is_busy(office))
+    os.kill(child, signal.SIGKILL)
+    assert "thumbnail" not in await giving
+    assert "thumbnail" in await give(office, picture(), "r.png")
+
+
+async def is_busy(office: Driver) -> bool:
+    return not office.office.pool._idle
+
+
+async def test_an_office_that_closes_ends_its_children(database: Database) -> None:
+    async with AsyncExitStack() as stack:
+        office = await Offices(database, stack).open()
+        assert office.office.pool.process_ids == [], "an office at rest has none"
+        await give(office, picture(), "p.png")
+        (child,) = office.office.pool.process_ids
+    assert not Path(f"/proc/{child}").exists()

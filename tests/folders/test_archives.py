@@ -15,6 +15,8 @@ from bullpen.files.copying import copy_between, to_blob
 from bullpen.files.folders import Folders
 from bullpen.files.types import Blobs
 from tests.architecture import source
+from tests.driver import Driver
+from tests.files.offering import content, give
 from tests.folders.stores import all_of, given
 
 # Reads backups, which are ours: entry by entry as a stream, never to a name that an entry says.
@@ -87,6 +89,18 @@ async def test_an_archive_passes_through_as_the_bytes_it_is(make: object, blobs:
         f"thr_child/{place.removeprefix('/workspace/')}": sum,
     }
     assert set(tree(tmp_path).values()) <= {sum, hashlib.sha256(b"as it is").hexdigest()}
+
+
+@pytest.mark.proves("E6", "L11")
+@pytest.mark.one_database
+@pytest.mark.parametrize("name", ["archive.zip", "picture.png"])
+async def test_an_uploaded_bomb_is_opened_by_nobody(office: Driver, name: str) -> None:
+    archive = bomb()
+    made = await give(office, archive, name)
+    assert made["type"] == "application/zip"
+    assert "thumbnail" not in made
+    assert await content(office, made["id"]) == archive
+    assert office.office.pool.process_ids == [], "no child was asked either"
 
 
 @pytest.mark.proves("E6")

@@ -59,7 +59,7 @@ async def put_aside(office: Driver) -> None:
 
 
 async def sweep(office: Driver) -> None:
-    await office.office.engine.sweep(office.office.engine.nudge)
+    await office.office.engine.sweep()
 
 
 async def check(office: Driver, *, at_rest: bool) -> None:

@@ -75,9 +75,9 @@ async def test_a_clock_put_back_makes_a_waiting_run_ask_again(offices: Offices) 
     clock.advance(86_400)
     await spoken_to(office)
     await parked(office, ada)
-    await office.office.engine.tidy()
+    await office.office.tidy()
     clock.advance(-86_400)
-    await office.office.engine.tidy()
+    await office.office.tidy()
     assert (await office.run_finished("ada"))["status"] == "completed"
 
 

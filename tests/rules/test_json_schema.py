@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import OrderedDict
 from typing import Any
 
@@ -15,7 +13,6 @@ from bullpen.tools import check_apart
 from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.json_schema import check_arguments, check_schema
 from tests.waiting.dear_schemas import RECURSIVE, nested
-from tests.waits import BOUND
 
 DEEP: dict[str, Any] = {"type": "object"}
 for _ in range(40):
@@ -111,11 +108,3 @@ def test_names_that_a_schema_tells_apart_are_two_arguments() -> None:
     schema = orjson.dumps({"type": "object", "properties": {"dueDate": {}, "due_date": {}}})
     both = {"dueDate": 1, "due_date": 2, "more": 3}
     assert check_arguments("note", schema, both) == both
-
-
-@pytest.mark.proves("L11")
-def test_the_process_that_checks_is_bounded() -> None:
-    told = "print(*(resource.getrlimit(getattr(resource, name))[0] for name in ('RLIMIT_AS', 'RLIMIT_CPU')))"
-    program = f"import resource; from bullpen.tools import schema_process; schema_process._limit_resources(); {told}"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=BOUND)
-    assert done.stdout.split() == [str(256 << 20), "2"]

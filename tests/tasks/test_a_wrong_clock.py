@@ -20,14 +20,14 @@ DAY = 86_400
 async def put_back(office: Timed, seconds: float = DAY) -> None:
     """As the engine's sweep finds it."""
     office.clock.advance(-seconds)
-    await office.driver.office.engine.tidy()
+    await office.driver.office.tidy()
     await office.look()
 
 
 async def put_ahead(office: Timed, seconds: float = DAY) -> None:
-    await office.driver.office.engine.tidy()
+    await office.driver.office.tidy()
     office.clock.advance(seconds)
-    await office.driver.office.engine.tidy()
+    await office.driver.office.tidy()
     await office.look()
 
 
@@ -95,7 +95,7 @@ async def test_a_server_that_starts_after_it_moves_tasks_back(offices: Offices) 
         task = await scheduled(ahead.driver)
     right = FakeClock("2026-06-01T08:00:00Z")
     office = Timed(await offices.open(clock=right, drive=False, watch=False), right)
-    await office.driver.office.engine.tidy()
+    await office.driver.office.tidy()
     assert (await office.task(task))["nextRun"] == "2026-06-01T09:00:00.000000Z"
 
 
@@ -140,7 +140,7 @@ async def test_nobody_waits_until_tomorrow_for_a_turn(offices: Offices) -> None:
     office.clock.advance(DAY)
     await office.driver.create("/spaces/lab/messages", {"text": "hello"})
     office.clock.advance(-DAY)
-    await office.driver.office.engine.tidy()
+    await office.driver.office.tidy()
     wait = int(office.driver.office.settings.engine.group_wait_seconds * 1000)
     items = (await snapshot.read(offices.database.url))["inbox_items"]
     assert sorted(item["due_at"] - office.clock.millis() for item in items) == [0, wait]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from bullpen.apart.pool import Answer, ProcessPool
 from bullpen.storage import Statement
 from bullpen.storage.tables import runs
 from bullpen.tools import check_apart
@@ -122,16 +123,13 @@ async def test_a_recursive_schema_is_checked_apart_and_explains_itself(office: D
 
 @pytest.mark.proves("L15")
 @pytest.mark.one_database
-async def test_an_ordinary_check_starts_no_process(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def refuse(asked: bytes) -> bytes | None:
-        raise AssertionError("a process was asked for")
-
-    monkeypatch.setattr(check_apart, "_run", refuse)
+async def test_an_ordinary_check_starts_no_process(office: Driver) -> None:
     properties = {"n": {"type": "integer"}, "to": {"enum": ["a", "b"]}, "tags": {"items": {"pattern": "^[a-z]+$"}}}
     await office.create("/tools", {**SORT, "inputSchema": {"type": "object", "properties": properties}})
     wrong, fits = await asked(office, call("sort", n="x"), call("sort", n=1, to="a", tags=["x"] * 300))
     assert "n: " in wrong["error"]
     assert fits["success"]
+    assert office.office.pool.process_ids == []
 
 
 @pytest.mark.one_database
@@ -165,13 +163,13 @@ async def test_edited_arguments_are_checked_apart_before_the_approval(office: Dr
 
 async def under_check(office: Driver, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """An agent's call is being checked, and goes on when this is set."""
-    go_on, run = asyncio.Event(), check_apart._run
+    go_on, run = asyncio.Event(), ProcessPool.run
 
-    async def wait(asked: bytes) -> bytes | None:
+    async def wait(*asked: Any, **limits: Any) -> Answer:
         await go_on.wait()
-        return await run(asked)
+        return await run(*asked, **limits)
 
-    monkeypatch.setattr(check_apart, "_run", wait)
+    monkeypatch.setattr(ProcessPool, "run", wait)
     monkeypatch.setattr(check_apart, "_verdicts", OrderedDict())  # nobody has asked this before
     await office.agent("ada", steps=[step(call("sort", n=1)), say("done")], tools=["messaging", "sort"])
     await office.space("lab", ["ada"], wake={"people": "all", "agents": "none"})

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal, Thing
+from bullpen.apart.pool import ProcessPool
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
@@ -102,14 +103,14 @@ async def submit(
     return Acceptance(duplicate=await pending.accept(tx, waiting, clean, caller.id))
 
 
-async def _transact_checked(store: Store, body: Body[Acceptance]) -> Acceptance:
+async def _transact_checked(store: Store, pool: ProcessPool, body: Body[Acceptance]) -> Acceptance:
     """Arguments that somebody has changed may have to be checked elsewhere, and nobody waits for that in a
     transaction: it is broken off, and begun again when the answer is known."""
     try:
         return await store.transact(body)
     except CheckApart as apart:
         try:
-            await apart.settle()
+            await apart.settle(pool)
         except CheckFailed as error:
             raise Invalid(error.message, fields={"result.args": error.message}) from None
         return await store.transact(body)
@@ -145,7 +146,7 @@ async def submit_result(run_id: str, request: SubmitResult, caller: Caller, offi
     async def body(tx: Transaction) -> Acceptance:
         return await submit(tx, caller, office, request.call_id, run_id, request.result)
 
-    return answer(await _transact_checked(office.store, body))
+    return answer(await _transact_checked(office.store, office.pool, body))
 
 
 @router.get("/pending", response_model=Page[PendingCall])
@@ -194,7 +195,7 @@ async def resolve_pending(call_id: str, request: ResolveCall, caller: Caller, of
     async def body(tx: Transaction) -> Acceptance:
         return await submit(tx, caller, office, call_id, None, request.result)
 
-    return answer(await _transact_checked(office.store, body))
+    return answer(await _transact_checked(office.store, office.pool, body))
 
 
 @router.post("/pending/{call_id}/progress", response_model=PendingCall)

@@ -6,34 +6,30 @@ After a crash nothing is here: the first sweep finds all.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from bullpen.ending import end
+from bullpen.engine.nudges import Nudge
 from bullpen.engine.worker import Worker
-from bullpen.settings import EngineSettings
-from bullpen.storage import Store, Transaction
+from bullpen.storage import Transaction
 
 
 class EmbeddedEngine(Worker):
-    def __init__(self, store: Store, settings: EngineSettings, owner: str) -> None:
-        super().__init__(store, settings, owner)
-        self._sweeper: asyncio.Task[None] | None = None
+    _sweeper: asyncio.Task[None] | None = None
 
     @property
     def running(self) -> bool:
         return self.open and self._sweeper is not None and not self._sweeper.done()
 
-    async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
-        tx.after_commit(lambda: self._take(thread_id, epoch))
+    def nudge(self, tx: Transaction, nudge: Nudge) -> None:
+        tx.after_commit(partial(self._take, nudge))
 
-    def _take(self, thread_id: str, epoch: int) -> None:
-        self.offer(thread_id, epoch)
-
-    async def remind(self, tx: Transaction, thread_id: str, due_at: int) -> None:
-        tx.after_commit(lambda: self.sweep_at(due_at))
+    def _take(self, nudge: Nudge) -> None:
+        self.offer(nudge.thread_id, nudge.epoch)
 
     async def start(self) -> None:
         self.open = True
-        self._sweeper = asyncio.create_task(self.sweep_forever(self.nudge))
+        self._sweeper = asyncio.create_task(self.sweep_forever())
 
     async def stop(self) -> None:
         """Take nothing more, and end what is under way. Stopping twice is harmless."""

@@ -26,11 +26,13 @@ from pgqueuer.queries import Queries
 
 from bullpen.ending import end
 from bullpen.engine import leases
-from bullpen.engine.worker import Worker
+from bullpen.engine.leases import Holdings
+from bullpen.engine.nudges import Nudge
+from bullpen.engine.worker import Callbacks, Worker
 from bullpen.errors import Unavailable
 from bullpen.observe import counts
 from bullpen.settings import EngineSettings
-from bullpen.storage import Store, Transaction
+from bullpen.storage import Stage, Store, Transaction
 from bullpen.storage.store import Body, T
 
 logger = logging.getLogger("bullpen.engine")
@@ -75,8 +77,10 @@ class Jobs(QueueManager):
 
 
 class PgQueuerEngine(Worker):
-    def __init__(self, store: Store, settings: EngineSettings, owner: str) -> None:
-        super().__init__(store, settings, owner)
+    def __init__(
+        self, store: Store, settings: EngineSettings, owner: str, holdings: Holdings, callbacks: Callbacks
+    ) -> None:
+        super().__init__(store, settings, owner, holdings, callbacks)
         self.room = max(2 * BATCH, settings.concurrent_runs)  # PgQueuer wants to have two batches under way
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
@@ -86,20 +90,15 @@ class PgQueuerEngine(Worker):
     def running(self) -> bool:
         return self.open and not any(task.done() for task in self._tasks)
 
-    async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
-        connection: Any = tx.connection  # type: ignore[attr-defined]
-        key = f"{thread_id}|{epoch}"
-        await Queries(AsyncpgDriver(connection)).enqueue(ENTRYPOINT, key.encode(), dedupe_key=key, on_conflict="skip")
-
-    async def remind(self, tx: Transaction, thread_id: str, due_at: int) -> None:
-        tx.after_commit(lambda: self.sweep_at(due_at))
+    def nudge(self, tx: Transaction, nudge: Nudge) -> None:
+        tx.defer(Stage.THREADS, nudge.thread_id, partial(_enqueue, nudge=nudge))
 
     async def start(self) -> None:
         self.open = True
         self._tasks = [
             asyncio.create_task(self._serve_forever()),
             asyncio.create_task(self.renew_forever()),
-            asyncio.create_task(self.sweep_forever(self.nudge)),
+            asyncio.create_task(self.sweep_forever()),
         ]
 
     async def stop(self) -> None:
@@ -170,8 +169,8 @@ class PgQueuerEngine(Worker):
             left = max(0.1, renewed + self.settings.lease_seconds - monotonic())
             if not held or await self.survive(self._renew(held, left)):
                 renewed = monotonic()
-                if held and self.look is not None:  # whoever cancelled has told us, but that may have got lost
-                    await self.survive(self.look())
+                if held:  # whoever cancelled has told us, but that may have got lost
+                    await self.survive(self.callbacks.look())
             elif monotonic() - renewed >= self.settings.lease_seconds:
                 logger.warning("the database cannot be reached for a whole lease; others may drive our threads now")
                 self._lose(held)
@@ -193,3 +192,9 @@ class PgQueuerEngine(Worker):
         for thread_id in stopped:
             self.drives[thread_id].cancel()
         return stopped
+
+
+async def _enqueue(tx: Transaction, nudge: Nudge) -> None:
+    connection: Any = tx.connection  # type: ignore[attr-defined]
+    key = f"{nudge.thread_id}|{nudge.epoch}"
+    await Queries(AsyncpgDriver(connection)).enqueue(ENTRYPOINT, key.encode(), dedupe_key=key, on_conflict="skip")

@@ -1,6 +1,6 @@
 """Driving threads: what both engines share.
 
-A worker is given `drive`, which does everything for one thread, and `give_up`, which ends a run that cannot go on.
+A worker is given its `Callbacks`: `drive` does everything for one thread, `give_up` ends a run that cannot go on.
 It has at most one drive for each thread. A nudge for a thread that is being driven is kept until that drive ends, since
 the drive may have put the thread to rest just before.
 It sweeps: threads that are queued but that nobody drives, and idle ones with an item that is due, are nudged again.
@@ -15,12 +15,14 @@ import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 from sqlalchemy import and_, bindparam, func, literal_column, or_, select
 
 from bullpen.engine.leases import Holdings
+from bullpen.engine.nudges import DUE, NUDGED, Nudge
 from bullpen.errors import Fenced
 from bullpen.observe import counts, logs
 from bullpen.settings import EngineSettings
@@ -39,7 +41,6 @@ TICK_MS = 10  # moments that are nearer to each other are one
 Drive = Callable[[str, int], Awaitable["float | None"]]
 GiveUp = Callable[[str, Exception], Awaitable[None]]
 Wake = Callable[[Transaction, str], None]
-Nudge = Callable[[Transaction, str, int], Awaitable[None]]
 Undriven = tuple[str, int, str | None]  # a thread, its epoch, and whose lease it has
 Moment = tuple[str, int]  # a thread, and when it has something to do, in milliseconds
 
@@ -103,19 +104,30 @@ _SELECT_AWAY = Statement(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What an engine calls and does not import: `app.py` gives it."""
+
+    drive: Drive
+    give_up: GiveUp
+    wake: Wake
+    go_on: Wake
+    hurry: Callable[[], None]
+    tidy: Callable[[], Awaitable[None]]
+    look: Callable[[], Awaitable[None]]  # whether something that is driven here is to end
+
+
 class Worker(abc.ABC):
-    def __init__(self, store: Store, settings: EngineSettings, owner: str) -> None:
+    def __init__(
+        self, store: Store, settings: EngineSettings, owner: str, holdings: Holdings, callbacks: Callbacks
+    ) -> None:
         self.store = store
         self.settings = settings
         self.owner = owner
-        self.drive: Drive | None = None
-        self.give_up: GiveUp | None = None
-        self.wake: Wake | None = None
-        self.go_on: Wake | None = None
-        self.hurry: Callable[[], None] | None = None
-        self.tidy: Callable[[], Awaitable[None]] | None = None
-        self.look: Callable[[], Awaitable[None]] | None = None  # whether something that is driven here is to end
-        self.holdings = Holdings()
+        self.holdings = holdings
+        self.callbacks = callbacks
+        store.listen(NUDGED, self.nudge)
+        store.listen_after(DUE, self.sweep_at)
         self.open = False  # may a drive begin?
         self.room = settings.concurrent_runs  # drives at the same time
         self.drives: dict[str, asyncio.Task[None]] = {}
@@ -128,6 +140,17 @@ class Worker(abc.ABC):
     @abc.abstractmethod
     def running(self) -> bool:
         """Is it doing its work? False before it has started, after it has stopped, and when it has died."""
+
+    @abc.abstractmethod
+    def nudge(self, tx: Transaction, nudge: Nudge) -> None:
+        """Have the thread driven by somebody, if and when `tx` commits."""
+
+    @abc.abstractmethod
+    async def start(self) -> None: ...
+
+    @abc.abstractmethod
+    async def stop(self) -> None:
+        """Take nothing more, and end what is under way. Stopping twice is harmless."""
 
     @property
     def lease_millis(self) -> int:
@@ -174,14 +197,13 @@ class Worker(abc.ABC):
 
     async def _drive_one(self, thread_id: str, epoch: int) -> None:
         """Drive a thread until it rests. Never raises: what goes wrong is told to the run, or left to the sweep."""
-        assert self.drive is not None
         with logs.alone_about(thread_id=thread_id):
-            await self._drive_patiently(self.drive, thread_id, epoch)
+            await self._drive_patiently(thread_id, epoch)
 
-    async def _drive_patiently(self, drive: Drive, thread_id: str, epoch: int) -> None:
+    async def _drive_patiently(self, thread_id: str, epoch: int) -> None:
         try:
             # Another process may hold the lease; only time ends that.
-            while (wait := await drive(thread_id, epoch)) is not None:  # noqa: ASYNC110
+            while (wait := await self.callbacks.drive(thread_id, epoch)) is not None:  # noqa: ASYNC110
                 await asyncio.sleep(wait)
         except Fenced as error:
             counts.FENCED.add()
@@ -191,8 +213,7 @@ class Worker(abc.ABC):
                 self.store.notice(error)  # the sweep will bring the thread back
             else:
                 logger.exception("a thread cannot go on")
-                assert self.give_up is not None
-                await self.survive(self.give_up(thread_id, error))
+                await self.survive(self.callbacks.give_up(thread_id, error))
 
     async def let_go(self) -> None:
         """Take nothing more, and end drives where they stand, each at a commit: a run goes on from there.
@@ -205,8 +226,7 @@ class Worker(abc.ABC):
         self._waiting.clear()
         for thread_id in waiting:
             self._settle(thread_id)
-        if self.hurry is not None:
-            self.hurry()
+        self.callbacks.hurry()
         drives = set(self.drives.values())
         if drives:
             _, late = await asyncio.wait(drives, timeout=GRACE_SECONDS)
@@ -217,17 +237,16 @@ class Worker(abc.ABC):
 
     # ── the sweep ────────────────────────────────────────────────────────────────────────────
 
-    async def sweep_forever(self, nudge: Nudge) -> None:
+    async def sweep_forever(self) -> None:
         while True:
-            await self.survive(self.sweep(nudge))
-            if self.tidy is not None:
-                await self.survive(self.tidy())
+            await self.survive(self.sweep())
+            await self.survive(self.callbacks.tidy())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.settings.lease_seconds / 2):
                     await self._sweep_now.wait()
             self._sweep_now.clear()
 
-    async def sweep(self, nudge: Nudge) -> None:
+    async def sweep(self) -> None:
         """Nudge whatever has been forgotten. Looks first: an office at rest writes nothing."""
         now = self.store.clock.millis()
         found, due, waited = await self.store.read(partial(self._forgotten, soon=now + self.lease_millis))
@@ -240,14 +259,12 @@ class Worker(abc.ABC):
                 self.sweep_at(moment)
 
         async def body(tx: Transaction) -> None:
-            assert self.wake is not None
-            assert self.go_on is not None
             for thread_id, epoch in abandoned:
-                await nudge(tx, thread_id, epoch)
+                self.nudge(tx, Nudge(thread_id, epoch))
             for thread_id in late_items:
-                self.wake(tx, thread_id)
+                self.callbacks.wake(tx, thread_id)
             for thread_id in late_answers:
-                self.go_on(tx, thread_id)
+                self.callbacks.go_on(tx, thread_id)
 
         late_items = [thread_id for thread_id, moment in due if moment <= now]
         late_answers = [thread_id for thread_id, moment in waited if moment <= now]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from bullpen.events import rows
 from bullpen.events.types import Audience
-from bullpen.storage import Stage, Transaction
+from bullpen.storage import Stage, Topic, Transaction
 from bullpen.storage.statements import storable
 from bullpen.wire import Wire
 from bullpen.wire.events import AccessChanged, ChangedAccess, Detail, Event, RecordedEvent, carried_fields
@@ -19,6 +19,9 @@ from bullpen.wire.events import AccessChanged, ChangedAccess, Detail, Event, Rec
 def _sent(kind: type[Detail]) -> tuple[tuple[str, str, bool], ...]:
     """Each field: its name, its name on the wire, and whether it is sent even if it is None."""
     return tuple((name, field.alias or name, field.is_required()) for name, field in kind.model_fields.items())
+
+
+RECORDED: Final = Topic[None]("events were recorded")
 
 
 def encode(value: Any) -> Any:
@@ -95,8 +98,7 @@ def record(tx: Transaction, event: RecordedEvent, *, audience: Audience = "space
     if recorder is None:
         recorder = tx.notes["events"] = Recorder()
         tx.defer(Stage.EVENTS, "", recorder.write)
-        if tx.store.on_events is not None:
-            tx.after_commit(tx.store.on_events)
+        tx.tell(RECORDED, None)
     at = tx.clock.now()
     recorder.rows.append(
         {

@@ -206,7 +206,7 @@ class Feed:
         self.incarnation = ""
         signals.on_events = self._look
         signals.on_live = self._deliver_live
-        store.on_events = signals.events
+        store.listen_after(actions.RECORDED, lambda _: signals.events())
 
     async def start(self, incarnation: str) -> None:
         """`incarnation` names this life of the database: see events/rows.py."""

@@ -8,18 +8,21 @@ may do any of this is decided by those who call.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
+from typing import Final
 
 from bullpen.errors import Conflict, Invalid, NotFound
 from bullpen.files import rows, rules
 from bullpen.files.rows import Owned
 from bullpen.files.types import Counter, Kept, Usage
 from bullpen.settings import FileSettings
-from bullpen.storage import Transaction
+from bullpen.storage import Topic, Transaction
 from bullpen.storage.store import RetryTransaction
 from bullpen.wire.nouns import File, Thumbnail
 
 ATTACHMENTS = 10
+
+# The bytes of these files can go. A sweep finds what was not heard.
+DROPPED: Final = Topic[Sequence[str]]("files were dropped")
 
 
 async def add(
@@ -156,8 +159,7 @@ async def _drop(tx: Transaction, files: Sequence[Owned]) -> None:
     await _uncount(tx, files)
     await rows.delete_files(tx, ids)
     await rows.insert_dropped(tx, ids)
-    if tx.store.on_dropped is not None:
-        tx.after_commit(partial(tx.store.on_dropped, ids))
+    tx.tell(DROPPED, ids)
 
 
 async def _uncount(tx: Transaction, files: Iterable[Owned]) -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from bullpen import ids
+from bullpen.engine import nudges
 from bullpen.inbox import rows, rules
 from bullpen.inbox.types import Cause, Item, Recipient
-from bullpen.storage import Transaction
+from bullpen.storage import Topic, Transaction
 from bullpen.threads import actions as threads
 from bullpen.threads.rules import SCOPES
 from bullpen.wire.nouns import ThreadScope
 
 # One run takes at most this many items; the rest make the next one.
 DRAIN = 100
+
+# A run should look at its rows again; its id is told.
+INTERRUPTED: Final = Topic[str]("a run is interrupted")
 
 
 async def deliver(
@@ -57,11 +60,11 @@ async def deliver(
             continue
         # What others say is not taken into the run, so that breaking it off for them would only cost.
         if recipient.interrupts and (run_id := await rows.select_under_way(tx, thread_id, cause)) is not None:
-            tx.after_commit(partial(tx.store.on_interrupt, run_id))
+            tx.tell(INTERRUPTED, run_id)
         if has_turn:
             threads.wake(tx, thread_id)
-        elif tx.store.nudge_port is not None:
-            await tx.store.nudge_port.remind(tx, thread_id, due_at)
+        else:
+            nudges.remind(tx, due_at)
         has_turn = has_turn and recipient.paused
 
 

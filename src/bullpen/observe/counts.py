@@ -1,7 +1,7 @@
 """Every figure that this process keeps, in one place: what may be counted, under which labels.
 
 Whoever does a thing counts it here. Counts of changes are made after the commit, so that what is counted did happen.
-What is looked up at the moment of asking (queue, files, memory) is not kept: see api/metrics.py.
+What is looked up at the moment of asking (queue, files, memory) is not kept: see api/health.py.
 """
 
 from __future__ import annotations

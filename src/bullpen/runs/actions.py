@@ -23,7 +23,7 @@ from bullpen.access.types import Grant
 from bullpen.agents import rows as agent_rows
 from bullpen.budgets import actions as budgets
 from bullpen.budgets import rows as budget_rows
-from bullpen.engine import leases
+from bullpen.engine import leases, nudges
 from bullpen.engine.leases import Lease
 from bullpen.errors import RunAlreadyFinished
 from bullpen.events.actions import in_turn, record
@@ -40,6 +40,7 @@ from bullpen.runs.types import CallPlace, Entry, Run
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Stage, Transaction
+from bullpen.tasks import items as task_items
 from bullpen.tasks import rows as task_rows
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
@@ -186,9 +187,8 @@ async def _start(
     content = shown(transcript.waking([(item.kind, item.payload) for item in items], entry_id))
     entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)]
     if newest.kind == "task":
-        nominal_at = task_rows.millis_of(newest.payload["nominalAt"])
-        await task_rows.update_run(tx, newest.payload["taskId"], nominal_at, id)
-        run, entries = _look_first(tx, run, entries, newest.payload.get("precheck"), lease)
+        precheck = await task_items.note_run(tx, newest.payload, id)
+        run, entries = _look_first(tx, run, entries, precheck, lease)
     await rows.insert_run(tx, run)
     await thread_rows.update_for_run(tx, lease.thread_id, space_id)
     await rows.insert_entries(tx, entries)
@@ -615,8 +615,8 @@ async def finish(
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
     tx.after_commit(partial(_count, run))
-    if run.trigger.get("kind") == "task" and tx.store.nudge_port is not None:
-        await tx.store.nudge_port.remind(tx, run.thread_id, tx.clock.millis())  # its task wants to know
+    if run.trigger.get("kind") == "task":
+        nudges.remind(tx, tx.clock.millis())  # its task wants to know
     if outcome == "silent":
         tx.after_commit(
             partial(logger.info, "%s: run %s of %s said: %s", SILENCE, run.id, run.agent_id, run.silence_reason)
@@ -651,8 +651,7 @@ async def stay_away(tx: Transaction, lease: Lease, run: Run, seconds: float, why
     _tell(tx, RunWaiting, run)
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_wait, lease=lease, again=run.cancel_requested))
-    if tx.store.nudge_port is not None:
-        await tx.store.nudge_port.remind(tx, lease.thread_id, retry_at)
+    nudges.remind(tx, retry_at)
     return run
 
 

@@ -337,7 +337,7 @@ async def post(
 ) -> Draft:
     """Keep a message, hand it to the threads it wakes, and tell followers. The caller has checked membership.
 
-    With `command` (what is kept instead of the policy it met) it wakes nobody by itself: see commands/actions.py.
+    With `command` (what is kept instead of the policy it met) it wakes nobody by itself: the command does.
 
     The same clientMessageId again is the same message, and wakes nobody; with another text, other attachments or in
     another space it is a conflict. Attachments are files of the author's own, or of the space.

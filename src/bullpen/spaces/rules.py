@@ -61,7 +61,7 @@ _SLASH: Final = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?", re.DOTALL)
 
 
 def slash(text: str) -> tuple[str, str] | None:
-    """`/word`, and what stands behind it. What the word means, if anything, is said in runs/commands.py.
+    """`/word`, and what stands behind it. What the word means, if anything, is decided above.
 
     Nothing else takes such messages apart: the page, programs and bridges all say what people wrote.
     """

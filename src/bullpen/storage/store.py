@@ -18,14 +18,16 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from time import monotonic, perf_counter
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from bullpen.clock import Clock
 from bullpen.errors import Broken, BullpenError, DiskFull, Unavailable
 from bullpen.observe import counts
 from bullpen.storage.outage import Outage
 from bullpen.storage.statements import Statement
+from bullpen.storage.topics import Topic
 
 logger = logging.getLogger("bullpen.storage")
 
@@ -37,6 +39,7 @@ Row: TypeAlias = Sequence[Any]
 Body: TypeAlias = Callable[["Transaction"], Awaitable[T]]
 Deferred: TypeAlias = Body[None]
 Place: TypeAlias = tuple["Stage", str]
+Listener: TypeAlias = Callable[["Transaction", Any], None]
 
 
 class Stage(IntEnum):
@@ -119,6 +122,11 @@ class Transaction(abc.ABC):
         """
         self._after.append(work)
 
+    def tell(self, topic: Topic[T], value: T) -> None:
+        """Say this to whoever listens in this process. In a command that opens no office, nobody does."""
+        if (listener := self.store.listeners.get(topic)) is not None:
+            listener(self, value)
+
     async def settle(self) -> None:
         """Do what was deferred. It may defer more, at the same place or a later one."""
         while self._order:
@@ -130,14 +138,6 @@ class Transaction(abc.ABC):
         # By way of the loop: a hint that fails must not look like a commit that failed.
         for work in self._after:
             asyncio.get_running_loop().call_soon(work)
-
-
-class NudgePort(Protocol):
-    async def nudge(self, tx: Transaction, thread_id: str, epoch: int) -> None:
-        """Say that a thread may have work; takes effect if and when `tx` commits."""
-
-    async def remind(self, tx: Transaction, thread_id: str, due_at: int) -> None:
-        """Say that a thread has an item that is due later, should nobody wake it before."""
 
 
 class Store(abc.ABC):
@@ -153,18 +153,19 @@ class Store(abc.ABC):
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.outage = Outage()
-        self.nudge_port: NudgePort | None = None
-        # Called after a durable commit that recorded events.
-        self.on_events: Callable[[], None] | None = None
-        self.on_interrupt: Callable[[str], None] = lambda run_id: None  # a run should look at its rows again
-        # Called after a durable commit that dropped files, with their ids: their bytes can go. A hint; a sweep comes.
-        self.on_dropped: Callable[[Sequence[str]], None] | None = None
-        # Called after a durable commit that queued something for a webhook. A hint; a look comes now and then.
-        self.on_deliveries: Callable[[], None] | None = None
+        self.listeners: dict[Topic[Any], Listener] = {}
         # Called after every durable commit; tests kill the process here.
-        self.on_commit: Callable[[int], None] | None = None
+        self.on_commit: Callable[[int], None] = lambda number: None
         self.commits = 0
         self.full = False  # was a change refused for want of room, and none kept since?
+
+    def listen(self, topic: Topic[T], work: Callable[[Transaction, T], None]) -> None:
+        """From now on `work` is called in every transaction that tells of the topic. A topic has one listener."""
+        self.listeners[topic] = work
+
+    def listen_after(self, topic: Topic[T], work: Callable[[T], None]) -> None:
+        """The same, soon after the commit. A crash may lose it."""
+        self.listen(topic, lambda tx, value: tx.after_commit(partial(work, value)))
 
     @abc.abstractmethod
     async def open(self) -> None: ...
@@ -238,5 +239,4 @@ class Store(abc.ABC):
     def count_commit(self) -> None:
         self.commits += 1
         self.full = False
-        if self.on_commit is not None:
-            self.on_commit(self.commits)
+        self.on_commit(self.commits)

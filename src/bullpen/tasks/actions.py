@@ -18,6 +18,7 @@ from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
 from bullpen.budgets import actions as budgets
+from bullpen.engine import nudges
 from bullpen.errors import Conflict, Forbidden, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.inbox import rows as inbox_rows
@@ -176,7 +177,7 @@ async def make(
     )
     await rows.insert_task(tx, task)
     _tell(tx, TaskCreated, task)
-    await remind(tx, task)
+    remind(tx, task)
     return task
 
 
@@ -210,10 +211,10 @@ def tell_fired(tx: Transaction, task: Task, firing: Firing) -> None:
     _tell(tx, TaskFired, task, firing)
 
 
-async def remind(tx: Transaction, task: Task) -> None:
+def remind(tx: Transaction, task: Task) -> None:
     """This process looks when the task is due; the others find it with their next sweep."""
-    if tx.store.nudge_port is not None and task.next_at is not None:
-        await tx.store.nudge_port.remind(tx, task.id, task.next_at)
+    if task.next_at is not None:
+        nudges.remind(tx, task.next_at)
 
 
 # ── changing ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -306,7 +307,7 @@ async def _keep(tx: Transaction, by: Principal | None, task: Task, action: str, 
     task = replace(task, updated_at=tx.clock.now())
     await rows.update_task(tx, task)
     tell_updated(tx, task)
-    await remind(tx, task)
+    remind(tx, task)
     note(tx, by or access.SYSTEM, action, "task", task.id, **detail)
     return task
 

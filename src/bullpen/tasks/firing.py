@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from bullpen import ids
 from bullpen.access.types import Principal
@@ -26,7 +25,7 @@ from bullpen.observe import counts
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Store, Transaction
-from bullpen.tasks import actions, rows, rules, times
+from bullpen.tasks import actions, items, rows, rules, times
 from bullpen.tasks.types import Due, Ended, Firing, Task
 from bullpen.threads import actions as threads
 from bullpen.threads.rules import SCOPES, scope_in
@@ -104,7 +103,7 @@ async def _fire(tx: Transaction, task: Task, due: Due, next_at: int | None, chai
     ahead = replace(ahead, last_run=last_run, updated_at=tx.clock.now())
     await rows.update_task(tx, ahead)
     _tell(tx, ahead, fired)
-    await actions.remind(tx, ahead)
+    actions.remind(tx, ahead)
 
 
 def _tell(tx: Transaction, task: Task, fired: Sequence[Firing]) -> None:
@@ -148,12 +147,13 @@ async def _deliver(
         if task.context_mode == "isolated"
         else threads.ensure(tx, agent.id, await _scope(tx, agent, task.space_id), task.space_id)
     )
+    by = task.created_by
     item = Item(
         id=item_id,
         thread_id=thread_id,
         kind="task",
         space_id=task.space_id,
-        payload=_payload(tx, task, firing, makers),
+        payload=items.build_payload(tx, task, firing, makers.kinds.get(by, "system"), makers.names.get(by, by)),
         cause=task.cause,
         depth=depth,
         chain_id=chain_id,
@@ -172,28 +172,6 @@ def _count_fired(tx: Transaction, firing: Firing) -> None:
 async def _scope(tx: Transaction, agent: Agent, space_id: str) -> ThreadScope:
     room = await space_rows.select_room(tx, space_id) if SCOPES[agent.scope].spans_spaces else None
     return scope_in(agent.scope, stays=room is not None and room.stays)
-
-
-def _payload(tx: Transaction, task: Task, firing: Firing, makers: Makers) -> dict[str, Any]:
-    """What the agent is told. Whose words it holds is said as in a message: an erasure finds them by that."""
-    by = task.created_by
-    told: dict[str, Any] = {
-        "taskId": task.id,
-        "nominalAt": tx.clock.at(firing.nominal_at),
-        "localTime": times.local(firing.nominal_at, task.schedule.timezone),
-        "spaceId": task.space_id,
-        "authorId": by,
-        "authorKind": makers.kinds.get(by, "system"),
-        "authorName": makers.names.get(by, by),
-        "text": task.prompt,
-    }
-    if firing.missed:
-        told["missed"] = firing.missed
-    if task.precheck is not None:
-        told["precheck"] = task.precheck
-    if task.outside:
-        told["outside"] = list(task.outside)
-    return told
 
 
 async def run_now(tx: Transaction, by: Principal, task: Task, chain_limit: int) -> Firing:

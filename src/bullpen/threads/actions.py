@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from bullpen import ids
-from bullpen.engine import leases
+from bullpen.engine import leases, nudges
 from bullpen.errors import Broken
 from bullpen.storage import Stage, Transaction
 from bullpen.threads import rows, rules
@@ -103,9 +103,7 @@ async def nudge(tx: Transaction, thread_id: str) -> None:
 
     A new epoch each time: a queue that is just done with the last nudge must not take this one for the same.
     """
-    epoch = await rows.update_queued(tx, thread_id)
-    if tx.store.nudge_port is not None:
-        await tx.store.nudge_port.nudge(tx, thread_id, epoch)
+    nudges.nudge(tx, thread_id, await rows.update_queued(tx, thread_id))
 
 
 async def go_on(tx: Transaction, agent_id: str | None) -> None:

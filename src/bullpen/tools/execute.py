@@ -204,7 +204,7 @@ async def _checked_apart(door: Door, tool: Tool, call: ToolCall, given: Any, apa
 
     await door.store.transact(mark)
     try:
-        await apart.settle()
+        await apart.settle(door.means.pool)
     except asyncio.CancelledError:
         await door.store.transact(door.journal.check)  # the server stops, which is no death
         raise

@@ -6,7 +6,7 @@ since whoever else reads the schema (a page, an SDK) may run them with a slower 
 
 What a check may take is bounded when the schema is defined, by the ways that lead through it and by the size of its
 patterns. A check that is known to be small happens here. Any other one, also against a schema that an earlier version
-let in, happens in a process of its own: see tools/check_apart.py.
+let in, happens in a child process: see tools/check_apart.py.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import orjson
 from pydantic.alias_generators import to_camel, to_snake
 
 from bullpen import patterns
+from bullpen.apart.schemas import build_validator, find_errors
 from bullpen.errors import BadArguments, Invalid
 from bullpen.patterns import BadPattern
 from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.schema_paths import REFERENCES, count_paths
-from bullpen.tools.schema_process import build_validator, find_errors
 
 MAX_BYTES: Final = 65_536
 MAX_DEPTH: Final = 32

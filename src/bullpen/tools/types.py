@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import orjson
 
 from bullpen.access.types import Grant
+from bullpen.apart.pool import ProcessPool
 from bullpen.clock import Clock
 from bullpen.errors import Broken
 from bullpen.files.folders import Folders
@@ -143,6 +144,7 @@ class Means:
     egress: Callable[[], Egress]  # made when somebody first asks: it takes a while to import
     blobs: Blobs
     thumbnails: Thumbnails
+    pool: ProcessPool
     folders: Folders
     posting: PostingRules
     tasks: Rules

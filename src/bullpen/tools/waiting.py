@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from bullpen.engine import nudges
 from bullpen.events.actions import in_turn
 from bullpen.storage import Transaction
 from bullpen.tools import approvals, cards, judging, pending, rules
@@ -56,8 +57,8 @@ async def begin_call(
 
 async def park(tx: Transaction, door: Door, waiting: Waiting) -> None:
     await door.journal.park(tx)
-    if tx.store.nudge_port is not None and waiting.deadline_at is not None:
-        await tx.store.nudge_port.remind(tx, door.run.thread_id, waiting.deadline_at)
+    if waiting.deadline_at is not None:
+        nudges.remind(tx, waiting.deadline_at)
 
 
 # ── somebody else's answer ──────────────────────────────────────────────────────────────────────────────────────────

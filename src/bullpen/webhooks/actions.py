@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -26,7 +26,7 @@ from bullpen.errors import Conflict, EgressDenied, Invalid, KeyMissing, NotFound
 from bullpen.events.actions import in_turn
 from bullpen.net import urls
 from bullpen.observe.redact import REDACTOR, Masker, owner
-from bullpen.storage import Transaction
+from bullpen.storage import Topic, Transaction
 from bullpen.variables.actions import SEALING, Vault
 from bullpen.variables.keys import KeyRing
 from bullpen.webhooks import rows, rules
@@ -38,6 +38,9 @@ from bullpen.wire.requests import CreateWebhook, UpdateWebhook
 LABEL = "webhooks"
 # How long an attempt is ours alone: well beyond what one may take.
 LEASE_MS = 60_000
+
+# Something waits to be sent to this webhook. A look comes now and then besides.
+QUEUED: Final = Topic[str]("a delivery was queued")
 
 NOT_THEIRS = "It was switched off, or its person may not see this any more."
 NOTHING_LEFT = "There was nothing to tell any more: the message was taken back, or the call is over."
@@ -243,8 +246,8 @@ async def _queue(
         created_at=tx.clock.now(),
     )
     made = await rows.insert_delivery(tx, delivery, key)
-    if made and tx.store.on_deliveries is not None:
-        tx.after_commit(tx.store.on_deliveries)
+    if made:
+        tx.tell(QUEUED, listener.webhook_id)
 
 
 # ── delivering ──────────────────────────────────────────────────────────────────────────────────────────────────────

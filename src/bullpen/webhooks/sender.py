@@ -51,7 +51,7 @@ class Sender:
     def start(self) -> None:
         """From now on what is queued here is sent here. Others only queue."""
         self._open = True
-        self._store.on_deliveries = self.hurry
+        self._store.listen_after(actions.QUEUED, lambda _: self.hurry())
 
     async def stop(self) -> None:
         """Begin nothing more; what is under way may end, for a moment."""
