@@ -12,9 +12,7 @@ from tests.architecture import source
 from tests.architecture.source import Module
 from tools.syntax import nodes
 
-# These still take columns by place.
-NOT_YET = {"runs", "skills", "spaces", "tasks", "threads", "tools", "inbox", "upkeep"}
-BY_PLACE = {"storage", *NOT_YET}
+BY_PLACE = {"storage"}
 
 # What an expression holds, as far as it can be seen: a row, a list of rows, or (None) something else.
 ROW, ROWS = "row", "rows"

@@ -1,7 +1,8 @@
-"""requirements.lock holds exactly what the dependencies resolve to now."""
+"""requirements.lock is a complete answer to what pyproject.toml asks for."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -33,8 +34,12 @@ def pins(text: str) -> Pins:
     return found
 
 
-def resolve_anew(uv: str, folder: Path) -> Pins:
-    shutil.copy(ROOT / "pyproject.toml", folder)
+def resolve_anew(uv: str, folder: Path, locked: Pins) -> Pins:
+    """With the versions of the lock, so that a release that appears meanwhile changes nothing."""
+    asked = (ROOT / "pyproject.toml").read_text()
+    held = f"[tool.uv]\nconstraint-dependencies = {json.dumps(sorted(locked))}\n"
+    assert asked.count("[tool.uv]\n") == 1
+    (folder / "pyproject.toml").write_text(asked.replace("[tool.uv]\n", held))
     printed = ""
     for command in ([uv, "lock", "--quiet"], [uv, "export", *EXPORT]):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -45,12 +50,12 @@ def resolve_anew(uv: str, folder: Path) -> Pins:
     return pins(printed)
 
 
-def test_the_lock_is_what_the_dependencies_resolve_to(tmp_path: Path) -> None:
+def test_the_lock_answers_what_the_dependencies_ask_for(tmp_path: Path) -> None:
     uv = find_uv()
     if uv is None:
         pytest.skip("uv is not available (run through `make test`)")
     locked = pins((ROOT / "requirements.lock").read_text())
-    resolved = resolve_anew(uv, tmp_path)
+    resolved = resolve_anew(uv, tmp_path, locked)
     assert sorted(resolved) == sorted(locked), "run `make lock`"
     # An index may offer fewer files than the one the lock was made with, but never one that the lock does not know.
     strange = [name for name, hashes in resolved.items() if not hashes or not hashes <= locked[name]]

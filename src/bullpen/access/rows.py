@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 
 from sqlalchemy import bindparam, delete, func, insert, or_, select, union_all, update
 
-from bullpen.access.types import Account, Holder, Session
+from bullpen.access.types import Account, Holder, PastSession, Session
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import JSON, MILLIS, Mapped
 from bullpen.storage.statements import insert_or_ignore
@@ -393,10 +392,9 @@ _REVOKE_TOKENS_OF = Statement(
     .values(name="", revoked_at=func.coalesce(tokens.c.revoked_at, bindparam("now", type_=tokens.c.revoked_at.type)))
     .returning(tokens.c.id)
 )
+_PAST_SESSIONS = Mapped(PastSession, sessions)
 _SELECT_SESSIONS_OF = Statement(
-    select(sessions.c.id, sessions.c.created_at, sessions.c.ended_at)
-    .where(sessions.c.person_id == bindparam("person_id"))
-    .order_by(sessions.c.id)
+    select(*_PAST_SESSIONS.columns).where(sessions.c.person_id == bindparam("person_id")).order_by(sessions.c.id)
 )
 
 
@@ -427,6 +425,6 @@ async def erase_tokens(tx: Transaction, holder_id: str) -> list[tuple[str, str]]
     return await revoke_children(tx, await tx.values(_REVOKE_TOKENS_OF, id_=holder_id, now=tx.clock.now()))
 
 
-async def select_sessions(tx: Transaction, person_id: str) -> Sequence[Row]:
-    """id, created at, ended at."""
-    return await tx.all(_SELECT_SESSIONS_OF, person_id=person_id)
+async def select_sessions(tx: Transaction, person_id: str) -> list[PastSession]:
+    """All that a person ever had."""
+    return _PAST_SESSIONS.read_all(await tx.all(_SELECT_SESSIONS_OF, person_id=person_id))

@@ -82,3 +82,12 @@ class Session:
     name: str
     role: Role
     expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class PastSession:
+    """What is told of a session when a person is exported."""
+
+    id: str
+    created_at: str
+    ended_at: str | None

@@ -209,9 +209,13 @@ _ERASE_AGENT = Statement(
 )
 
 
-async def select_any_agent(tx: Transaction, id: str) -> Row | None:
-    """Name, deleted at: also of one that is deleted."""
-    return await tx.one(_SELECT_ANY_AGENT, id=id)
+async def select_any_agent(tx: Transaction, id: str) -> tuple[str, bool] | None:
+    """Its name, and whether it is deleted."""
+    row = await tx.one(_SELECT_ANY_AGENT, id=id)
+    if row is None:
+        return None
+    name, deleted_at = row
+    return name, deleted_at is not None
 
 
 async def erase_agent(tx: Transaction, id: str, name: str) -> None:

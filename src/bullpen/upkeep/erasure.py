@@ -132,11 +132,11 @@ async def _begin_agent(tx: Transaction, caller: Principal, id: str) -> Target:
     found = await agent_rows.select_any_agent(tx, id)
     if found is None:
         raise NotFound(f"There is no agent {id!r}.")
-    name, deleted_at = found
+    name, is_deleted = found
     target = Target("agent", id, name)
     if await rows.insert_begun(tx, target):
         note(tx, caller, "agent.erased", "agent", id)
-    if deleted_at is None:
+    if not is_deleted:
         await agents.delete(tx, id)
     await inbox_rows.delete_unclaimed(tx, id)
     await spaces.remove_everywhere(tx, id)
@@ -303,8 +303,7 @@ async def _scrub(store: Store, target: Target) -> None:
 
 
 async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any, upto: Any) -> None:
-    for id, *values in await rows.select_shared(tx, table, target, after, upto):
-        held = dict(zip(rows.SHARED[table], values, strict=True))
+    for id, held in await rows.select_shared(tx, table, target, after, upto):
         clean = {
             column: None if value is None else _CLEAN[rows.SHARED[table][column]](value, target)
             for column, value in held.items()

@@ -147,8 +147,8 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
             yield "task", tasks.on_the_wire(task)
     async for skill in _skills_by(store, id, readable):
         yield skill
-    for session_id, created_at, ended_at in await store.read(lambda tx: access_rows.select_sessions(tx, id)):
-        yield "session", {"id": session_id, "createdAt": created_at, "endedAt": ended_at}
+    for session in await store.read(lambda tx: access_rows.select_sessions(tx, id)):
+        yield "session", {"id": session.id, "createdAt": session.created_at, "endedAt": session.ended_at}
     async for message in _written(store, id, readable):
         yield "message", message
     async for reaction in _reactions(store, id):

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Table, bindparam, delete, func, or_, select, text, update
 
-from bullpen.storage import Row, Statement, Transaction
+from bullpen.storage import Statement, Transaction
 from bullpen.storage.columns import shared_columns
 from bullpen.storage.statements import contains, insert_or_ignore, inside
 from bullpen.storage.tables import files, inbox_items, messages, meta, metadata, passages, runs, tasks
@@ -103,10 +103,13 @@ async def select_window(tx: Transaction, table: str, after: Any, limit: int) -> 
     return await tx.value(_WINDOWS[table], after=after, limit=limit)
 
 
-async def select_shared(tx: Transaction, table: str, target: Target, after: Any, upto: Any) -> Sequence[Row]:
-    """Rows that may hold something of theirs: id, and the columns of SHARED."""
+async def select_shared(
+    tx: Transaction, table: str, target: Target, after: Any, upto: Any
+) -> list[tuple[Any, dict[str, Any]]]:
+    """Rows that may hold something of theirs: each one's id, and its columns of SHARED by name."""
     one, two = target.needles
-    return await tx.all(_SELECT_SHARED[table], after=after, upto=upto, one=one, two=two)
+    found = await tx.all(_SELECT_SHARED[table], after=after, upto=upto, one=one, two=two)
+    return [(id, dict(zip(SHARED[table], values, strict=True))) for id, *values in found]
 
 
 async def rewrite_shared(tx: Transaction, table: str, id: Any, values: Mapping[str, Any]) -> None:
