@@ -383,6 +383,13 @@ async def test_an_unavailable_database_answers_503_with_a_retry_time(
 
 
 @pytest.mark.one_database
+async def test_a_slash_at_the_end_leads_nowhere(office: Driver) -> None:
+    """A redirect would send people to whatever the Host header says."""
+    response = await office.http.get("/agents/")
+    assert (response.status_code, response.headers.get("location")) == (404, None)
+
+
+@pytest.mark.one_database
 async def test_a_malformed_host_header_gets_421(office: Driver) -> None:
     for host in ("[::1", "a b", "<script>alert(1)</script>", "\x7f", "x" * 5_000, "évil"):
         headers = {b"Host": host.encode()}

@@ -6,12 +6,14 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from bullpen.engine import leases
+from bullpen.errors import Fenced
 from bullpen.settings import EngineSettings
 from bullpen.storage import Store, Transaction
 from bullpen.testing import invariants, snapshot
@@ -60,6 +62,20 @@ async def drive_slowly(office: Driver) -> None:
     await hall(office, SLOW)
     await office.post("hall", "think")
     await until(partial(is_driven, office))
+
+
+@pytest.mark.proves("P3")
+async def test_a_driver_with_an_old_token_writes_nothing(office: Driver) -> None:
+    """Whoever took the thread over has another token, so this driver's next transaction is refused."""
+    await hall(office, ECHO)
+    await office.post("hall", "one")
+    await office.run_finished("ada")
+    (thread_id,) = {run["threadId"] for run in (await office.get("/runs"))["items"]}
+    taken = await office.office.store.transact(lambda tx: leases.seize(tx, thread_id))
+    assert taken is not None
+    await office.office.store.transact(lambda tx: leases.check(tx, taken))
+    with pytest.raises(Fenced, match="driven by somebody else"):
+        await office.office.store.transact(lambda tx: leases.check(tx, replace(taken, token=taken.token - 1)))
 
 
 # ── leases that nobody drives ───────────────────────────────────────────────────────────────────────────────────────
