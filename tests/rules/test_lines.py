@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bullpen.llm.types import Attachment, Turn, UserTurn
 from bullpen.runs import transcript
 from bullpen.runs.lines import Author, Line, change_lines, change_summary, find_lines, read_line, write_line
-from bullpen.upkeep.rules import Target, scrubbed_lines, scrubbed_summary
+from bullpen.upkeep.rules import Target, scrub_lines, scrub_summary
 from bullpen.wire import names
 
 IMITATIONS = [
@@ -115,17 +115,17 @@ def test_erasing_a_person_empties_their_lines_only(lines: list[Line]) -> None:
     def emptied(line: Line) -> Line:
         return replace(line, speaker="Erased person", text="") if line.author == ("person", "psn_1") else line
 
-    assert scrubbed_lines(in_journal(lines), ERIN) == in_journal([emptied(line) for line in lines])
+    assert scrub_lines(in_journal(lines), ERIN) == in_journal([emptied(line) for line in lines])
     nameless = [replace(emptied(line), author=None) if line.author == ("person", "psn_1") else line for line in lines]
-    assert scrubbed_summary(in_summary(lines), ERIN) == in_summary(nameless)
+    assert scrub_summary(in_summary(lines), ERIN) == in_summary(nameless)
 
 
 @given(st.lists(st.one_of(LINES, OWN), max_size=6))
 def test_erasing_a_space_removes_its_lines_only(lines: list[Line]) -> None:
     target = Target("space", "general", "General")
     kept = [line for line in lines if line.space_id != "general"]
-    assert scrubbed_lines(in_journal(lines), target) == in_journal(kept)
-    assert scrubbed_summary(in_summary(lines), target) == in_summary(kept)
+    assert scrub_lines(in_journal(lines), target) == in_journal(kept)
+    assert scrub_summary(in_summary(lines), target) == in_summary(kept)
 
 
 @given(LINES)

@@ -45,7 +45,7 @@ Change: TypeAlias = Callable[[Line], Line | None]
 
 def write_line(line: Line) -> str:
     author = "" if line.author is None else f" ({line.author.kind} {line.author.id})"
-    return f"[{line.ref} in {line.space_id}] {_plain(line)}{author}: {indent(line.text)}"
+    return f"[{line.ref} in {line.space_id}] {_clean_speaker(line)}{author}: {indent(line.text)}"
 
 
 def write_short_line(ref: str, speaker: str, text: str) -> str:
@@ -58,7 +58,7 @@ def indent(text: str) -> str:
     return text.replace("\r", "\n").replace("\n", f"\n{INDENT}")
 
 
-def _plain(line: Line) -> str:
+def _clean_speaker(line: Line) -> str:
     """A name that imitates the rest of a line gets a space that `read_line` does not take for the end of it."""
     speaker = line.speaker.replace("\r", " ").replace("\n", " ")
     if line.author is not None and speaker.startswith(f"{YOU}: "):
@@ -78,12 +78,12 @@ def read_line(text: str) -> Line | None:
     own = said.startswith(f"{YOU}: ")
     if not own and (found := _AUTHOR.search(said.partition("\n")[0])) is not None:
         author = Author(found[1], found[2])
-        return Line(ref, space_id, said[: found.start()], _without_indent(said[found.end() :]), author)
+        return Line(ref, space_id, said[: found.start()], _remove_indent(said[found.end() :]), author)
     speaker, _, rest = said.partition(": ")
-    return Line(ref, space_id, speaker, _without_indent(rest))
+    return Line(ref, space_id, speaker, _remove_indent(rest))
 
 
-def _without_indent(text: str) -> str:
+def _remove_indent(text: str) -> str:
     return text.replace(f"\n{INDENT}", "\n")
 
 
@@ -97,15 +97,15 @@ def find_lines(text: str) -> list[Line]:
 
 def change_lines(text: str, change: Change) -> str:
     """A journal's entry with its lines changed. What is no line, and a line that stays the same, is not touched."""
-    return "\n".join(_changed(_END.split(text), change))
+    return "\n".join(_change_pieces(_END.split(text), change))
 
 
 def change_summary(text: str, change: Change) -> str:
     """The same for a summary, whose lines stand below its first one and are indented themselves."""
-    return f"\n{INDENT}".join(_changed(text.split(f"\n{INDENT}"), change))
+    return f"\n{INDENT}".join(_change_pieces(text.split(f"\n{INDENT}"), change))
 
 
-def _changed(pieces: list[str], change: Change) -> list[str]:
+def _change_pieces(pieces: list[str], change: Change) -> list[str]:
     kept = []
     for piece in pieces:
         line = read_line(piece)

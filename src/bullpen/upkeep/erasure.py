@@ -313,9 +313,9 @@ async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any,
 
 
 _CLEAN: Mapping[Holds, Callable[[str, Target], str]] = {
-    Holds.COPIES: rules.scrubbed_json,
-    Holds.LINES: rules.scrubbed_lines,
-    Holds.SUMMARY: rules.scrubbed_summary,
+    Holds.COPIES: rules.scrub_json,
+    Holds.LINES: rules.scrub_lines,
+    Holds.SUMMARY: rules.scrub_summary,
 }
 
 

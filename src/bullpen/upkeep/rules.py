@@ -42,20 +42,20 @@ def _json(text: str) -> str:
     return orjson.dumps(text).decode()
 
 
-def scrubbed(value: Any, target: Target) -> Any:
+def scrub_value(value: Any, target: Target) -> Any:
     """JSON without their words and without their name."""
     if isinstance(value, list):
-        return [scrubbed(item, target) for item in value]
+        return [scrub_value(item, target) for item in value]
     if not isinstance(value, dict):
         return value
     if target.kind == "space":
         if value.get("spaceId") == target.id and "messages" in value:
             return {"spaceId": target.id, **ERASED}
-        return {name: scrubbed(item, target) for name, item in value.items()}
-    return _without_words({name: scrubbed(item, target) for name, item in value.items()}, target)
+        return {name: scrub_value(item, target) for name, item in value.items()}
+    return _remove_words({name: scrub_value(item, target) for name, item in value.items()}, target)
 
 
-def _without_words(said: dict[str, Any], target: Target) -> dict[str, Any]:
+def _remove_words(said: dict[str, Any], target: Target) -> dict[str, Any]:
     if isinstance(said.get("attachments"), list):
         said["attachments"] = [
             file for file in said["attachments"] if not (isinstance(file, dict) and file.get("ownerId") == target.id)
@@ -75,21 +75,21 @@ def _without_words(said: dict[str, Any], target: Target) -> dict[str, Any]:
     return said
 
 
-def scrubbed_json(text: str, target: Target) -> str:
-    return orjson.dumps(scrubbed(orjson.loads(text), target)).decode()
+def scrub_json(text: str, target: Target) -> str:
+    return orjson.dumps(scrub_value(orjson.loads(text), target)).decode()
 
 
-def scrubbed_lines(text: str, target: Target) -> str:
+def scrub_lines(text: str, target: Target) -> str:
     """What woke a run, as its journal tells it."""
-    return lines.change_lines(text, lambda line: _changed(line, target, keep_id=True))
+    return lines.change_lines(text, lambda line: _change_line(line, target, keep_id=True))
 
 
-def scrubbed_summary(text: str, target: Target) -> str:
+def scrub_summary(text: str, target: Target) -> str:
     """What a run was, as later runs are told."""
-    return lines.change_summary(text, lambda line: _changed(line, target, keep_id=False))
+    return lines.change_summary(text, lambda line: _change_line(line, target, keep_id=False))
 
 
-def _changed(line: Line, target: Target, *, keep_id: bool) -> Line | None:
+def _change_line(line: Line, target: Target, *, keep_id: bool) -> Line | None:
     if target.kind == "space":
         return None if line.space_id == target.id else line
     if line.author != Author(target.kind, target.id):
