@@ -27,8 +27,12 @@ RECORDED: Final = Topic[None]("events were recorded")
 def encode(value: Any) -> Any:
     """A noun, or a detail of an event, as its JSON object."""
     if isinstance(value, Detail):
-        found = ((alias, getattr(value, name), always) for name, alias, always in _sent(type(value)))
-        return {alias: inner for alias, inner, always in found if always or inner is not None}
+        found = {}
+        for name, alias, always in _sent(type(value)):
+            inner = getattr(value, name)
+            if always or inner is not None:
+                found[alias] = inner
+        return found
     if isinstance(value, Wire):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     raise TypeError(f"cannot encode {type(value).__name__}")
@@ -36,8 +40,11 @@ def encode(value: Any) -> Any:
 
 def carried(event: Event) -> dict[str, Any]:
     """What the event carries besides its head, as JSON."""
-    found = {alias: getattr(event, name) for name, alias in carried_fields(type(event)).items()}
-    return {alias: encode(value) if isinstance(value, Wire) else value for alias, value in found.items()}
+    found = {}
+    for name, alias in carried_fields(type(event)).items():
+        value = getattr(event, name)
+        found[alias] = encode(value) if isinstance(value, Wire) else value
+    return found
 
 
 def body(event: Event, at: str) -> bytes:
