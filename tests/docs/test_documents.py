@@ -82,7 +82,8 @@ def test_every_package_has_a_page_of_its_name() -> None:
     packages = {path.parent.name for path in documents.SOURCE.glob("*/__init__.py")}
     pages = {path.stem for path in (ROOT / "docs" / "internals").glob("*.md")}
     assert packages - pages == set(), "docs/internals/ lacks a page for these"
-    assert pages - packages == {"path"}, "docs/internals/ has a page for what does not exist"
+    # Besides: the life of a message, and of a call that waits.
+    assert pages - packages == {"path", "pending"}, "docs/internals/ has a page for what does not exist"
 
 
 def test_the_notes_for_machine_contributors_stay_short() -> None:

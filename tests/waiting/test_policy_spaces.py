@@ -237,7 +237,7 @@ async def test_an_approval_from_before_spaces_were_kept_is_asked_anew(office: Dr
         waiting = await rows.lock_pending(tx, asked["callId"])
         assert waiting is not None
         old = replace(waiting, spaces=())
-        await rows.begin_again(tx, replace(old, hash=approvals.hash_of("", old)))
+        await rows.move_pending(tx, waiting, replace(old, hash=approvals.hash_of("", old)))
 
     await office.office.store.transact(forget)
     await approve(office, asked["callId"])

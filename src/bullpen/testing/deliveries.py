@@ -16,7 +16,9 @@ import orjson
 
 from bullpen import ids
 from bullpen.testing.snapshot import Row, Snapshot, grouped
+from bullpen.tools.rules import PendingState
 
+STATES = {state.value for state in PendingState}
 OPEN = ("waiting", "pending")
 MASK = "***"  # what was a secret by the time it was delivered
 
@@ -83,10 +85,17 @@ def ends(call: Row) -> int:
 
 def faults(rows: Snapshot, *, at_rest: bool) -> Iterator[str]:
     for told in calls(rows):
+        if (columns := _state(told)) not in STATES:
+            yield f"call {told.id} is in no state that there is: {columns}"
         gone = rows.agent[told.call["agent_id"]]["deleted_at"] is not None
         rests = at_rest and not rows.is_paused(told.call["agent_id"])
         found = _open_faults(told) if told.call["status"] in OPEN else _over_faults(told, rests=rests, gone=gone)
         yield from (f"call {told.id} ({told.call['status']}): {what}" for what in [*found, *_repeats(told)])
+
+
+def _state(told: Told) -> tuple[str, str, str | None, str | None]:
+    call = told.call
+    return "answer" if told.by_somebody else "approval", call["status"], call["execution"], call["delivered_via"]
 
 
 def _repeats(told: Told) -> Iterator[str]:

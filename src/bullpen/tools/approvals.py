@@ -63,7 +63,7 @@ async def ask(tx: Transaction, run: RunView, tool: Tool, waiting: Waiting) -> Wa
     if run.approval_ms is not None:
         waiting = replace(waiting, expires_at=tx.clock.millis() + run.approval_ms)
     waiting = replace(_bound(waiting, tool.hash), asks=1)
-    await rows.insert_pending(tx, waiting)
+    await pending.add(tx, waiting)
     await actions.ask(tx, waiting)
     return waiting
 
@@ -77,7 +77,9 @@ async def holds(tx: Transaction, waiting: Waiting, tool: Tool, spaces: tuple[str
     return same and (not tool.hash or await rows.select_hash(tx, tool.name) == tool.hash)
 
 
-async def ask_anew(tx: Transaction, waiting: Waiting, tool: Tool, spaces: tuple[str, ...]) -> Waiting | None:
+async def ask_anew(
+    tx: Transaction, waiting: Waiting, tool: Tool, spaces: tuple[str, ...], *, late: bool
+) -> Waiting | None:
     """The approval does not count. None: it was asked for anew before, and is given up."""
     if waiting.asks >= MOST_ASKS:
         return None
@@ -85,7 +87,7 @@ async def ask_anew(tx: Transaction, waiting: Waiting, tool: Tool, spaces: tuple[
     again = replace(again, spaces=spaces)
     now = await rows.select_hash(tx, tool.name) if tool.hash else ""
     again = replace(_bound(again, now), execution=None)
-    await rows.begin_again(tx, again)
+    await pending.move(tx, waiting, again, "late" if late else "run")
     await pending.show(tx, again, "requires_action", approval=True)
     await actions.ask(tx, again)
     return again
@@ -143,9 +145,10 @@ async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: 
         _check_arguments(tool, waiting, said["args"])
         waiting = _bound(replace(waiting, args=said["args"], spaces=()), waiting.tool_hash or "")
     late = waiting.status == "pending"
-    await rows.answer_approval(tx, waiting, said, by, "queued" if late and answer.approved else None)
     over = replace(waiting, status="resolved", result=said, answered_by=by)
-    await _go_on(tx, over, late=late)
+    if late:  # the run has gone on: the call is carried out later, or its agent is told of the refusal here
+        over = replace(over, execution="queued") if answer.approved else replace(over, delivered_via="inbox")
+    await _go_on(tx, await pending.move(tx, waiting, over, "answer"), late=late)
     return False
 
 
@@ -179,9 +182,6 @@ async def _go_on(tx: Transaction, over: Waiting, *, late: bool) -> None:
         return
     why = await refusal(tx, over)
     await pending.show(tx, over, "error", approval=True, error=why)
-    if late:
-        await rows.deliver_pending(tx, over.call_id, "inbox")
-        over = replace(over, delivered_via="inbox")
     actions.tell_over(tx, over)
     if late:
         await pending.by_inbox(tx, over, {"error": why})
@@ -220,8 +220,8 @@ async def withdraw(tx: Transaction, call_ids: list[str]) -> set[str]:
         if waiting.execution is None:
             unbegun.add(waiting.call_id)
         if waiting.status == "resolved":
-            await rows.deliver_pending(tx, waiting.call_id, "inline")
-        elif waiting.status in pending.OPEN:
-            await rows.move_pending(tx, waiting, "cancelled", answered_by="Bullpen")
-            actions.tell_over(tx, replace(waiting, status="cancelled", answered_by="Bullpen"))
+            await pending.deliver(tx, waiting, "inline", "stop")
+        elif waiting.status == "waiting":
+            over = replace(waiting, status="cancelled", answered_by="Bullpen")
+            actions.tell_over(tx, await pending.move(tx, waiting, over, "stop"))
     return unbegun

@@ -21,6 +21,7 @@ from bullpen.storage import Store, Transaction
 from bullpen.tools import approvals, cards, outward, pending
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.outside import Outside, together
+from bullpen.tools.rules import Mover
 from bullpen.tools.types import (
     Denied,
     Done,
@@ -70,6 +71,11 @@ class Door:
         outside = Outside(use, self.means.egress, self.means.vault, self.values, self.reached, tool.goes_out)
         return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.asks, self.spaces)
 
+    @property
+    def mover(self) -> Mover:
+        """Who moves the row of an approved call."""
+        return "late" if self.late else "run"
+
     def shown_in(self, tool: Tool | None) -> str | None:
         """The space whose people see the call. One that was approved goes on where it was asked for."""
         return self.space_id if self._shows(tool) and not self.unseen else None
@@ -112,8 +118,8 @@ async def keep_result(tx: Transaction, door: Door, tool: Tool | None, result: To
     )
     result = replace(result, outcome=clean_outcome(result.outcome), effects=effects, approval=door.approval)
     if door.approval is not None:
-        await lock_approval(tx, door.approval.call_id)
-        await tool_rows.deliver_pending(tx, door.approval.call_id, "inbox" if door.late else "inline")
+        approval = await lock_approval(tx, door.approval.call_id)
+        await pending.deliver(tx, approval, "inbox" if door.late else "inline", door.mover)
     await door.journal.settled(tx, result, door.shown_in(tool))
     count_ending(tx, tool, result.outcome)
     if isinstance(result.outcome, Failed) and result.outcome.detail.get("code") == SecretInvalid.code:

@@ -2,7 +2,8 @@
 
 A run that waits is parked: its thread is `waiting`, nobody drives it, and nothing of it is in memory. An answer, the
 deadline or somebody's cancelling lets it go on, in whatever process. From the moment a result is accepted it reaches
-its agent exactly once: inline, by the run that waits, or by the inbox. Every change is a compare-and-set on the row.
+its agent exactly once: inline, by the run that waits, or by the inbox. Every change is a move of the table in
+tools/rules.py, and a compare-and-set on the row.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bullpen import ids
-from bullpen.errors import Conflict, Gone
+from bullpen.errors import Broken, Conflict, Gone
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
 from bullpen.inbox.types import Item
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import rows
+from bullpen.tools import rows, rules
 from bullpen.tools.actions import ask, tell_over
 from bullpen.tools.json_equality import equal_json
 from bullpen.tools.outside import together
+from bullpen.tools.rules import Mover
 from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
 from bullpen.wire.nouns import InboxKind, MessageStatus, PendingKind, PendingStatus, Progress
 
@@ -42,6 +44,8 @@ async def begin(
     space_id: str | None,
     status: PendingStatus,
     approval: Waiting | None = None,
+    *,
+    late: bool = False,
 ) -> Waiting:
     """Somebody is asked. `waiting`: the run waits for it, as long as the tool says.
 
@@ -50,15 +54,35 @@ async def begin(
     assert tool.awaits is not None
     waiting = made(tx, run, tool, call, space_id, status, tool.awaits)
     if approval is None:
-        await rows.insert_pending(tx, waiting)
+        await add(tx, waiting)
     else:
         waiting = replace(waiting, asks=approval.asks, tool_hash=approval.tool_hash, hash=approval.hash)
-        waiting = replace(waiting, spaces=approval.spaces, reason=approval.reason)
+        waiting = replace(waiting, args=approval.args, spaces=approval.spaces, reason=approval.reason)
         if not approval.asked_unseen:  # else it was asked for unseen, and shows from now on
             waiting = replace(waiting, visible=approval.visible)
-        await rows.begin_again(tx, waiting)
+        await move(tx, approval, waiting, "late" if late else "run")
     await ask(tx, waiting)
     return waiting
+
+
+async def add(tx: Transaction, waiting: Waiting) -> None:
+    rules.check_begin(waiting)
+    await rows.insert_pending(tx, waiting)
+
+
+async def move(tx: Transaction, before: Waiting, after: Waiting, by: Mover) -> Waiting:
+    """Bring a call, whose row the transaction has locked, from one state to another. As it is then."""
+    rules.check_move(before, after, by)
+    if not await rows.move_pending(tx, before, after):
+        raise Broken(f"Call {before.call_id} was moved by somebody else, although its row was locked.")
+    return after
+
+
+async def deliver(tx: Transaction, waiting: Waiting, via: Literal["inline", "inbox"], by: Mover) -> Waiting | None:
+    """Take the result to its agent. None: it has been, before."""
+    if waiting.delivered_via is not None:
+        return None
+    return await move(tx, waiting, replace(waiting, delivered_via=via), by)
 
 
 def made(
@@ -106,9 +130,8 @@ async def accept(tx: Transaction, waiting: Waiting, result: Any, answered_by: st
         )
     refuse_over(tx, waiting)
     inline = waiting.status == "waiting"
-    via: Literal["inbox"] | None = None if inline else "inbox"
-    await rows.move_pending(tx, waiting, "resolved", result=result, answered_by=answered_by, via=via)
-    over = replace(waiting, status="resolved", result=result, answered_by=answered_by, delivered_via=via)
+    over = replace(waiting, status="resolved", result=result, answered_by=answered_by)
+    over = await move(tx, waiting, over if inline else replace(over, delivered_via="inbox"), "answer")
     await show(tx, over, "complete" if failure(result) is None else "error", **_said(result))
     tell_over(tx, over)
     if inline:
@@ -149,10 +172,12 @@ async def report_progress(tx: Transaction, waiting: Waiting, progress: Progress)
     return replace(waiting, progress=progress)
 
 
-async def give_up(tx: Transaction, waiting: Waiting, status: PendingStatus, by: str, why: str) -> None:
+async def give_up(
+    tx: Transaction, waiting: Waiting, status: Literal["expired", "cancelled"], by: str, why: str
+) -> None:
     """It expires, or somebody cancels it. The agent is told once: by the run that waits, or by the inbox."""
-    await rows.move_pending(tx, waiting, status, answered_by=by)
-    over = replace(waiting, status=status, answered_by=by)
+    ended = replace(waiting, status=status, answered_by=by)
+    over = await move(tx, waiting, ended, "expiry" if status == "expired" else "cancel")
     await show(tx, over, "expired" if status == "expired" else "cancelled", error=why)
     tell_over(tx, over)
     if waiting.status == "waiting":
@@ -170,8 +195,8 @@ async def leave(tx: Transaction, call_ids: list[str]) -> set[str]:
             continue  # it is over with its run, or never was its business: see tools/approvals.py
         theirs.add(waiting.call_id)
         if waiting.status == "waiting":
-            await rows.move_pending(tx, waiting, "pending")
-        elif waiting.status == "resolved" and await rows.deliver_pending(tx, waiting.call_id, "inbox"):
+            await move(tx, waiting, replace(waiting, status="pending"), "stop")
+        elif waiting.status == "resolved" and await deliver(tx, waiting, "inbox", "stop"):
             await by_inbox(tx, waiting, _said(waiting.result), outside=came_from(waiting))
     return theirs
 
@@ -240,9 +265,9 @@ async def drop(tx: Transaction, call_ids: Iterable[str], by: str) -> None:
     """Their agent is gone: nobody will hear what comes of them."""
     for call_id in sorted(call_ids):
         waiting = await rows.lock_pending(tx, call_id)
-        if waiting is None or not (waiting.status in OPEN or waiting.execution == "queued"):
+        if waiting is None or not (waiting.status in OPEN or rules.is_queued(waiting)):
             continue
-        await rows.move_pending(tx, waiting, "cancelled", answered_by=by)
         over = replace(waiting, status="cancelled", answered_by=by, result=None)
+        await move(tx, waiting, over, "deletion")
         await show(tx, over, "cancelled", error="Its agent was deleted.")
         tell_over(tx, over)

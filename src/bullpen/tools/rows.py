@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import orjson
-from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, literal_column, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Text,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from bullpen.inbox.rows import cause_in
 from bullpen.storage import Row, Statement, Transaction, any_of
@@ -14,8 +26,8 @@ from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, Codec, Mapped
 from bullpen.storage.statements import insert_or_ignore, inside, upsert
 from bullpen.storage.tables import pending_calls, policies, tools
 from bullpen.tools.policies import Rule
-from bullpen.tools.types import Execution, Waiting
-from bullpen.wire.nouns import PendingStatus, Policy, Progress, ToolConfig
+from bullpen.tools.types import Waiting
+from bullpen.wire.nouns import Policy, Progress, ToolConfig
 
 _COLUMNS = (tools.c.name, tools.c.definition, tools.c.created_at, tools.c.updated_at)
 _INSERT = Statement(insert(tools))
@@ -111,28 +123,8 @@ _SELECT_PENDING = Statement(select(*_PENDING.columns).where(pending_calls.c.call
 _SELECT_PENDING_OF = Statement(
     select(*_PENDING.columns).where(any_of(pending_calls.c.call_id, "ids")).with_for_update()
 )
-_MOVE_PENDING = Statement(
-    update(pending_calls)
-    .where(pending_calls.c.call_id == bindparam("id_"), pending_calls.c.status == bindparam("was"))
-    .values(
-        status=bindparam("status_"),
-        result=bindparam("result_"),
-        answered_by=bindparam("answered_by_"),
-        delivered_via=bindparam("delivered_via_"),
-        resolved_at=bindparam("resolved_at_"),
-    )
-)
 _UPDATE_PROGRESS = Statement(
     update(pending_calls).where(pending_calls.c.call_id == bindparam("id_")).values(progress=bindparam("progress_"))
-)
-_DELIVER_PENDING = Statement(
-    update(pending_calls)
-    .where(
-        pending_calls.c.call_id == bindparam("id_"),
-        pending_calls.c.status == "resolved",
-        pending_calls.c.delivered_via.is_(None),
-    )
-    .values(delivered_via=bindparam("via"))
 )
 _SELECT_PENDING_PAGE = Statement(
     select(*_PENDING.columns)
@@ -218,37 +210,64 @@ async def lock_pending_of(tx: Transaction, call_ids: list[str]) -> list[Waiting]
     return _PENDING.read_all(await tx.all(_SELECT_PENDING_OF, ids=call_ids))
 
 
-async def move_pending(
-    tx: Transaction,
-    waiting: Waiting,
-    to: PendingStatus,
-    *,
-    result: Any = None,
-    answered_by: str | None = None,
-    via: str | None = None,
-) -> bool:
-    """From the status it was read with to another; False: somebody else was first."""
-    over = to not in ("waiting", "pending")
+# All that a move may change, under the state that the row was read with: tools/rules.py has the moves.
+_MOVED = (
+    "kind",
+    "status",
+    "args",
+    "result",
+    "answered_by",
+    "delivered_via",
+    "visible",
+    "deadline_at",
+    "expires_at",
+    "tool_hash",
+    "hash",
+    "asks",
+    "execution",
+    "spaces",
+)
+_write_moved = _PENDING.writer(_MOVED)
+_MOVE_PENDING = Statement(
+    update(pending_calls)
+    .where(
+        pending_calls.c.call_id == bindparam("id_"),
+        pending_calls.c.kind == bindparam("was_kind"),
+        pending_calls.c.status == bindparam("was_status"),
+        pending_calls.c.execution.is_not_distinct_from(bindparam("was_execution", type_=Text)),
+        pending_calls.c.delivered_via.is_not_distinct_from(bindparam("was_via", type_=Text)),
+    )
+    .values(
+        **{name: bindparam(f"{name}_") for name in _MOVED},
+        resolved_at=case(
+            (bindparam("keeps", type_=BigInteger) == literal_column("1"), pending_calls.c.resolved_at),
+            else_=bindparam("resolved_at_", type_=Text),
+        ),
+    )
+)
+
+
+async def move_pending(tx: Transaction, before: Waiting, after: Waiting) -> bool:
+    """From the state that the call was read with to another; False: somebody else was first."""
+    written = {f"{name}_": value for name, value in _write_moved(after).items()}
+    if after.status == "resolved":
+        written["result_"] = orjson.dumps(after.result).decode()  # an answer of null is an answer
     touched = await tx.run(
         _MOVE_PENDING,
-        id_=waiting.call_id,
-        was=waiting.status,
-        status_=to,
-        result_=orjson.dumps(result).decode() if over and to == "resolved" else None,
-        answered_by_=answered_by,
-        delivered_via_=via,
-        resolved_at_=tx.clock.now() if over else None,
+        id_=before.call_id,
+        was_kind=before.kind,
+        was_status=before.status,
+        was_execution=before.execution,
+        was_via=before.delivered_via,
+        keeps=int(before.status == after.status),
+        resolved_at_=None if after.status in ("waiting", "pending") else tx.clock.now(),
+        **written,
     )
     return touched > 0
 
 
 async def update_progress(tx: Transaction, call_id: str, progress: Progress) -> None:
     await tx.run(_UPDATE_PROGRESS, id_=call_id, progress_=_PROGRESS.encode(progress))
-
-
-async def deliver_pending(tx: Transaction, call_id: str, via: str) -> bool:
-    """Take the result to its agent, if nobody has yet."""
-    return await tx.run(_DELIVER_PENDING, id_=call_id, via=via) > 0
 
 
 async def select_pending_page(
@@ -335,37 +354,6 @@ _SELECT_APPROVED = Statement(
 _HAS_APPROVED = Statement(
     select(pending_calls.c.call_id).where(pending_calls.c.thread_id == bindparam("thread_id"), _APPROVED).limit(1)
 )
-_APPROVED_AS = ("args", "hash", "spaces")
-_write_approved = _PENDING.writer(_APPROVED_AS)
-_ANSWER_APPROVAL = Statement(
-    update(pending_calls)
-    .where(pending_calls.c.call_id == bindparam("id_"), pending_calls.c.status == bindparam("was"))
-    .values(
-        status="resolved",
-        **{name: bindparam(name) for name in _APPROVED_AS},
-        result=bindparam("result_"),
-        answered_by=bindparam("answered_by_"),
-        execution=bindparam("execution_"),
-        resolved_at=bindparam("now"),
-    )
-)
-_SET_EXECUTION = Statement(
-    update(pending_calls).where(pending_calls.c.call_id == bindparam("id_")).values(execution=bindparam("execution_"))
-)
-_ASKED_AGAIN = ("kind", "status", "visible", "tool_hash", "hash", "spaces", "asks", "deadline_at", "expires_at")
-_write_again = _PENDING.writer(_ASKED_AGAIN)
-_BEGIN_AGAIN = Statement(
-    update(pending_calls)
-    .where(pending_calls.c.call_id == bindparam("id_"))
-    .values(
-        **{name: bindparam(name) for name in _ASKED_AGAIN},
-        result=None,
-        answered_by=None,
-        delivered_via=None,
-        execution=None,
-        resolved_at=None,
-    )
-)
 _SELECT_HASH = Statement(select(tools.c.hash).where(tools.c.name == bindparam("name")))
 
 
@@ -376,31 +364,6 @@ async def select_approved(tx: Transaction, thread_id: str) -> list[Waiting]:
 
 async def has_approved(tx: Transaction, thread_id: str) -> bool:
     return await tx.one(_HAS_APPROVED, thread_id=thread_id) is not None
-
-
-async def answer_approval(
-    tx: Transaction, waiting: Waiting, result: Any, answered_by: str, execution: Execution | None
-) -> None:
-    """`waiting` holds the arguments as they were approved."""
-    await tx.run(
-        _ANSWER_APPROVAL,
-        id_=waiting.call_id,
-        was=waiting.status,
-        **_write_approved(waiting),
-        result_=orjson.dumps(result).decode(),
-        answered_by_=answered_by,
-        execution_=execution,
-        now=tx.clock.now(),
-    )
-
-
-async def update_execution(tx: Transaction, call_id: str, execution: Execution) -> None:
-    await tx.run(_SET_EXECUTION, id_=call_id, execution_=execution)
-
-
-async def begin_again(tx: Transaction, waiting: Waiting) -> None:
-    """It was approved, and waits for its answer now; or it has to be approved anew."""
-    await tx.run(_BEGIN_AGAIN, id_=waiting.call_id, **_write_again(waiting))
 
 
 async def select_hash(tx: Transaction, name: str) -> str:

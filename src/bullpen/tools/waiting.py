@@ -21,6 +21,7 @@ from bullpen.tools.types import (
     Denied,
     Done,
     Effects,
+    Execution,
     Failed,
     Outcome,
     OutcomeUnknown,
@@ -50,9 +51,11 @@ async def begin_call(
         if spaces != (door.spaces or ()):
             raise TargetMoved
         return
-    await check_approval(tx, tool, await lock_approval(tx, door.approval.call_id), spaces)
+    approval = await lock_approval(tx, door.approval.call_id)
+    await check_approval(tx, tool, approval, spaces)
     if outlives:
-        await tool_rows.update_execution(tx, door.approval.call_id, "started" if door.late else "inline")
+        begun: Execution = "started" if door.late else "inline"
+        await pending.move(tx, approval, replace(approval, execution=begun), door.mover)
 
 
 async def park(tx: Transaction, door: Door, waiting: Waiting) -> None:
@@ -73,7 +76,7 @@ async def ask_for_answer(
     await begin_call(tx, door, tool, call, args)
     goes_on = tool.is_async or door.late
     status: PendingStatus = "pending" if goes_on else "waiting"
-    waiting = await pending.begin(tx, door.run, tool, call, door.space_id, status, door.approval)
+    waiting = await pending.begin(tx, door.run, tool, call, door.space_id, status, door.approval, late=door.late)
     await show_under_way(tx, door, tool, call, "requires_action")
     if goes_on:
         told = {"status": "pending", "pendingToolCallId": call.id}
@@ -110,13 +113,13 @@ async def _take_answer(tx: Transaction, tool: Tool | None, call: ToolCall, waiti
     """What the run is told; None: it has to wait on. Settles by which way the answer goes, once."""
     if waiting is None:
         return OutcomeUnknown(rules.interrupted(call.tool))
-    if waiting.status == "resolved" and await tool_rows.deliver_pending(tx, waiting.call_id, "inline"):
+    if waiting.status == "resolved" and await pending.deliver(tx, waiting, "inline", "run"):
         error = pending.failure(waiting.result)
         return Done(waiting.result, "acted") if error is None else Failed(error)
     if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
         return None
     if waiting.status == "waiting":
-        await tool_rows.move_pending(tx, waiting, "pending")
+        await pending.move(tx, waiting, replace(waiting, status="pending"), "run")
         why = pending.unanswered(waiting) if tool is None else f"Tool timed out after {tool.timeout_ms}ms"
         return Failed(why, {"pendingToolCallId": waiting.call_id})
     if waiting.status == "cancelled":
@@ -166,7 +169,7 @@ async def find_approval(tx: Transaction, door: Door, tool: Tool | None, call: To
         await park(tx, door, waiting)
         return None
     if waiting.status == "waiting":
-        await tool_rows.move_pending(tx, waiting, "pending")
+        await pending.move(tx, waiting, replace(waiting, status="pending"), "run")
         return await _tell_waiting(tx, here, tool, call)
     result = ToolResult(call, Denied(await _why_not(tx, waiting)), call.shown, Effects())
     await door.journal.settled(tx, result, here.shown_in(tool))
@@ -175,7 +178,7 @@ async def find_approval(tx: Transaction, door: Door, tool: Tool | None, call: To
 
 async def _why_not(tx: Transaction, waiting: Waiting) -> str:
     if waiting.status == "resolved":
-        await tool_rows.deliver_pending(tx, waiting.call_id, "inline")
+        await pending.deliver(tx, waiting, "inline", "run")
         return await approvals.refusal(tx, waiting)
     if waiting.status == "cancelled":
         return f"{await approvals.name_of(tx, waiting.answered_by)} cancelled this call."
@@ -194,7 +197,7 @@ async def ask_again(tx: Transaction, door: Door, tool: Tool, call: ToolCall) -> 
     assert door.approval is not None
     here = replace(door, unseen=door.approval.asked_unseen)
     standing = await lock_approval(tx, door.approval.call_id)
-    again = await approvals.ask_anew(tx, standing, tool, door.spaces or ())
+    again = await approvals.ask_anew(tx, standing, tool, door.spaces or (), late=door.late)
     if again is None:
         refused = ToolResult(call, Denied(approvals.GIVEN_UP), call.shown, Effects())
         return await keep_result(tx, here, tool, refused)
