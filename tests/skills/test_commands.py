@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bullpen.commands import actions, rules
+from bullpen.operations import rules
+from bullpen.operations.say import OFFICE
 from bullpen.spaces.rules import COMMANDS
 from tests.driver import Driver, Json
 from tests.path.puppets import puppet
@@ -23,7 +24,7 @@ async def asked(office: Driver, text: str, space: str = "studio", **more: Any) -
 
 
 def test_every_command_is_known_and_described() -> None:
-    assert COMMANDS == set(rules.OFFICE) == set(actions.OFFICE)
+    assert COMMANDS == set(rules.OFFICE) == set(OFFICE)
 
 
 @pytest.mark.one_database

@@ -12,10 +12,10 @@ from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import Limit, Page, answer
-from bullpen.commands import actions as commands
-from bullpen.commands.types import Said
 from bullpen.events.actions import in_turn
 from bullpen.inbox.types import Cause
+from bullpen.operations import say as commands
+from bullpen.operations.types import Said
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.spaces.types import Author

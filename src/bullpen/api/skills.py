@@ -12,9 +12,9 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.messages import author_of
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
-from bullpen.commands import actions as commands
 from bullpen.errors import Conflict, Invalid
 from bullpen.events.actions import in_turn
+from bullpen.operations import say as commands
 from bullpen.skills import actions, rows
 from bullpen.skills.actions import Wish
 from bullpen.skills.types import Skill

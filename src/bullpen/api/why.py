@@ -13,8 +13,8 @@ from bullpen.api.door import Caller, Office
 from bullpen.api.messages import author_of
 from bullpen.api.pages import answer
 from bullpen.api.runs import thing
-from bullpen.commands import actions as commands
 from bullpen.errors import NotFound
+from bullpen.operations import say as commands
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
 from bullpen.spaces import actions as spaces

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from bullpen.agents import rows as agent_rows
-from bullpen.commands import rules
-from bullpen.commands.types import Answer, Asked, Said, Understood
 from bullpen.errors import RunAlreadyFinished
+from bullpen.operations import rules
+from bullpen.operations.types import Answer, Asked, Said, Understood
 from bullpen.runs import actions as runs
 from bullpen.runs import rows as run_rows
 from bullpen.skills import actions as skills
