@@ -6,19 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bullpen import ids
-from bullpen.access import rules as access
-from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import Limit, Page, answer
-from bullpen.events.actions import in_turn
-from bullpen.inbox.types import Cause
-from bullpen.operations import say as commands
-from bullpen.operations.types import Said
+from bullpen.operations.say import Said, say
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
-from bullpen.spaces.types import Author
 from bullpen.storage import Transaction
 from bullpen.wire import Message
 from bullpen.wire.requests import AddReaction, CreateMessage, EditMessage
@@ -28,28 +21,18 @@ router = APIRouter(route_class=CappedRoute, tags=["messages"])
 Seq = Annotated[int | None, Query(ge=0, le=2**62)]
 
 
-def author_of(principal: Principal) -> Author:
-    """Somebody who speaks by themselves, not in a run: they are the cause of what follows."""
-    cause = Cause(principal.kind, principal.id, access.written(principal.grants))
-    kind = "agent" if principal.kind == "agent" else "person"
-    return Author(id=principal.id, kind=kind, name=principal.name, cause=cause)  # type: ignore[arg-type]
-
-
 @router.post("/spaces/{space_id}/messages", status_code=201, response_model=Message)
 async def post_message(
     space_id: str, request: CreateMessage, http: Request, caller: Caller, office: Office
 ) -> Response:
     office.limits.take_message(caller.id, http.scope)
-    author = author_of(caller)
     settings = office.settings
 
     async def body(tx: Transaction) -> Said:
-        await in_turn(tx, ids.canonical_space(space_id))  # so that events have the order of the messages' numbers
-        room = await spaces.writable_room(tx, caller, space_id)
-        return await commands.say(
+        return await say(
             tx,
-            room,
-            author,
+            caller,
+            space_id,
             request.text,
             attachments=request.attachments,
             reply_to=request.reply_to,
@@ -61,8 +44,6 @@ async def post_message(
         )
 
     said = await office.store.transact(body)
-    for run_id in said.stopped:
-        office.signals.cancel(run_id)
     return answer(said.draft.done(), 201)
 
 

@@ -6,22 +6,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bullpen import ids
 from bullpen.agents import skill_files
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
-from bullpen.api.messages import author_of
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
-from bullpen.errors import Conflict, Invalid
-from bullpen.events.actions import in_turn
-from bullpen.operations import say as commands
+from bullpen.errors import Invalid
+from bullpen.operations import say, slash
 from bullpen.skills import actions, rows
 from bullpen.skills.actions import Wish
 from bullpen.skills.types import Skill
 from bullpen.spaces import actions as spaces
-from bullpen.spaces import rows as space_rows
 from bullpen.storage import Transaction
-from bullpen.wire import Message, nouns
+from bullpen.wire import nouns
 from bullpen.wire.nouns import Command, Invoked, SkillStatus
 from bullpen.wire.requests import ApproveSkill, ImportSkill, InvokeSkill, StoreSkill
 
@@ -52,8 +48,7 @@ async def list_commands(id: str, caller: Caller, office: Office) -> Response:
     """What people can write here with a slash: words to the office, and the skills that are active."""
 
     async def body(tx: Transaction) -> list[Command]:
-        room = await spaces.room_for(tx, caller, "see_skill", id)
-        return await commands.offered(tx, room.id)
+        return await slash.list_commands(tx, caller, id)
 
     return answer({"items": await office.store.read(body)})
 
@@ -157,47 +152,16 @@ async def invoke_skill(
     The same `clientMessageId` again starts nothing, and answers what was started before.
     """
     office.limits.take_message(caller.id, http.scope)
-    key = request.client_message_id
 
     async def body(tx: Transaction) -> Invoked:
-        await in_turn(tx, ids.canonical_space(id))
-        if key is not None and (known := await space_rows.select_by_client_id(tx, caller.id, key)) is not None:
-            return await _invoked_before(tx, caller, id, name, request, known)
-        skill = await actions.get(tx, caller, id, name, "invoke_skill")
-        if skill.active is None:
-            raise Conflict(f"/{name} waits for somebody's approval, and cannot be started before.")
-        said = await commands.say(
+        return await say.invoke_skill(
             tx,
-            await spaces.writable_room(tx, caller, id),
-            author_of(caller),
-            _command(name, request),
-            client_message_id=key,
+            caller,
+            id,
+            name,
+            request.parameters,
+            client_message_id=request.client_message_id,
             chain_limit=office.settings.limits.chain_depth,
         )
-        if said.started is None:
-            raise Conflict(actions.NOBODY)
-        agent_id, thread_id = said.started
-        where = {"message_id": said.draft.id, "space_id": said.draft.space_id}
-        return Invoked(**where, name=name, agent_id=agent_id, thread_id=thread_id)
 
     return answer(await office.store.transact(body), 202)
-
-
-def _command(name: str, request: InvokeSkill) -> str:
-    return f"/{name} {request.parameters}".rstrip()
-
-
-async def _invoked_before(
-    tx: Transaction, caller: Caller, space_id: str, name: str, request: InvokeSkill, known: Message
-) -> Invoked:
-    """What an invocation with this key came to. The skill itself may have been changed or deleted since."""
-    room = await spaces.room_for(tx, caller, "invoke_skill", space_id)
-    same = known.text == _command(name, request) or known.edited_at or known.deleted_at
-    started = await actions.started_by(tx, known.id) if same and known.space_id == room.id else None
-    if started is None:
-        raise Conflict(
-            f"clientMessageId {request.client_message_id!r} was used for another message ({known.id}); use a new one.",
-            fields={"clientMessageId": "was used for another message"},
-        )
-    agent_id, thread_id = started
-    return Invoked(message_id=known.id, space_id=room.id, name=name, agent_id=agent_id, thread_id=thread_id)

@@ -10,11 +10,10 @@ from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
-from bullpen.api.messages import author_of
 from bullpen.api.pages import answer
 from bullpen.api.runs import thing
 from bullpen.errors import NotFound
-from bullpen.operations import say as commands
+from bullpen.operations import say
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
 from bullpen.spaces import actions as spaces
@@ -106,11 +105,7 @@ async def preview(id: str, request: PreviewMessage, caller: Caller, office: Offi
     """Whom this text would wake, if the caller posted it now."""
 
     async def body(tx: Transaction) -> list[str]:
-        room = await spaces.writable_room(tx, caller, id)
-        if not request.text:
-            return []
         limit = office.settings.limits.chain_depth
-        author = author_of(caller)
-        return await commands.preview(tx, room, author, request.text, reply_to=request.reply_to, chain_limit=limit)
+        return await say.preview(tx, caller, id, request.text, reply_to=request.reply_to, chain_limit=limit)
 
     return answer(Preview(wakes=await office.store.read(body)))

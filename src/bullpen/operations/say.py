@@ -1,40 +1,72 @@
 """Say something in a space: the one place where a slash is understood, for the page, programs and bridges alike.
 
-A person's message may be a word to the office itself, which is answered in the space, or start a skill of the space;
-every other one is an ordinary message, whatever it begins with. All of it happens in the commit that keeps the
-message. Agents give no commands: what they write is only ever said.
+A person's message may give the office a command, which is answered in the space, or start a skill of the space. Every
+other message is an ordinary one, whatever it begins with. All of it happens in the transaction that keeps the message.
+Agents give no commands: what they write is only said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
-from bullpen.agents import rows as agent_rows
-from bullpen.errors import RunAlreadyFinished
-from bullpen.operations import rules
-from bullpen.operations.types import Answer, Asked, Said, Understood
-from bullpen.runs import actions as runs
-from bullpen.runs import rows as run_rows
+from bullpen import ids
+from bullpen.access import rules as access
+from bullpen.access.types import Principal
+from bullpen.errors import Conflict
+from bullpen.events.actions import in_turn
+from bullpen.inbox.types import Cause
+from bullpen.operations import slash
 from bullpen.skills import actions as skills
 from bullpen.skills import rows as skill_rows
+from bullpen.skills.types import Skill
 from bullpen.spaces import actions as spaces
-from bullpen.spaces import reasons
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces import rules as space_rules
-from bullpen.spaces.types import Author, Room
+from bullpen.spaces.types import Author, Draft, Room
 from bullpen.storage import Transaction
-from bullpen.tasks import rows as task_rows
-from bullpen.tools import rows as tool_rows
-from bullpen.wire.nouns import Command
-
-CarryOut: TypeAlias = Callable[[Transaction, Asked], Awaitable[Answer]]
+from bullpen.wire import Message
+from bullpen.wire.nouns import Invoked
 
 
-async def say(tx: Transaction, room: Room, author: Author, text: str, *, chain_limit: int, **posting: Any) -> Said:
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What a `/word` means in a space. Without a skill it is a command of the office."""
+
+    name: str
+    parameters: str
+    skill: Skill | None = None
+
+    @property
+    def kept(self) -> str:
+        """What is kept with the message instead of the policy it met."""
+        return f"{space_rules.COMMAND if self.skill is None else space_rules.SKILL}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    draft: Draft
+    started: tuple[str, str] | None = None  # of a skill: its agent and its thread
+
+
+def author_of(principal: Principal) -> Author:
+    """Somebody who speaks for themselves, not in a run: they are the cause of what follows."""
+    cause = Cause(principal.kind, principal.id, access.written(principal.grants))
+    kind = "agent" if principal.kind == "agent" else "person"
+    return Author(id=principal.id, kind=kind, name=principal.name, cause=cause)  # type: ignore[arg-type]
+
+
+async def say(
+    tx: Transaction, caller: Principal, space_id: str, text: str, *, chain_limit: int, **posting: Any
+) -> Said:
     """Post a message and do what it asks for. `posting` is what `spaces.post` takes besides."""
-    found = await understood(tx, room, author, text)
+    await in_turn(tx, ids.canonical_space(space_id))  # so that events have the order of the messages' numbers
+    room = await spaces.writable_room(tx, caller, space_id)
+    return await _say_in(tx, room, author_of(caller), text, chain_limit=chain_limit, **posting)
+
+
+async def _say_in(tx: Transaction, room: Room, author: Author, text: str, *, chain_limit: int, **posting: Any) -> Said:
+    found = await _understand(tx, room, author, text)
     kept = None if found is None else found.kept
     draft = await spaces.post(tx, room, author, text, chain_limit=chain_limit, command=kept, **posting)
     if found is None or not draft.created:
@@ -43,29 +75,33 @@ async def say(tx: Transaction, room: Room, author: Author, text: str, *, chain_l
         started = await skills.start(tx, room, found.skill, draft, found.parameters)
         if started is None:
             await spaces.announce(tx, room.id, skills.NOBODY, reply_to=draft.id)
-        return Said(draft, started=started)
-    answer = await OFFICE[found.name](tx, Asked(room, draft, found.parameters, chain_limit))
-    await spaces.announce(tx, room.id, answer.text, reply_to=draft.id)
-    return Said(draft, answer.stopped)
+        return Said(draft, started)
+    given = slash.GivenCommand(room, draft, found.parameters, chain_limit)
+    await spaces.announce(tx, room.id, await slash.COMMANDS[found.name].carry_out(tx, given), reply_to=draft.id)
+    return Said(draft)
 
 
-async def understood(tx: Transaction, room: Room, author: Author, text: str) -> Understood | None:
+async def _understand(tx: Transaction, room: Room, author: Author, text: str) -> Understood | None:
     """What the message means, if it is more than a message."""
     found = space_rules.slash(text) if author.kind == "person" else None
     if found is None:
         return None
     name, parameters = found
-    if name in OFFICE:
+    if name in slash.COMMANDS:
         return Understood(name, parameters)
     skill = await skill_rows.select_skill(tx, room.id, name)
     return None if skill is None or skill.active is None else Understood(name, parameters, skill)
 
 
 async def preview(
-    tx: Transaction, room: Room, author: Author, text: str, *, reply_to: str | None, chain_limit: int
+    tx: Transaction, caller: Principal, space_id: str, text: str, *, reply_to: str | None, chain_limit: int
 ) -> list[str]:
-    """Whom this would wake, if it were said now. Nothing is changed."""
-    found = await understood(tx, room, author, text)
+    """The agents that this would wake, if the caller said it now. Nothing is changed."""
+    room = await spaces.writable_room(tx, caller, space_id)
+    if not text:
+        return []
+    author = author_of(caller)
+    found = await _understand(tx, room, author, text)
     if found is None:
         return await spaces.preview(tx, room, author, text, reply_to=reply_to, chain_limit=chain_limit)
     if found.skill is None or found.skill.active is None:
@@ -74,78 +110,50 @@ async def preview(
     return [] if agent is None else [agent.agent_id]
 
 
-async def offered(tx: Transaction, space_id: str) -> list[Command]:
-    """What people can write here with a slash."""
-    return rules.offered(await skill_rows.select_active(tx, space_id))
+# ── starting a skill by its name ────────────────────────────────────────────────────────────────────────────────────
 
 
-# ── words to the office ─────────────────────────────────────────────────────────────────────────────────────────────
+async def invoke_skill(
+    tx: Transaction,
+    caller: Principal,
+    space_id: str,
+    name: str,
+    parameters: str,
+    *,
+    client_message_id: str | None,
+    chain_limit: int,
+) -> Invoked:
+    """Start a skill as if the caller had written `/name parameters`: the message is there to be seen.
+
+    The same `client_message_id` again starts nothing, and answers what was started before.
+    """
+    key, text = client_message_id, f"/{name} {parameters}".rstrip()
+    await in_turn(tx, ids.canonical_space(space_id))
+    if key is not None and (known := await space_rows.select_by_client_id(tx, caller.id, key)) is not None:
+        return await _invoked_before(tx, caller, space_id, name, text, known)
+    skill = await skills.get(tx, caller, space_id, name, "invoke_skill")
+    if skill.active is None:
+        raise Conflict(f"/{name} waits for somebody's approval, and cannot be started before.")
+    room = await spaces.writable_room(tx, caller, space_id)
+    said = await _say_in(tx, room, author_of(caller), text, client_message_id=key, chain_limit=chain_limit)
+    if said.started is None:
+        raise Conflict(skills.NOBODY)
+    agent_id, thread_id = said.started
+    where = {"message_id": said.draft.id, "space_id": said.draft.space_id}
+    return Invoked(**where, name=name, agent_id=agent_id, thread_id=thread_id)
 
 
-async def _help(tx: Transaction, asked: Asked) -> Answer:
-    return Answer(rules.help_text(await offered(tx, asked.room.id)))
-
-
-async def _new(tx: Transaction, asked: Asked) -> Answer:
-    """The message itself is the mark: see runs/past.py."""
-    present = await space_rows.select_recipients(tx, asked.room)
-    minds = [agent.name for agent in present if agent.scope == "agent"]
-    return Answer(rules.new_text([agent.name for agent in present if agent.scope != "agent"], minds))
-
-
-async def _status(tx: Transaction, asked: Asked) -> Answer:
-    room = asked.room
-    present = [recipient.agent_id for recipient in await space_rows.select_recipients(tx, room)]
-    agents = [await agent_rows.select_agent(tx, id) for id in present]
-    text = rules.status_text(
-        [(agent.name, agent.state) for agent in agents if agent is not None],
-        open_calls=await tool_rows.count_open_in(tx, room.id),
-        tasks=await task_rows.count_tasks(tx, room.id),
-        proposed=await skill_rows.count_proposed(tx, room.id),
-    )
-    return Answer(text)
-
-
-async def _stop(tx: Transaction, asked: Asked) -> Answer:
-    """Whatever is under way in this space, or of those who are mentioned. What waits in an inbox is not touched."""
-    whom = asked.parameters.strip()
-    found = await run_rows.select_under_way_in(tx, asked.room.id)
-    names = await agent_rows.select_names(tx, sorted({run.agent_id for run in found}))
-    meant = [
-        run
-        for run in found
-        if not whom or space_rules.mentions(whom, id=run.agent_id, name=names.get(run.agent_id, run.agent_id))
-    ]
-    for run in meant:
-        with suppress(RunAlreadyFinished):  # just now
-            await runs.request_cancel(tx, run)
-    who = ", ".join(sorted({names.get(run.agent_id, run.agent_id) for run in meant}))
-    said = f"{asked.draft.author.name} stopped {who}." if meant else "There was nothing to stop."
-    return Answer(said, [run.id for run in meant])
-
-
-async def _tasks(tx: Transaction, asked: Asked) -> Answer:
-    most = rules.MOST_TASKS + 1
-    found = await task_rows.select_tasks(tx, space_ids=[asked.room.id], statuses=("active", "paused"), limit=most)
-    return Answer(rules.tasks_text(found))
-
-
-async def _why(tx: Transaction, asked: Asked) -> Answer:
-    id = asked.draft.reply_to or await space_rows.select_last_said(tx, asked.room.id)
-    message = None if id is None else await space_rows.select_message(tx, id)
-    if message is None:
-        return Answer("Nothing was said here before.")
-    _, judged = await reasons.judge(tx, message, None, asked.chain_limit)
-    lines = [verdict.reason for _, _, verdict in judged] or ["No agent is here."]
-    quoted = f"About “{rules.short(message.text)}”:" if message.text else "About the message:"
-    return Answer("\n".join([quoted, *lines]))
-
-
-OFFICE: Mapping[str, CarryOut] = {
-    "help": _help,
-    "new": _new,
-    "status": _status,
-    "stop": _stop,
-    "tasks": _tasks,
-    "why": _why,
-}
+async def _invoked_before(
+    tx: Transaction, caller: Principal, space_id: str, name: str, text: str, known: Message
+) -> Invoked:
+    """What an invocation with this key came to. The skill itself may have been changed or deleted since."""
+    room = await spaces.room_for(tx, caller, "invoke_skill", space_id)
+    same = known.text == text or known.edited_at or known.deleted_at
+    started = await skills.started_by(tx, known.id) if same and known.space_id == room.id else None
+    if started is None:
+        raise Conflict(
+            f"clientMessageId {known.client_message_id!r} was used for another message ({known.id}); use a new one.",
+            fields={"clientMessageId": "was used for another message"},
+        )
+    agent_id, thread_id = started
+    return Invoked(message_id=known.id, space_id=room.id, name=name, agent_id=agent_id, thread_id=thread_id)
