@@ -140,6 +140,14 @@ class NudgePort(Protocol):
         """Say that a thread has an item that is due later, should nobody wake it before."""
 
 
+class Transacts(Protocol):
+    """Where transactions are opened: a store, or one request's way to it (api/timely.py)."""
+
+    async def transact(self, body: Body[T]) -> T: ...
+
+    async def read(self, body: Body[T]) -> T: ...
+
+
 class Store(abc.ABC):
     """A database. `shared` says whether other processes may be using it at the same time."""
 
