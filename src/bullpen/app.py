@@ -15,7 +15,7 @@ import resource
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,13 +31,11 @@ from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
 from bullpen.agents.files import Project, read_project
-from bullpen.api import apply
 from bullpen.api.connection import Connection, hang_up_on_the_slow
 from bullpen.api.door import LOCAL
 from bullpen.api.edge import Edge, is_loopback
 from bullpen.api.limits import Limits
 from bullpen.api.server import build
-from bullpen.api.variables import secrets_in
 from bullpen.ending import Ending
 from bullpen.engine.embedded import EmbeddedEngine
 from bullpen.errors import CannotStart
@@ -55,6 +53,7 @@ from bullpen.llm.models import Models
 from bullpen.llm.types import Model, Reach
 from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
+from bullpen.operations import projects, variables
 from bullpen.runs import holds, loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
@@ -66,8 +65,6 @@ from bullpen.tasks.actions import Rules as TaskRules
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, TEACHING
-from bullpen.tools import actions as tool_actions
-from bullpen.tools import rows as tool_rows
 from bullpen.tools.naming import reserved_names
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import GROUP_FOLDER, Means, Tool
@@ -80,7 +77,7 @@ from bullpen.variables.keys import Keys
 from bullpen.web import pages
 from bullpen.webhooks.sender import Sender
 from bullpen.wire.nouns import SkillStatus
-from bullpen.wire.requests import ApplyProject, CreateAgent
+from bullpen.wire.requests import ApplyProject
 
 if TYPE_CHECKING:
     from bullpen.net.client import Egress
@@ -333,31 +330,6 @@ class Office:
 
     # ── what the API asks of the whole ──────────────────────────────────────────────────────────────────
 
-    async def check_agent(
-        self,
-        model: Any,
-        tools: list[str] | None,
-        coming: Iterable[str] = (),
-        policy: Iterable[str] | None = None,
-    ) -> None:
-        """Refuse a definition that could never run: an unknown model or tool. `coming`: tools made along with it."""
-        await self.check_policy(policy or (), coming)
-        if model is not None:
-            self.models.resolve(model)
-        if tools is not None and (others := self.registry.unknown(tools)):
-            found = await self.store.read(lambda tx: tool_rows.select_tools(tx, others))
-            self.registry.check(tools, [*(tool.name for tool in found), *coming])
-
-    async def check_policy(self, named: Iterable[str], coming: Iterable[str] = ()) -> None:
-        """A policy for a tool that is not there would be one that nobody keeps."""
-        unknown = [name for name in named if self.registry.find(name) is None and name not in set(coming)]
-        if unknown:
-            found = {tool.name for tool in await self.store.read(lambda tx: tool_rows.select_tools(tx, unknown))}
-            tool_actions.refuse_unknown([name for name in unknown if name not in found])
-
-    async def create_agent(self, tx: Transaction, request: CreateAgent, caller: Principal) -> Any:
-        return await apply.create_agent(tx, request, caller)
-
     def _print_claim(self, code: str) -> None:
         print(f"Nobody owns this office yet. Claim it: {self.url}/#claim={code}", flush=True)
 
@@ -396,18 +368,17 @@ class Office:
             variables=project.variables,
             skills=[skill.model_copy(update={"status": skills}) for skill in project.skills],
         )
-        await apply.prepare(self, request)
+        system = access_rules.SYSTEM
+        await projects.check(self.store, system, self.models, self.registry, request)
 
         async def body(tx: Transaction) -> None:
             most = self.settings.skills.per_space
-            await apply.apply_project(
-                tx, request, access_rules.SYSTEM, self.vault, self.registry, skills_per_space=most
-            )
+            await projects.apply(tx, system, request, self.vault, self.registry, skills_per_space=most)
             owner = await access.find_owner(tx)
             if owner is not None:
                 await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
 
-        async with self.vault.setting(self.store, secrets_in(request.variables)):
+        async with self.vault.setting(self.store, variables.list_secrets(request.variables)):
             await self.store.transact(body)
 
     async def welcome(self, tx: Transaction, owner: Principal) -> None:

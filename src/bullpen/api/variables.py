@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
-from bullpen.access.types import Principal, Thing
-from bullpen.agents import actions as agents
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office, Owner
 from bullpen.api.pages import Cursor, Limit, Page, answer, page
-from bullpen.errors import Invalid, NotFound
+from bullpen.operations import variables
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
-from bullpen.threads import rows as threads
 from bullpen.upkeep import rotation
 from bullpen.variables import actions, rows
-from bullpen.variables.types import WORKSPACE, Scope, Stored
+from bullpen.variables.types import Stored
 from bullpen.wire.nouns import KeyUse, KeyUses, Rotation, ScopeKind, Variable, VariableScope
 from bullpen.wire.requests import ApplyVariable, PutVariable
 
@@ -40,33 +36,6 @@ def shown(stored: Stored) -> Variable:
         value=None if secret else stored.value,
         updated_at=stored.updated_at,
     )
-
-
-async def scope_for(tx: Transaction, caller: Principal, kind: ScopeKind, id: str | None) -> Scope:
-    """The scope, if the caller may set what is in it."""
-    if kind == "person":
-        id = id or caller.id
-        access.authorize(caller, "change_person", Thing("person", id, holder=id))
-        return Scope(kind, id)
-    if kind == "space":
-        return Scope(kind, (await spaces.room_for(tx, caller, "manage_space", _needed(kind, id))).id)
-    access.authorize(caller, "manage_agents")
-    if kind == "workspace":
-        if id is not None:
-            raise Invalid("There is one workspace, so it has no id.", fields={"scope.id": "leave it out"})
-        return WORKSPACE
-    if kind == "agent":
-        return Scope(kind, (await agents.get(tx, _needed(kind, id))).id)
-    thread_id = _needed(kind, id)
-    if await threads.select_thread(tx, thread_id) is None:
-        raise NotFound(f"There is no thread {thread_id!r}.")
-    return Scope(kind, thread_id)
-
-
-def _needed(kind: str, id: str | None) -> str:
-    if id is None:
-        raise Invalid(f"Say which {kind}: its id is missing.", fields={"scope.id": f"the id of the {kind}"})
-    return id
 
 
 @router.get("/variables", response_model=Page[Variable])
@@ -98,42 +67,18 @@ async def put_variable(name: str, request: PutVariable, caller: Caller, office: 
     asked = ApplyVariable(name=name, **dict(request))
 
     async def body(tx: Transaction) -> Variable:
-        return (await put_one(tx, office.vault, caller, asked))[0]
+        stored, _ = await variables.put(tx, caller, office.vault, asked)
+        return shown(stored)
 
-    async with office.vault.setting(office.store, secrets_in([asked])):
+    async with office.vault.setting(office.store, variables.list_secrets([asked])):
         return answer(await office.store.transact(body))
-
-
-def secrets_in(requests: Iterable[ApplyVariable]) -> list[tuple[str, str]]:
-    return [(request.name, request.value) for request in requests if request.type == "secret"]
-
-
-async def put_one(
-    tx: Transaction, vault: actions.Vault, caller: Principal, request: ApplyVariable
-) -> tuple[Variable, actions.Change]:
-    scope = await scope_for(tx, caller, request.scope.kind, request.scope.id)
-    stored, change = await actions.put(
-        tx,
-        vault,
-        caller,
-        scope,
-        request.name,
-        value=request.value,
-        type=request.type,
-        scoped=request.scoped,
-        description=request.description,
-    )
-    return shown(stored), change
 
 
 @router.delete("/variables/{name}", status_code=204, response_class=Response)
 async def delete_variable(
     name: str, caller: Caller, office: Office, kind: ScopeKind = "workspace", id: Id = None
 ) -> Response:
-    async def body(tx: Transaction) -> None:
-        await actions.remove(tx, caller, await scope_for(tx, caller, kind, id), name)
-
-    await office.store.transact(body)
+    await office.store.transact(lambda tx: variables.remove(tx, caller, kind, id, name))
     return Response(status_code=204)
 
 
