@@ -29,7 +29,6 @@ from bullpen.access.attempts import Attempts
 from bullpen.access.claim import Claim
 from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
-from bullpen.agents import rows as agent_rows
 from bullpen.agents.files import Project, read_project
 from bullpen.api.connection import Connection, hang_up_on_the_slow
 from bullpen.api.door import LOCAL
@@ -46,14 +45,12 @@ from bullpen.files.blobs import DiskBlobs
 from bullpen.files.folders import Folders
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
-from bullpen.inbox import actions as inbox
-from bullpen.inbox.types import Cause
 from bullpen.llm import prices
 from bullpen.llm.models import Models
 from bullpen.llm.types import Model, Reach
 from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
-from bullpen.operations import projects, variables
+from bullpen.operations import people, projects, variables
 from bullpen.runs import holds, loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
@@ -242,7 +239,7 @@ class Office:
         self.upkeep = retention.Rounds(store, self._keep_up)
         self.api = build(self, pages.router)
         self._local_owner: Principal | None = None
-        self._host: str | None = None
+        self.host: str | None = None  # the agent that says hello to a new owner
 
     def _signals(self) -> Signals:
         if not self.store.shared:
@@ -304,6 +301,12 @@ class Office:
             logger.info("removed files that nobody needs: %s", swept)
         await self.sweep_folders()
 
+    async def finish_erasures(self) -> None:
+        """Whatever was begun: afterwards it is gone, bytes and folders too."""
+        await erasure.finish_all(self.store, self.signals.cancel)
+        await self.sweeper.clear_dropped()
+        await self.sweep_folders()
+
     async def sweep_folders(self) -> None:
         """Remove what tools left behind in folders of threads that are gone."""
         if gone := await self.folders.sweep(self._living):
@@ -340,14 +343,7 @@ class Office:
     async def local_owner(self, name: str | None = None) -> Principal:
         """Whoever may open the data folder is the owner; an office that has none yet gets one now."""
         if self._local_owner is None:
-
-            async def body(tx: Transaction) -> Principal:
-                owner, new = await access.ensure_owner(tx, name or _user_name())
-                if new:
-                    await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
-                return owner
-
-            self._local_owner = await self.store.transact(body)
+            self._local_owner = await self.store.transact(lambda tx: people.ensure_owner(tx, name or _user_name()))
         return self._local_owner
 
     async def local_api(self, scope: Any, receive: Any, send: Any) -> None:
@@ -357,7 +353,7 @@ class Office:
     async def load_demo(self, name: str) -> None:
         # We ship its skills: nobody has to look at them first.
         await self.load(read_project(demo_path(name), model=self.settings.model or None), skills="active")
-        self._host = HOSTS.get(name)
+        self.host = HOSTS.get(name)
 
     async def load(self, project: Project, *, skills: SkillStatus) -> None:
         """Hold what a project's files say. `skills` that it brings are this from now on: active, or proposed."""
@@ -374,21 +370,10 @@ class Office:
         async def body(tx: Transaction) -> None:
             most = self.settings.skills.per_space
             await projects.apply(tx, system, request, self.vault, self.registry, skills_per_space=most)
-            owner = await access.find_owner(tx)
-            if owner is not None:
-                await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
+            await people.join_owner(tx)
 
         async with self.vault.setting(self.store, variables.list_secrets(request.variables)):
             await self.store.transact(body)
-
-    async def welcome(self, tx: Transaction, owner: Principal) -> None:
-        """The demo's host says hello to whoever has claimed the office, so that they do not come into an empty room."""
-        host = None if self._host is None else await agent_rows.select_definition(tx, self._host)
-        if host is None:  # nobody has one, or somebody has let it go already
-            return
-        said = {"serviceName": "office", "payload": {"event": "claimed", "name": owner.name}}
-        cause = Cause(owner.kind, owner.id, access_rules.written(owner.grants))
-        await inbox.deliver_trigger(tx, host.id, host.scope, said, cause)
 
 
 def _user_name() -> str:

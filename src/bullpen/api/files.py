@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -18,7 +17,6 @@ from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
 from bullpen import ids
-from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
@@ -26,10 +24,13 @@ from bullpen.api.errors import error_response
 from bullpen.api.multipart import AROUND, FilePart
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.errors import Gone, NotFound, RequestError, TooLarge
-from bullpen.files import actions, rows, rules
+from bullpen.files import rows, rules
 from bullpen.files.rows import Owned
 from bullpen.files.thumbnails import SUFFIX
-from bullpen.files.types import Counter, Kept
+from bullpen.files.types import Kept
+from bullpen.operations import files
+from bullpen.operations.files import Destination
+from bullpen.settings import FileSettings
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import File
@@ -69,16 +70,6 @@ _BYTES: dict[int | str, dict[str, Any]] = {
 # ── up ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an upload goes, and how many bytes fit there."""
-
-    space_id: str | None
-    counter: Counter
-    left: int
-    client_file_id: str | None = None
-
-
 @router.post("", status_code=201, response_model=File, openapi_extra=_FORM)
 async def upload(
     request: Request, caller: Caller, office: Office, space_id: InSpace = None, client_file_id: ClientFileId = None
@@ -89,8 +80,9 @@ async def upload(
     """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise HTTPException(415, "Send the body as it is, without Content-Encoding")
-    place = await office.store.read(lambda tx: _place(tx, office, caller, space_id, client_file_id))
-    most = _most(request, office, place)
+    limits = office.settings.files
+    place = await office.store.read(lambda tx: files.find_destination(tx, caller, space_id, client_file_id, limits))
+    most = _most(request, limits, place)
     part = FilePart(request.headers.get("content-type", ""), most=most)
     id = ids.file()
     office.limits.uploads.enter(caller.id)
@@ -103,24 +95,8 @@ async def upload(
     return answer(file, 201)
 
 
-async def _place(
-    tx: Transaction, office: Office, caller: Principal, space_id: str | None, client_file_id: str | None
-) -> Place:
-    if space_id is None:
-        access.authorize(caller, "upload_file")
-    else:
-        space_id = (await spaces.writable_room(tx, caller, space_id)).id
-    counter = rules.counter_of(space_id, caller.kind, caller.id)
-    used = await rows.select_usage(tx, counter)
-    left = rules.room_left(counter, used, office.settings.files)
-    if client_file_id is not None and (known := await rows.select_by_client_id(tx, caller.id, client_file_id)):
-        left = max(left, known.size)  # it is counted already, and may be what has filled the room
-    return Place(space_id, counter, left, client_file_id)
-
-
-def _most(request: Request, office: Office, place: Place) -> int:
+def _most(request: Request, limits: FileSettings, place: Destination) -> int:
     """How many bytes the file may have. What says beforehand that it has more is refused before it is read."""
-    limits = office.settings.files
     whole = limits.file_bytes or rules.FOREVER
     declared = request.headers.get("content-length", "")
     coming = int(declared) if declared.isdecimal() and len(declared) < 19 else 0
@@ -135,7 +111,7 @@ def _too_large(most: int) -> TooLarge:
     return TooLarge(f"A file may have {rules.size_of(most)}, and this has more.", fields={"file": "is too large"})
 
 
-async def _keep(office: Office, id: str, pieces: AsyncIterator[bytes], place: Place, most: int) -> Kept:
+async def _keep(office: Office, id: str, pieces: AsyncIterator[bytes], place: Destination, most: int) -> Kept:
     try:
         kept: Kept = await office.blobs.keep(id, pieces, most=most)
     except TooLarge:
@@ -145,26 +121,13 @@ async def _keep(office: Office, id: str, pieces: AsyncIterator[bytes], place: Pl
     return kept
 
 
-async def _added(office: Office, caller: Principal, id: str, name: str, kept: Kept, place: Place) -> File:
+async def _added(office: Office, caller: Principal, id: str, name: str, kept: Kept, place: Destination) -> File:
     """The row, with a small picture if there is one. If it is refused, the bytes go again."""
     try:
         small = await office.thumbnails.make(id, rules.type_of(kept.head, kept.size), kept.size)
 
         async def body(tx: Transaction) -> File:
-            if place.space_id is not None:  # it may be another space by now, or none
-                await spaces.writable_room(tx, caller, place.space_id)
-            return await actions.add(
-                tx,
-                id,
-                name,
-                kept,
-                owner_kind=caller.kind,
-                owner_id=caller.id,
-                space_id=place.space_id,
-                thumbnail=small,
-                limits=office.settings.files,
-                client_file_id=place.client_file_id,
-            )
+            return await files.add(tx, caller, id, name, kept, place, thumbnail=small, limits=office.settings.files)
 
         file: File = await office.store.transact(body)
     except RequestError:

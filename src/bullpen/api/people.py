@@ -14,8 +14,7 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office, address_of
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.api.sessions import signed_in
-from bullpen.events.actions import access_changed, in_turn
-from bullpen.spaces import actions as spaces
+from bullpen.operations import people
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import Invite, Me, NewInvite, Person
 from bullpen.wire.requests import AcceptInvite, CreateInvite, CreatePerson, UpdatePerson
@@ -52,19 +51,7 @@ async def update_person(id: str, request: UpdatePerson, caller: Caller, office: 
     """Everybody may change their own name. A disabled person is signed out everywhere, and their tokens rest."""
     access_rules.authorize(caller, "list_people")
     password = None if request.password is None else await office.passwords.hash(request.password)
-
-    async def body(tx: Transaction) -> Person:
-        await in_turn(tx, "owners", id)
-        person = await access.update_person(
-            tx, caller, id, name=request.name, role=request.role, disabled=request.disabled, password=password
-        )
-        if request.name is not None:
-            await spaces.renamed(tx, id)
-        if request.role is not None or request.disabled is not None or password is not None:
-            access_changed(tx, id)
-        return person
-
-    changed = await office.store.transact(body)
+    changed = await office.store.transact(lambda tx: people.change(tx, caller, id, request, password))
     office.forget_local_owner()
     return answer(changed)
 

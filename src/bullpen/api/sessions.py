@@ -14,8 +14,7 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office, address_of, cookie_name
 from bullpen.api.pages import answer
 from bullpen.errors import Conflict, Forbidden, Unauthenticated
-from bullpen.events.actions import access_changed
-from bullpen.spaces import actions as spaces
+from bullpen.operations import people
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import Me
 from bullpen.wire.requests import ChangePassword, Setup, SignIn
@@ -32,10 +31,8 @@ async def setup(request: Setup, office: Office) -> Response:
     password = await office.passwords.hash(request.password)
 
     async def body(tx: Transaction) -> tuple[Principal, str]:
-        owner = await access.claim(tx, request.name, password)
-        await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
-        await office.welcome(tx, owner)
-        return owner, await access.open_session(tx, owner, office.settings.session_days)
+        days = office.settings.session_days
+        return await people.claim(tx, request.name, password, host=office.host, session_days=days)
 
     owner, cookie = await office.store.transact(body)
     office.forget_local_owner()
@@ -61,12 +58,8 @@ async def sign_in(request: SignIn, http: Request, office: Office) -> Response:
 
 @router.delete("/session", status_code=204, response_class=Response)
 async def sign_out(caller: Caller, office: Office) -> Response:
-    async def body(tx: Transaction) -> None:
-        await access.end_session(tx, caller)
-        access_changed(tx, caller.id, caller.credential)
-
     if caller.credential.startswith("ses_"):
-        await office.store.transact(body)
+        await office.store.transact(lambda tx: people.sign_out(tx, caller))
     response = Response(status_code=204)
     response.delete_cookie(cookie_name(office), path="/", httponly=True, samesite="strict", secure=_secure(office))
     return response
@@ -89,12 +82,7 @@ async def change_password(request: ChangePassword, http: Request, caller: Caller
         raise Forbidden("The current password is wrong. If you have none, an owner can set one: `bullpen password`.")
     office.sign_ins.forgive(f"{address_of(http)} {caller.id}")
     password = await office.passwords.hash(request.password)
-
-    async def body(tx: Transaction) -> None:
-        await access.change_password(tx, caller, password)
-        access_changed(tx, caller.id, but_for=caller.credential)
-
-    await office.store.transact(body)
+    await office.store.transact(lambda tx: people.change_password(tx, caller, password))
     return Response(status_code=204)
 
 

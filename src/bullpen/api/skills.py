@@ -18,7 +18,7 @@ from bullpen.skills.types import Skill
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire import nouns
-from bullpen.wire.nouns import Command, Invoked, SkillStatus
+from bullpen.wire.nouns import Command, Invoked
 from bullpen.wire.requests import ApproveSkill, ImportSkill, InvokeSkill, StoreSkill
 
 router = APIRouter(route_class=CappedRoute, tags=["skills"])
@@ -78,13 +78,10 @@ async def put_skill(id: str, name: str, request: StoreSkill, caller: Caller, off
 
 async def _store(office: Office, caller: Caller, space_id: str, name: str, request: StoreSkill) -> Skill:
     wish = Wish(request.description, request.instructions, request.parameters, request.agent_id)
-    status: SkillStatus = request.status if caller.kind == "person" else "proposed"
+    most = office.settings.skills.per_space
 
     async def body(tx: Transaction) -> Skill:
-        await actions.turn(tx, space_id)
-        room = await spaces.room_for(tx, caller, "write_skill", space_id)
-        most = office.settings.skills.per_space
-        return await actions.store(tx, room, name, wish, actions.writer_of(caller), status, most=most)
+        return await actions.store_for(tx, caller, space_id, name, wish, request.status, most=most)
 
     kept: Skill = await office.store.transact(body)
     return kept

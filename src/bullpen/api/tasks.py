@@ -7,12 +7,9 @@ from typing import Annotated, Literal, get_args
 
 from fastapi import APIRouter, Query, Response
 
-from bullpen.access.rules import Action
-from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
-from bullpen.events.actions import in_turn
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.tasks import actions, firing, rows
@@ -86,15 +83,10 @@ async def cancel_task(id: str, caller: Caller, office: Office) -> Response:
     """Cancel it, and forget it together with its firings."""
 
     async def body(tx: Transaction) -> None:
-        await actions.cancel(tx, caller, await _in_turn(tx, caller, id, "stop_task"))
+        await actions.cancel(tx, caller, await actions.get_in_turn(tx, caller, id, "stop_task"))
 
     await office.store.transact(body)
     return Response(status_code=204)
-
-
-async def _in_turn(tx: Transaction, caller: Principal, id: str, action: Action) -> Task:
-    await in_turn(tx, id)
-    return await actions.get(tx, caller, id, action)
 
 
 @router.post("/{id}/pause", response_model=nouns.Task)
@@ -102,7 +94,7 @@ async def pause_task(id: str, caller: Caller, office: Office) -> Response:
     """It is not due again until it is resumed."""
 
     async def body(tx: Transaction) -> Task:
-        return await actions.pause(tx, caller, await _in_turn(tx, caller, id, "stop_task"))
+        return await actions.pause(tx, caller, await actions.get_in_turn(tx, caller, id, "stop_task"))
 
     return answer(rows.on_the_wire(await office.store.transact(body)))
 
@@ -112,7 +104,7 @@ async def resume_task(id: str, caller: Caller, office: Office) -> Response:
     """It goes on with its next time from now; what was due meanwhile is not made up for."""
 
     async def body(tx: Transaction) -> Task:
-        return await actions.resume(tx, caller, await _in_turn(tx, caller, id, "start_task"))
+        return await actions.resume(tx, caller, await actions.get_in_turn(tx, caller, id, "start_task"))
 
     return answer(rows.on_the_wire(await office.store.transact(body)))
 
@@ -122,7 +114,7 @@ async def run_task(id: str, caller: Caller, office: Office) -> Response:
     """Fire it now, besides its schedule."""
 
     async def body(tx: Transaction) -> Firing:
-        task = await _in_turn(tx, caller, id, "start_task")
+        task = await actions.get_in_turn(tx, caller, id, "start_task")
         return rows.firing_on_the_wire(await firing.run_now(tx, caller, task, office.settings.limits.chain_depth))
 
     return answer(await office.store.transact(body), 202)

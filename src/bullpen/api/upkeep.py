@@ -17,7 +17,7 @@ from bullpen.api.pages import answer
 from bullpen.operations import erasing
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
-from bullpen.upkeep import erasure, export
+from bullpen.upkeep import export
 from bullpen.upkeep.rules import Kind, Target
 from bullpen.wire.nouns import Erased
 
@@ -77,9 +77,7 @@ async def _erase(office: Office, caller: Principal, kind: Kind, id: str) -> Resp
 
     target = await office.store.transact(body)
     office.forget_local_owner()
-    await erasure.finish_all(office.store, office.signals.cancel)
-    await office.sweeper.clear_dropped()
-    await office.sweep_folders()
+    await office.finish_erasures()
     return answer(Erased(kind=kind, id=target.id))
 
 

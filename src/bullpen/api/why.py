@@ -11,9 +11,9 @@ from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office
 from bullpen.api.pages import answer
-from bullpen.api.runs import thing
 from bullpen.errors import NotFound
 from bullpen.operations import say
+from bullpen.operations.runs import thing_of
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
 from bullpen.spaces import actions as spaces
@@ -74,7 +74,7 @@ async def _delivered(
 
 async def _run(tx: Transaction, caller: Principal, message: Message, run: Run) -> WhyRun | None:
     """As much of a run as the caller may see. A mind that spans spaces may have worked elsewhere."""
-    asked = thing(run, await spaces.readable(tx, caller, [] if run.space_id is None else [run.space_id]))
+    asked = await thing_of(tx, caller, run)
     if not access.allows(caller, "see_run", asked):
         return None
     posted = await rows.select_these(tx, list(run.message_ids))
