@@ -10,7 +10,7 @@ from bullpen.access import rules as access
 from bullpen.access.types import Principal, Thing
 from bullpen.agents import rows
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.inbox import rows as inbox_rows
 from bullpen.operations import agents, memory
@@ -26,9 +26,9 @@ Search = Annotated[str, Query(max_length=1000, description="Words the passage co
 
 
 @router.post("", status_code=201, response_model=Agent)
-async def create_agent(request: CreateAgent, caller: Caller, office: Office) -> Response:
-    await agents.check_definition(office.store, caller, office.models, office.registry, request)
-    return answer(await office.store.transact(lambda tx: agents.create(tx, caller, request)), 201)
+async def create_agent(request: CreateAgent, caller: Caller, office: Office, store: Store) -> Response:
+    await agents.check_definition(store, caller, office.models, office.registry, request)
+    return answer(await store.transact(lambda tx: agents.create(tx, caller, request)), 201)
 
 
 class AgentPage(Page[Agent]):
@@ -38,7 +38,7 @@ class AgentPage(Page[Agent]):
 
 
 @router.get("", response_model=AgentPage)
-async def list_agents(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+async def list_agents(caller: Caller, store: Store, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Newest first. A token without the right to read sees none."""
     if not access.allows(caller, "see_agent"):
         return page([], limit, lambda agent: agent["createdAt"])
@@ -47,15 +47,15 @@ async def list_agents(caller: Caller, office: Office, limit: Limit = 50, cursor:
         found = await agents.list_agents(tx, before=cursor or LAST, limit=limit)
         return found, await rows.select_all_paused_at(tx)
 
-    found, paused_at = await office.store.read(body)
+    found, paused_at = await store.read(body)
     more = {} if paused_at is None else {"pausedAt": paused_at}
     return page([_shown(agent, caller) for agent in found], limit, lambda agent: agent["createdAt"], **more)
 
 
 @router.get("/{id}", response_model=Agent)
-async def get_agent(id: str, caller: Caller, office: Office) -> Response:
+async def get_agent(id: str, caller: Caller, store: Store) -> Response:
     access.authorize(caller, "see_agent", Thing("agent", id))
-    return answer(_shown(await office.store.read(lambda tx: agents.get(tx, id)), caller))
+    return answer(_shown(await store.read(lambda tx: agents.get(tx, id)), caller))
 
 
 def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
@@ -68,15 +68,15 @@ def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
 
 
 @router.patch("/{id}", response_model=Agent)
-async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Office) -> Response:
-    await agents.check_definition(office.store, caller, office.models, office.registry, request)
-    return answer(await office.store.transact(lambda tx: agents.change(tx, caller, id, request)))
+async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Office, store: Store) -> Response:
+    await agents.check_definition(store, caller, office.models, office.registry, request)
+    return answer(await store.transact(lambda tx: agents.change(tx, caller, id, request)))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response)
-async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
+async def delete_agent(id: str, caller: Caller, store: Store) -> Response:
     """What it is doing just now is stopped; what it said stays."""
-    await office.store.transact(lambda tx: agents.delete(tx, caller, id))
+    await store.transact(lambda tx: agents.delete(tx, caller, id))
     return Response(status_code=204)
 
 
@@ -84,37 +84,37 @@ async def delete_agent(id: str, caller: Caller, office: Office) -> Response:
 
 
 @router.post("/pause", response_model=Pause)
-async def pause_agents(caller: Caller, office: Office) -> Response:
+async def pause_agents(caller: Caller, store: Store) -> Response:
     """Pause all agents, those to come as well. Nothing is lost: messages are kept for when they go on."""
-    paused_at = await office.store.transact(lambda tx: agents.pause_all(tx, caller))
+    paused_at = await store.transact(lambda tx: agents.pause_all(tx, caller))
     return answer(Pause(paused=True, paused_at=paused_at))
 
 
 @router.post("/resume", response_model=Pause)
-async def resume_agents(caller: Caller, office: Office) -> Response:
+async def resume_agents(caller: Caller, office: Office, store: Store) -> Response:
     """Let all agents go on exactly where they were. Those that were paused singly stay paused."""
     group_wait_ms = int(office.settings.engine.group_wait_seconds * 1000)
-    await office.store.transact(lambda tx: agents.resume_all(tx, caller, group_wait_ms))
+    await store.transact(lambda tx: agents.resume_all(tx, caller, group_wait_ms))
     return answer(Pause(paused=False))
 
 
 @router.post("/{id}/pause", response_model=Agent)
-async def pause_agent(id: str, caller: Caller, office: Office) -> Response:
+async def pause_agent(id: str, caller: Caller, store: Store) -> Response:
     """Pause it: no run begins, and one under way stops before its next step and keeps its place."""
-    return answer(await office.store.transact(lambda tx: agents.pause(tx, caller, id)))
+    return answer(await store.transact(lambda tx: agents.pause(tx, caller, id)))
 
 
 @router.post("/{id}/resume", response_model=Agent)
-async def resume_agent(id: str, caller: Caller, office: Office) -> Response:
+async def resume_agent(id: str, caller: Caller, store: Store) -> Response:
     """Let it go on exactly where it was. While all agents are paused it stays so with them.
 
     Work that a used-up budget has stopped goes on, too: as much again may be spent until the budget begins anew.
     """
-    return answer(await office.store.transact(lambda tx: agents.resume(tx, caller, id)))
+    return answer(await store.transact(lambda tx: agents.resume(tx, caller, id)))
 
 
 @router.get("/{id}/inbox", response_model=Page[InboxItem])
-async def list_inbox(id: str, caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+async def list_inbox(id: str, caller: Caller, store: Store, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """What the agent has not yet looked at, newest first."""
     access.authorize(caller, "see_inside_agent", Thing("agent", id, holder=id))
 
@@ -134,57 +134,57 @@ async def list_inbox(id: str, caller: Caller, office: Office, limit: Limit = 50,
             for item, created_at in found
         ]
 
-    return page(await office.store.read(body), limit, lambda item: item["id"])
+    return page(await store.read(body), limit, lambda item: item["id"])
 
 
 @router.post("/{id}/trigger", status_code=202, response_model=Woken)
-async def trigger_agent(id: str, request: TriggerAgent, caller: Caller, office: Office) -> Response:
+async def trigger_agent(id: str, request: TriggerAgent, caller: Caller, store: Store) -> Response:
     """Wake the agent because something happened outside. It gets the payload as data, in no space."""
 
     async def body(tx: Transaction) -> str:
         return await agents.trigger(tx, caller, id, request.service_name, request.payload)
 
-    return answer({"itemId": await office.store.transact(body)}, 202)
+    return answer({"itemId": await store.transact(body)}, 202)
 
 
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @router.get("/{id}/blocks", response_model=Page[Block])
-async def list_blocks(id: str, caller: Caller, office: Office) -> Response:
-    return answer({"items": await office.store.read(lambda tx: memory.list_blocks(tx, caller, id))})
+async def list_blocks(id: str, caller: Caller, store: Store) -> Response:
+    return answer({"items": await store.read(lambda tx: memory.list_blocks(tx, caller, id))})
 
 
 @router.get("/{id}/blocks/{label}", response_model=Block)
-async def get_block(id: str, label: str, caller: Caller, office: Office) -> Response:
-    return answer(await office.store.read(lambda tx: memory.get_block(tx, caller, id, label)))
+async def get_block(id: str, label: str, caller: Caller, store: Store) -> Response:
+    return answer(await store.read(lambda tx: memory.get_block(tx, caller, id, label)))
 
 
 @router.put("/{id}/blocks/{label}", response_model=Block)
-async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, office: Office) -> Response:
-    await office.store.transact(lambda tx: memory.put_block(tx, caller, id, label, request.content))
+async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, store: Store) -> Response:
+    await store.transact(lambda tx: memory.put_block(tx, caller, id, label, request.content))
     return answer({"label": label, "content": request.content})
 
 
 @router.delete("/{id}/blocks/{label}", status_code=204, response_class=Response)
-async def delete_block(id: str, label: str, caller: Caller, office: Office) -> Response:
-    await office.store.transact(lambda tx: memory.delete_block(tx, caller, id, label))
+async def delete_block(id: str, label: str, caller: Caller, store: Store) -> Response:
+    await store.transact(lambda tx: memory.delete_block(tx, caller, id, label))
     return Response(status_code=204)
 
 
 @router.get("/{id}/passages", response_model=Page[Passage])
-async def list_passages(id: str, caller: Caller, office: Office, q: Search = "", limit: Limit = 50) -> Response:
+async def list_passages(id: str, caller: Caller, store: Store, q: Search = "", limit: Limit = 50) -> Response:
     words = q.replace("\x00", "")
-    return answer({"items": await office.store.read(lambda tx: memory.search(tx, caller, id, words, limit))})
+    return answer({"items": await store.read(lambda tx: memory.search(tx, caller, id, words, limit))})
 
 
 @router.post("/{id}/passages", status_code=201, response_model=Passage)
-async def create_passage(id: str, request: CreatePassage, caller: Caller, office: Office) -> Response:
+async def create_passage(id: str, request: CreatePassage, caller: Caller, store: Store) -> Response:
     """The same content again answers 200 with the first passage."""
     content, tags, metadata = request.content, list(request.tags), request.metadata
 
     async def body(tx: Transaction) -> tuple[dict[str, Any], bool]:
         return await memory.store_passage(tx, caller, id, content, tags, metadata)
 
-    passage, new = await office.store.transact(body)
+    passage, new = await store.transact(body)
     return answer(passage, 201 if new else 200)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.operations import answers
 from bullpen.storage import Transaction
@@ -23,16 +23,16 @@ Status = Annotated[PendingStatus | None, Query(description="Left out: those that
 
 
 @router.post("/runs/{run_id}/tool-results", response_model=Acceptance)
-async def submit_result(run_id: str, request: SubmitResult, caller: Caller, office: Office) -> Response:
+async def submit_result(run_id: str, request: SubmitResult, caller: Caller, office: Office, store: Store) -> Response:
     """What came of a call. The same again is a duplicate; another one is refused, and the first stands."""
     call_id, result = request.call_id, request.result
-    return answer(await answers.submit(office.store, caller, office.registry, call_id, result, run_id=run_id))
+    return answer(await answers.submit(store, caller, office.registry, call_id, result, run_id=run_id))
 
 
 @router.get("/pending", response_model=Page[PendingCall])
 async def list_pending(
     caller: Caller,
-    office: Office,
+    store: Store,
     status: Status = None,
     kind: PendingKind | None = None,
     limit: Limit = 50,
@@ -45,29 +45,31 @@ async def list_pending(
     async def body(tx: Transaction) -> list[Waiting]:
         return await answers.list_calls(tx, caller, statuses=statuses, kind=kind, before=cursor or LAST, limit=limit)
 
-    found = await office.store.read(body)
+    found = await store.read(body)
     return page([waiting.shown for waiting in found], limit, lambda call: call.call_id)
 
 
 @router.get("/pending/{call_id}", response_model=PendingCall)
-async def get_pending(call_id: str, caller: Caller, office: Office) -> Response:
-    found = await office.store.read(lambda tx: answers.get(tx, caller, call_id))
+async def get_pending(call_id: str, caller: Caller, store: Store) -> Response:
+    found = await store.read(lambda tx: answers.get(tx, caller, call_id))
     return answer(found.shown)
 
 
 @router.post("/pending/{call_id}/resolve", response_model=Acceptance)
-async def resolve_pending(call_id: str, request: ResolveCall, caller: Caller, office: Office) -> Response:
-    return answer(await answers.submit(office.store, caller, office.registry, call_id, request.result))
+async def resolve_pending(call_id: str, request: ResolveCall, caller: Caller, office: Office, store: Store) -> Response:
+    return answer(await answers.submit(store, caller, office.registry, call_id, request.result))
 
 
 @router.post("/pending/{call_id}/progress", response_model=PendingCall)
-async def report_progress(call_id: str, request: ReportProgress, caller: Caller, office: Office) -> Response:
+async def report_progress(
+    call_id: str, request: ReportProgress, caller: Caller, office: Office, store: Store
+) -> Response:
     """Whoever carries out an external call says how far it is. 410: nobody waits for it any more, so stop."""
 
     async def body(tx: Transaction) -> Waiting:
         return await answers.report_progress(tx, caller, call_id, request.fraction, request.message)
 
-    waiting = await office.store.transact(body)
+    waiting = await store.transact(body)
     office.feed.publish(
         "tool.progress",
         space_id=waiting.space_id,
@@ -80,7 +82,7 @@ async def report_progress(call_id: str, request: ReportProgress, caller: Caller,
 
 
 @router.post("/pending/{call_id}/cancel", response_model=PendingCall)
-async def cancel_pending(call_id: str, caller: Caller, office: Office) -> Response:
+async def cancel_pending(call_id: str, caller: Caller, store: Store) -> Response:
     """Nobody will answer it; its agent is told so, once."""
-    done = await office.store.transact(lambda tx: answers.cancel(tx, caller, call_id))
+    done = await store.transact(lambda tx: answers.cancel(tx, caller, call_id))
     return answer(done.shown)

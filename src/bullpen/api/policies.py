@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.operations import policies
 from bullpen.storage import Transaction
@@ -25,7 +25,7 @@ SpaceId = Annotated[str | None, Query(alias="spaceId", max_length=200, descripti
 @router.get("", response_model=Page[Policy])
 async def list_policies(
     caller: Caller,
-    office: Office,
+    store: Store,
     agent_id: AgentId = None,
     space_id: SpaceId = None,
     limit: Limit = 50,
@@ -37,19 +37,19 @@ async def list_policies(
     async def body(tx: Transaction) -> list[Policy]:
         return await rows.select_policies(tx, agent_id=agent_id, space_id=space_id, before=cursor or LAST, limit=limit)
 
-    return page(await office.store.read(body), limit, lambda policy: policy.id)
+    return page(await store.read(body), limit, lambda policy: policy.id)
 
 
 @router.put("", response_model=Policy)
-async def put_policy(request: PutPolicy, caller: Caller, office: Office) -> Response:
+async def put_policy(request: PutPolicy, caller: Caller, office: Office, store: Store) -> Response:
     """Decide about an agent and a tool; instead of what was decided for the same space and condition before."""
     access.authorize(caller, "manage_agents")
-    await policies.check_tools(office.store, office.registry, [request.tool_name])
-    return answer(await office.store.transact(lambda tx: policies.put(tx, caller, request)))
+    await policies.check_tools(store, office.registry, [request.tool_name])
+    return answer(await store.transact(lambda tx: policies.put(tx, caller, request)))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response)
-async def delete_policy(id: str, caller: Caller, office: Office) -> Response:
+async def delete_policy(id: str, caller: Caller, store: Store) -> Response:
     access.authorize(caller, "manage_agents")
-    await office.store.transact(lambda tx: actions.delete_policy(tx, caller, id))
+    await store.transact(lambda tx: actions.delete_policy(tx, caller, id))
     return Response(status_code=204)

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office, Owner
+from bullpen.api.door import Caller, Office, Owner, Store
 from bullpen.api.pages import Cursor, Limit, Page, answer, page
 from bullpen.operations import variables
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.upkeep import rotation
-from bullpen.variables import actions, rows
+from bullpen.variables import rows
 from bullpen.variables.types import Stored
 from bullpen.wire.nouns import KeyUse, KeyUses, Rotation, ScopeKind, Variable, VariableScope
 from bullpen.wire.requests import ApplyVariable, PutVariable
@@ -40,7 +40,7 @@ def shown(stored: Stored) -> Variable:
 
 @router.get("/variables", response_model=Page[Variable])
 async def list_variables(
-    caller: Caller, office: Office, kind: Kind = None, id: Id = None, limit: Limit = 50, cursor: Cursor = None
+    caller: Caller, store: Store, kind: Kind = None, id: Id = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
     """What the caller may set or use: names, types and scopes, and the values of those that are no secrets."""
     access.authorize(caller, "list_people")
@@ -57,12 +57,12 @@ async def list_variables(
             limit=limit,
         )
 
-    found = await office.store.read(body)
+    found = await store.read(body)
     return page([shown(stored) for stored in found], limit, lambda each: rows.cursor(each.scope, each.name))
 
 
 @router.put("/variables/{name}", response_model=Variable)
-async def put_variable(name: str, request: PutVariable, caller: Caller, office: Office) -> Response:
+async def put_variable(name: str, request: PutVariable, caller: Caller, office: Office, store: Store) -> Response:
     """Give the name a value in a scope, instead of the one it had there."""
     asked = ApplyVariable(name=name, **dict(request))
 
@@ -70,15 +70,15 @@ async def put_variable(name: str, request: PutVariable, caller: Caller, office: 
         stored, _ = await variables.put(tx, caller, office.vault, asked)
         return shown(stored)
 
-    async with office.vault.setting(office.store, variables.list_secrets([asked])):
-        return answer(await office.store.transact(body))
+    async with office.vault.setting(store, variables.list_secrets([asked])):
+        return answer(await store.transact(body))
 
 
 @router.delete("/variables/{name}", status_code=204, response_class=Response)
 async def delete_variable(
-    name: str, caller: Caller, office: Office, kind: ScopeKind = "workspace", id: Id = None
+    name: str, caller: Caller, store: Store, kind: ScopeKind = "workspace", id: Id = None
 ) -> Response:
-    await office.store.transact(lambda tx: variables.remove(tx, caller, kind, id, name))
+    await store.transact(lambda tx: variables.remove(tx, caller, kind, id, name))
     return Response(status_code=204)
 
 
@@ -86,11 +86,11 @@ async def delete_variable(
 
 
 @router.get("/keys", response_model=KeyUses)
-async def list_keys(caller: Owner, office: Office) -> Response:
+async def list_keys(caller: Owner, office: Office, store: Store) -> Response:
     """Which keys there are, by their ids, and how many secrets each seals."""
-    vault: actions.Vault = office.vault
-    current = await office.store.read(rows.select_sealing_key)
-    used = await office.store.read(rows.count_keys)
+    vault = office.vault
+    current = await store.read(rows.select_sealing_key)
+    used = await store.read(rows.count_keys)
     ring = vault.keys.ring()
     held = () if ring is None else ring.keys
     found = [
@@ -101,9 +101,9 @@ async def list_keys(caller: Owner, office: Office) -> Response:
 
 
 @router.post("/keys/rotate", response_model=Rotation)
-async def rotate_keys(caller: Owner, office: Office) -> Response:
+async def rotate_keys(caller: Owner, office: Office, store: Store) -> Response:
     """Seal every secret with a new key, and forget the old one. Asked again after a crash, it finishes the first."""
-    done = await rotation.rotate(office.store, office.vault, caller)
+    done = await rotation.rotate(store, office.vault, caller)
     return answer(
         Rotation(
             key_id=done.key_id,

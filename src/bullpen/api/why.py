@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import answer
 from bullpen.errors import NotFound
 from bullpen.operations import say
@@ -32,11 +32,12 @@ async def why(
     id: str,
     caller: Caller,
     office: Office,
+    store: Store,
     agent_id: Annotated[str | None, Query(alias="agentId", max_length=200)] = None,
 ) -> Response:
     """For each agent of the space, or for one: was it woken, the reason, and what came of it."""
-    limit: int = office.settings.limits.chain_depth
-    return answer(await office.store.read(lambda tx: _why(tx, caller, id, agent_id, limit)))
+    limit = office.settings.limits.chain_depth
+    return answer(await store.read(lambda tx: _why(tx, caller, id, agent_id, limit)))
 
 
 async def _why(tx: Transaction, caller: Principal, id: str, agent_id: str | None, chain_limit: int) -> Why:
@@ -101,11 +102,11 @@ async def _is_known(tx: Transaction, message: Message, run: Run) -> bool:
 
 
 @router.post("/spaces/{id}/preview", response_model=Preview)
-async def preview(id: str, request: PreviewMessage, caller: Caller, office: Office) -> Response:
+async def preview(id: str, request: PreviewMessage, caller: Caller, office: Office, store: Store) -> Response:
     """Whom this text would wake, if the caller posted it now."""
 
     async def body(tx: Transaction) -> list[str]:
         limit = office.settings.limits.chain_depth
         return await say.preview(tx, caller, id, request.text, reply_to=request.reply_to, chain_limit=limit)
 
-    return answer(Preview(wakes=await office.store.read(body)))
+    return answer(Preview(wakes=await store.read(body)))
