@@ -15,16 +15,12 @@ from bullpen.storage import Transaction
 from bullpen.upkeep import erasure
 from bullpen.upkeep.rules import Kind, Target
 
-RIGHTS: Final[Mapping[Kind, access.Action]] = {
-    "space": "erase_space",
-    "person": "manage_owners",
-    "agent": "operate",
-}
+RIGHTS: Final[Mapping[Kind, access.Action]] = {"space": "erase_space", "person": "manage_owners"}
 
 
 async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Target:
     """Beginning twice is harmless."""
-    access.authorize(caller, RIGHTS[kind])
     if kind == "agent":
         return await agents.begin_erasing(tx, caller, id)
+    access.authorize(caller, RIGHTS[kind])
     return await erasure.begin(tx, caller, kind, id)
