@@ -19,8 +19,8 @@ from bullpen import app
 from bullpen.access import actions as access
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
-from bullpen.api.messages import author_of
 from bullpen.memory import actions as memory
+from bullpen.operations.say import author_of
 from bullpen.settings import EngineSettings, Settings
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows

@@ -27,8 +27,8 @@ from bullpen import app, ids
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
-from bullpen.api import pending as door
 from bullpen.inbox.types import Cause
+from bullpen.operations import answers
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
 from bullpen.tools import actions as tools
@@ -227,7 +227,7 @@ class Calls:
 
 async def _answer(office: app.Office, owner: Principal, call_id: str) -> None:
     async def body(tx: Transaction) -> None:
-        await door.submit(tx, owner, office, call_id, None, {"count": 2})
+        await answers.take(tx, owner, office.registry, call_id, {"count": 2})
 
     await office.store.transact(body)
 

@@ -15,7 +15,7 @@ import resource
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,16 +29,13 @@ from bullpen.access.attempts import Attempts
 from bullpen.access.claim import Claim
 from bullpen.access.passwords import Passwords
 from bullpen.access.types import Principal
-from bullpen.agents import rows as agent_rows
 from bullpen.agents.files import Project, read_project
 from bullpen.apart.pool import ProcessPool
-from bullpen.api import apply
 from bullpen.api.connection import Connection, hang_up_on_the_slow
 from bullpen.api.door import LOCAL
 from bullpen.api.edge import Edge, is_loopback
 from bullpen.api.limits import Limits
 from bullpen.api.server import build
-from bullpen.api.variables import secrets_in
 from bullpen.ending import Ending
 from bullpen.engine.embedded import EmbeddedEngine
 from bullpen.engine.leases import Holdings
@@ -53,12 +50,12 @@ from bullpen.files.folders import Folders
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox import actions as inbox
-from bullpen.inbox.types import Cause
 from bullpen.llm import prices
 from bullpen.llm.models import Models
 from bullpen.llm.types import Model, Reach
 from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
+from bullpen.operations import people, projects, variables
 from bullpen.runs import holds, loop
 from bullpen.settings import Settings
 from bullpen.spaces import actions as spaces
@@ -71,8 +68,6 @@ from bullpen.tasks.actions import Rules as TaskRules
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, TEACHING
-from bullpen.tools import actions as tool_actions
-from bullpen.tools import rows as tool_rows
 from bullpen.tools.naming import reserved_names
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import GROUP_FOLDER, Means, Tool
@@ -85,7 +80,7 @@ from bullpen.variables.keys import Keys
 from bullpen.web import pages
 from bullpen.webhooks.sender import Sender
 from bullpen.wire.nouns import SkillStatus
-from bullpen.wire.requests import ApplyProject, CreateAgent
+from bullpen.wire.requests import ApplyProject
 
 if TYPE_CHECKING:
     from bullpen.net.client import Egress
@@ -245,7 +240,7 @@ class Office:
         self.upkeep = retention.Rounds(store, self._keep_up)
         self.api = build(self, pages.router)
         self._local_owner: Principal | None = None
-        self._host: str | None = None
+        self.host: str | None = None  # the agent that says hello to a new owner
 
     def _signals(self) -> Signals:
         if not self.store.shared:
@@ -317,6 +312,12 @@ class Office:
             logger.info("removed files that nobody needs: %s", swept)
         await self.sweep_folders()
 
+    async def finish_erasures(self) -> None:
+        """Whatever was begun: afterwards it is gone, bytes and folders too."""
+        await erasure.finish_all(self.store, self.signals.cancel)
+        await self.sweeper.clear_dropped()
+        await self.sweep_folders()
+
     async def sweep_folders(self) -> None:
         """Remove what tools left behind in folders of threads that are gone."""
         if gone := await self.folders.sweep(self._living):
@@ -343,31 +344,6 @@ class Office:
 
     # ── what the API asks of the whole ──────────────────────────────────────────────────────────────────
 
-    async def check_agent(
-        self,
-        model: Any,
-        tools: list[str] | None,
-        coming: Iterable[str] = (),
-        policy: Iterable[str] | None = None,
-    ) -> None:
-        """Refuse a definition that could never run: an unknown model or tool. `coming`: tools made along with it."""
-        await self.check_policy(policy or (), coming)
-        if model is not None:
-            self.models.resolve(model)
-        if tools is not None and (others := self.registry.unknown(tools)):
-            found = await self.store.read(lambda tx: tool_rows.select_tools(tx, others))
-            self.registry.check(tools, [*(tool.name for tool in found), *coming])
-
-    async def check_policy(self, named: Iterable[str], coming: Iterable[str] = ()) -> None:
-        """A policy for a tool that is not there would be one that nobody keeps."""
-        unknown = [name for name in named if self.registry.find(name) is None and name not in set(coming)]
-        if unknown:
-            found = {tool.name for tool in await self.store.read(lambda tx: tool_rows.select_tools(tx, unknown))}
-            tool_actions.refuse_unknown([name for name in unknown if name not in found])
-
-    async def create_agent(self, tx: Transaction, request: CreateAgent, caller: Principal) -> Any:
-        return await apply.create_agent(tx, request, caller)
-
     def _print_claim(self, code: str) -> None:
         print(f"Nobody owns this office yet. Claim it: {self.url}/#claim={code}", flush=True)
 
@@ -378,14 +354,7 @@ class Office:
     async def local_owner(self, name: str | None = None) -> Principal:
         """Whoever may open the data folder is the owner; an office that has none yet gets one now."""
         if self._local_owner is None:
-
-            async def body(tx: Transaction) -> Principal:
-                owner, new = await access.ensure_owner(tx, name or _user_name())
-                if new:
-                    await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
-                return owner
-
-            self._local_owner = await self.store.transact(body)
+            self._local_owner = await self.store.transact(lambda tx: people.ensure_owner(tx, name or _user_name()))
         return self._local_owner
 
     async def local_api(self, scope: Any, receive: Any, send: Any) -> None:
@@ -395,7 +364,7 @@ class Office:
     async def load_demo(self, name: str) -> None:
         # We ship its skills: nobody has to look at them first.
         await self.load(read_project(demo_path(name), model=self.settings.model or None), skills="active")
-        self._host = HOSTS.get(name)
+        self.host = HOSTS.get(name)
 
     async def load(self, project: Project, *, skills: SkillStatus) -> None:
         """Hold what a project's files say. `skills` that it brings are this from now on: active, or proposed."""
@@ -406,28 +375,16 @@ class Office:
             variables=project.variables,
             skills=[skill.model_copy(update={"status": skills}) for skill in project.skills],
         )
-        await apply.prepare(self, request)
+        system = access_rules.SYSTEM
+        await projects.check(self.store, system, self.models, self.registry, request)
 
         async def body(tx: Transaction) -> None:
             most = self.settings.skills.per_space
-            await apply.apply_project(
-                tx, request, access_rules.SYSTEM, self.vault, self.registry, skills_per_space=most
-            )
-            owner = await access.find_owner(tx)
-            if owner is not None:
-                await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
+            await projects.apply(tx, system, request, self.vault, self.registry, skills_per_space=most)
+            await people.join_owner(tx)
 
-        async with self.vault.setting(self.store, secrets_in(request.variables)):
+        async with self.vault.setting(self.store, variables.list_secrets(request.variables)):
             await self.store.transact(body)
-
-    async def welcome(self, tx: Transaction, owner: Principal) -> None:
-        """The demo's host says hello to whoever has claimed the office, so that they do not come into an empty room."""
-        host = None if self._host is None else await agent_rows.select_definition(tx, self._host)
-        if host is None:  # nobody has one, or somebody has let it go already
-            return
-        said = {"serviceName": "office", "payload": {"event": "claimed", "name": owner.name}}
-        cause = Cause(owner.kind, owner.id, access_rules.written(owner.grants))
-        await inbox.deliver_trigger(tx, host.id, host.scope, said, cause)
 
 
 def _user_name() -> str:

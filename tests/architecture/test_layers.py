@@ -12,7 +12,8 @@ TABLE = """
     cli
     app
     api · web · bridges
-    upkeep · doctor · commands
+    operations
+    upkeep · doctor
     runs · toolbox
     tools
     tasks · skills

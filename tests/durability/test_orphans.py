@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bullpen.agents import rows as agent_rows
-from bullpen.api.messages import author_of
+from bullpen.operations.say import author_of
 from bullpen.spaces import actions as spaces
 from bullpen.spaces.types import PostingRules
 from bullpen.storage import Transaction

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bullpen.api.messages import author_of
+from bullpen.operations.say import author_of
 from bullpen.spaces import actions as spaces
 from bullpen.spaces.types import PostingRules
 from bullpen.storage import Transaction

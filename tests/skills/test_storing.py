@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from bullpen.operations.slash import COMMANDS
 from bullpen.settings import SkillSettings
 from bullpen.skills.rules import RESERVED
-from bullpen.spaces.rules import COMMANDS
 from bullpen.testing.clock import FakeClock
 from tests.driver import Driver, Json, Offices
 from tests.files.offering import give
@@ -57,7 +57,7 @@ async def test_a_reserved_skill_name_is_refused(office: Driver, name: str) -> No
 
 
 def test_every_office_command_name_is_reserved() -> None:
-    assert COMMANDS <= RESERVED
+    assert set(COMMANDS) <= RESERVED
 
 
 BAD: dict[str, Json] = {

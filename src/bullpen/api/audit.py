@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Office, Owner
+from bullpen.api.door import Owner, Store
 from bullpen.api.pages import Limit, Page, answer, page
 from bullpen.audit import actions, rows
 from bullpen.audit.types import Break
@@ -23,7 +23,7 @@ Number = Annotated[int | None, Query(ge=0, lt=2**63, description="`next` of the 
 @router.get("", response_model=Page[AuditRow])
 async def list_audit(
     caller: Owner,
-    office: Office,
+    store: Store,
     limit: Limit = 50,
     cursor: Number = None,
     action: Annotated[str | None, Query(max_length=200, description="For example `token.created`.")] = None,
@@ -32,7 +32,7 @@ async def list_audit(
 ) -> Response:
     """Newest first."""
     before = 2**63 - 1 if cursor is None else cursor
-    found = await office.store.read(
+    found = await store.read(
         lambda tx: rows.select_falling(
             tx, before=before, limit=limit, action=action, actor_id=actor_id, object_id=object_id
         )
@@ -41,10 +41,10 @@ async def list_audit(
 
 
 @router.get("/check", response_model=AuditCheck)
-async def check_audit(caller: Owner, office: Office) -> Response:
+async def check_audit(caller: Owner, store: Store) -> Response:
     """Walk the whole chain. The first link that does not hold is named."""
-    found = await actions.verify(office.store)
+    found = await actions.verify(store.untimed)
     if isinstance(found, Break):
         return answer({"ok": False, "rows": found.number - 1, "brokenAt": found.number, "reason": found.reason})
-    newest = await office.store.read(lambda tx: rows.select_falling(tx, before=found + 1, limit=1))
+    newest = await store.read(lambda tx: rows.select_falling(tx, before=found + 1, limit=1))
     return answer({"ok": True, "rows": found, "hash": newest[0].hash if newest else None})

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from bullpen.api.office import office_of
 from bullpen.errors import Invalid, RequestError, TooLarge
 
 # What is read and thrown away of a body that is too large, so that the client gets to read our answer.
@@ -37,7 +38,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class CappedRequest(Request):
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
-            self._body = await self._read(self.app.state.office.settings.limits.body_bytes)
+            self._body = await self._read(office_of(self.app).settings.limits.body_bytes)
         return self._body
 
     async def _read(self, cap: int) -> bytes:

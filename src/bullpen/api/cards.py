@@ -6,7 +6,6 @@ Beside the page, which loads them, but only for those who have signed in: their 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, Response
 
@@ -18,8 +17,8 @@ router = APIRouter(include_in_schema=False)
 SCRIPT = "text/javascript; charset=utf-8"
 
 
-def _cards(office: Any) -> dict[str, Path]:
-    folder: Path = office.settings.data / "cards"
+def _cards(office: Office) -> dict[str, Path]:
+    folder = office.settings.data / "cards"
     return {path.stem: path for path in folder.glob("*.js")} if folder.is_dir() else {}
 
 

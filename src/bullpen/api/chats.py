@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.spaces import chats
 from bullpen.wire.nouns import Chat
@@ -21,10 +21,10 @@ Registered = Annotated[bool | None, Query(description="Only those that are a gro
 
 @router.get("", response_model=Page[Chat])
 async def list_chats(
-    caller: Caller, office: Office, registered: Registered = None, limit: Limit = 50, cursor: Cursor = None
+    caller: Caller, store: Store, registered: Registered = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
     access.authorize(caller, "register_group")
-    found = await office.store.read(
+    found = await store.read(
         lambda tx: chats.select_many(tx, registered=registered, before=cursor or LAST, limit=limit)
     )
     return page(found, limit, lambda chat: chat.jid)
@@ -35,7 +35,7 @@ async def report_chat(
     jid: Annotated[Jid, Path(description="As in tg:-1001234567890.")],
     request: ReportChat,
     caller: Caller,
-    office: Office,
+    store: Store,
 ) -> Response:
     """A bridge has seen this chat. Doing it again keeps its name up to date."""
-    return answer(await office.store.transact(lambda tx: chats.report(tx, caller, jid, request.name)))
+    return answer(await store.transact(lambda tx: chats.report(tx, caller, jid, request.name)))

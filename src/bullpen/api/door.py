@@ -1,4 +1,6 @@
-"""Who is asking. One dependency for all routes: a bearer token, the page's cookie, or the local socket.
+"""What every route is given: who is asking, the office, and the store as this request may use it.
+
+Who is asking is one dependency for all routes: a bearer token, the page's cookie, or the local socket.
 
 The local socket's holder is the owner: whoever may open a file that only this user can open holds the machine. Rights
 never come from an address or a header. Wrong secrets are counted before they are looked up.
@@ -6,17 +8,18 @@ never come from an address or a header. Wrong secrets are counted before they ar
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
 from bullpen.access import actions as access
 from bullpen.access import rules
 from bullpen.access.types import Principal
-from bullpen.api import limits
-from bullpen.api.timely import TimelyOffice
+from bullpen.api import limits, office
+from bullpen.api.timely import RequestStore
 from bullpen.api.watch import CALLER
 from bullpen.errors import TooManyRequests, Unauthenticated
+from bullpen.storage import Transacts
 from bullpen.storage.store import Body
 
 T = TypeVar("T")
@@ -26,8 +29,13 @@ KNOWN = 10_000
 
 
 # Async although it waits for nothing: FastAPI sends dependencies that are plain functions to a thread.
-async def office_of(request: Request) -> Any:
-    return TimelyOffice(request.app.state.office, request)
+async def office_of(request: Request) -> office.OpenOffice:
+    return office.office_of(request.app)
+
+
+async def store_of(request: Request) -> RequestStore:
+    served = office.office_of(request.app)
+    return RequestStore(served.store, served.settings.limits.request_seconds, request.scope)
 
 
 async def principal_of(request: Request) -> Principal:
@@ -37,16 +45,16 @@ async def principal_of(request: Request) -> Principal:
 
 
 async def _principal_of(request: Request) -> Principal:
-    office = await office_of(request)
+    served = office.office_of(request.app)
     if request.scope.get(LOCAL):
-        return await office.local_owner()  # type: ignore[no-any-return]
+        return await served.local_owner()
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token:
-        return await _by_token(office, request, token.strip())
-    cookie = request.cookies.get(cookie_name(office))
+        return await _by_token(served, request, token.strip())
+    cookie = request.cookies.get(cookie_name(served))
     if cookie:
-        return await _by_cookie(office, request, cookie)
-    office.limits.requests.take(limits.address_of(request.scope))
+        return await _by_cookie(served, request, cookie)
+    served.limits.requests.take(limits.address_of(request.scope))
     raise Unauthenticated("Sign in, or send `Authorization: Bearer <token>`; `bullpen token create` makes one.")
 
 
@@ -55,43 +63,45 @@ def address_of(request: Request) -> str:
     return limits.address_of(request.scope)
 
 
-async def _by_token(office: Any, request: Request, token: str) -> Principal:
+async def _by_token(served: office.OpenOffice, request: Request, token: str) -> Principal:
     # Before anything is looked up: a flood must cost the others nothing.
-    office.limits.take_request(access.hashed(token), request.scope)
-    principal = await unless_guessed(office, request, token, lambda tx: access.principal_of(tx, token))
+    served.limits.take_request(access.hashed(token), request.scope)
+    principal = await unless_guessed(served, served.store, request, token, lambda tx: access.principal_of(tx, token))
     if principal is None:
         raise Unauthenticated("This token is not known here, or was revoked.")
     return principal
 
 
-async def unless_guessed(office: Any, request: Request, secret: str, look: Body[T | None]) -> T | None:
+async def unless_guessed(
+    served: office.Office, store: Transacts, request: Request, secret: str, look: Body[T | None]
+) -> T | None:
     """What a secret leads to. Whoever has guessed too often gets no answer, right or wrong."""
     hash = access.hashed(secret)
     address = address_of(request)
     # One that has worked before is let through, or somebody's guesses would shut out everybody behind one address.
-    if hash not in office.known_tokens and office.guesses.exhausted(address):
+    if hash not in served.known_tokens and served.guesses.exhausted(address):
         raise TooManyRequests("Too many unknown tokens came from here. Wait a minute.", retry_after=60)
-    found: T | None = await office.store.read(look)
+    found = await store.read(look)
     if found is None:
-        office.known_tokens.discard(hash)
-        if office.settings.limits.guesses_per_minute:
-            office.guesses.spend(address)
-    elif len(office.known_tokens) < KNOWN:
-        office.known_tokens.add(hash)
+        served.known_tokens.discard(hash)
+        if served.settings.limits.guesses_per_minute:
+            served.guesses.spend(address)
+    elif len(served.known_tokens) < KNOWN:
+        served.known_tokens.add(hash)
     return found
 
 
-async def _by_cookie(office: Any, request: Request, cookie: str) -> Principal:
-    office.limits.take_request(access.hashed(cookie), request.scope)
-    principal: Principal | None = await office.store.read(lambda tx: access.principal_of_session(tx, cookie))
+async def _by_cookie(served: office.OpenOffice, request: Request, cookie: str) -> Principal:
+    served.limits.take_request(access.hashed(cookie), request.scope)
+    principal = await served.store.read(lambda tx: access.principal_of_session(tx, cookie))
     if principal is None:
         raise Unauthenticated("You are signed out. Sign in again.")
     return principal
 
 
-def cookie_name(office: Any) -> str:
+def cookie_name(served: office.Office) -> str:
     # The prefix makes browsers insist on https and this very host; over plain http they would refuse it.
-    return "__Host-bullpen" if office.settings.public_url.startswith("https:") else "bullpen"
+    return "__Host-bullpen" if served.settings.public_url.startswith("https:") else "bullpen"
 
 
 async def owner_of(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
@@ -99,6 +109,7 @@ async def owner_of(principal: Annotated[Principal, Depends(principal_of)]) -> Pr
     return principal
 
 
-Office = Annotated[Any, Depends(office_of)]
+Office = Annotated[office.Office, Depends(office_of)]
+Store = Annotated[RequestStore, Depends(store_of)]
 Caller = Annotated[Principal, Depends(principal_of)]
 Owner = Annotated[Principal, Depends(owner_of)]

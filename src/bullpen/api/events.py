@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from starlette.types import Receive, Scope, Send
 
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.events.feed import Feed, Follower
 from bullpen.spaces import actions as spaces
 
@@ -73,6 +74,7 @@ async def follow_events(
     request: Request,
     caller: Caller,
     office: Office,
+    store: Store,
     space_id: Annotated[str | None, Query(alias="spaceId", max_length=200)] = None,
     run_id: Annotated[str | None, Query(alias="runId", max_length=200)] = None,
     after: Annotated[str | None, Query(max_length=200)] = None,
@@ -80,8 +82,7 @@ async def follow_events(
 ) -> Response:
     """What happens, as it happens. `Last-Event-ID` (or `after`) goes on from there; without, the stream starts now."""
     if space_id is not None:
-        room = await office.store.read(lambda tx: spaces.readable_room(tx, caller, space_id))
-        space_id = room.id
+        space_id = (await store.read(partial(spaces.readable_room, principal=caller, id=space_id))).id
     streams = office.limits.streams
     streams.enter(caller.id)
     with ExitStack() as entered:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -18,18 +17,20 @@ from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
 from bullpen import ids
-from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.errors import error_response
 from bullpen.api.multipart import AROUND, FilePart
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.errors import Gone, NotFound, RequestError, TooLarge
-from bullpen.files import actions, rows, rules
+from bullpen.files import rows, rules
 from bullpen.files.rows import Owned
 from bullpen.files.thumbnails import SUFFIX
-from bullpen.files.types import Counter, Kept
+from bullpen.files.types import Kept
+from bullpen.operations import files
+from bullpen.operations.files import Destination
+from bullpen.settings import FileSettings
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import File
@@ -69,19 +70,14 @@ _BYTES: dict[int | str, dict[str, Any]] = {
 # ── up ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an upload goes, and how many bytes fit there."""
-
-    space_id: str | None
-    counter: Counter
-    left: int
-    client_file_id: str | None = None
-
-
 @router.post("", status_code=201, response_model=File, openapi_extra=_FORM)
 async def upload(
-    request: Request, caller: Caller, office: Office, space_id: InSpace = None, client_file_id: ClientFileId = None
+    request: Request,
+    caller: Caller,
+    office: Office,
+    store: Store,
+    space_id: InSpace = None,
+    client_file_id: ClientFileId = None,
 ) -> Response:
     """One file, as the part `file` of a multipart form. With `spaceId` it is in that space at once; else it is yours
     alone until a message of yours shows it. What no message shows is forgotten after a day. With a `clientFileId` it
@@ -89,38 +85,23 @@ async def upload(
     """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise HTTPException(415, "Send the body as it is, without Content-Encoding")
-    place = await office.store.read(lambda tx: _place(tx, office, caller, space_id, client_file_id))
-    most = _most(request, office, place)
+    limits = office.settings.files
+    place = await store.read(lambda tx: files.find_destination(tx, caller, space_id, client_file_id, limits))
+    most = _most(request, limits, place)
     part = FilePart(request.headers.get("content-type", ""), most=most)
     id = ids.file()
     office.limits.uploads.enter(caller.id)
     try:
         async with aclosing(part.pieces(request.stream())) as pieces:
             kept = await _keep(office, id, pieces, place, most)
-        file = await _added(office, caller, id, part.name, kept, place)
+        file = await _added(office, store, caller, id, part.name, kept, place)
     finally:
         office.limits.uploads.leave(caller.id)
     return answer(file, 201)
 
 
-async def _place(
-    tx: Transaction, office: Office, caller: Principal, space_id: str | None, client_file_id: str | None
-) -> Place:
-    if space_id is None:
-        access.authorize(caller, "upload_file")
-    else:
-        space_id = (await spaces.writable_room(tx, caller, space_id)).id
-    counter = rules.counter_of(space_id, caller.kind, caller.id)
-    used = await rows.select_usage(tx, counter)
-    left = rules.room_left(counter, used, office.settings.files)
-    if client_file_id is not None and (known := await rows.select_by_client_id(tx, caller.id, client_file_id)):
-        left = max(left, known.size)  # it is counted already, and may be what has filled the room
-    return Place(space_id, counter, left, client_file_id)
-
-
-def _most(request: Request, office: Office, place: Place) -> int:
+def _most(request: Request, limits: FileSettings, place: Destination) -> int:
     """How many bytes the file may have. What says beforehand that it has more is refused before it is read."""
-    limits = office.settings.files
     whole = limits.file_bytes or rules.FOREVER
     declared = request.headers.get("content-length", "")
     coming = int(declared) if declared.isdecimal() and len(declared) < 19 else 0
@@ -135,38 +116,26 @@ def _too_large(most: int) -> TooLarge:
     return TooLarge(f"A file may have {rules.size_of(most)}, and this has more.", fields={"file": "is too large"})
 
 
-async def _keep(office: Office, id: str, pieces: AsyncIterator[bytes], place: Place, most: int) -> Kept:
+async def _keep(office: Office, id: str, pieces: AsyncIterator[bytes], place: Destination, most: int) -> Kept:
     try:
-        kept: Kept = await office.blobs.keep(id, pieces, most=most)
+        return await office.blobs.keep(id, pieces, most=most)
     except TooLarge:
         if most == place.left:
             raise rules.quota_exceeded(place.counter, office.settings.files) from None
         raise _too_large(most) from None
-    return kept
 
 
-async def _added(office: Office, caller: Principal, id: str, name: str, kept: Kept, place: Place) -> File:
+async def _added(
+    office: Office, store: Store, caller: Principal, id: str, name: str, kept: Kept, place: Destination
+) -> File:
     """The row, with a small picture if there is one. If it is refused, the bytes go again."""
     try:
         small = await office.thumbnails.make(id, rules.type_of(kept.head, kept.size), kept.size)
 
         async def body(tx: Transaction) -> File:
-            if place.space_id is not None:  # it may be another space by now, or none
-                await spaces.writable_room(tx, caller, place.space_id)
-            return await actions.add(
-                tx,
-                id,
-                name,
-                kept,
-                owner_kind=caller.kind,
-                owner_id=caller.id,
-                space_id=place.space_id,
-                thumbnail=small,
-                limits=office.settings.files,
-                client_file_id=place.client_file_id,
-            )
+            return await files.add(tx, caller, id, name, kept, place, thumbnail=small, limits=office.settings.files)
 
-        file: File = await office.store.transact(body)
+        file = await store.transact(body)
     except RequestError:
         # Refused, so surely not there. After any other failure nobody knows, and the sweep finds out.
         await office.sweeper.forget_bytes([id])
@@ -181,7 +150,7 @@ async def _added(office: Office, caller: Principal, id: str, name: str, kept: Ke
 
 @router.get("", response_model=Page[File])
 async def list_files(
-    caller: Caller, office: Office, space_id: InSpace = None, limit: Limit = 50, cursor: Cursor = None
+    caller: Caller, store: Store, space_id: InSpace = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
     """The files of a space; without `spaceId`, those that you have in none. Newest first."""
 
@@ -193,20 +162,20 @@ async def list_files(
         room = await spaces.readable_room(tx, caller, space_id)
         return await rows.select_in_space(tx, room.id, before=cursor or LAST, limit=limit)
 
-    return page(await office.store.read(body), limit, lambda file: file.id)
+    return page(await store.read(body), limit, lambda file: file.id)
 
 
 @router.get("/{id}", response_model=File)
-async def get_file(id: str, caller: Caller, office: Office) -> Response:
-    file: Owned = await office.store.read(lambda tx: spaces.get_file(tx, caller, id))
+async def get_file(id: str, caller: Caller, store: Store) -> Response:
+    file = await store.read(lambda tx: spaces.get_file(tx, caller, id))
     return answer(file.shown())
 
 
 @router.delete("/{id}", status_code=204, response_class=Response)
-async def delete_file(id: str, caller: Caller, office: Office) -> Response:
+async def delete_file(id: str, caller: Caller, office: Office, store: Store) -> Response:
     """A file that no message shows."""
     office.limits.edits.take(caller.id)
-    await office.store.transact(lambda tx: spaces.delete_file(tx, caller, id))
+    await store.transact(lambda tx: spaces.delete_file(tx, caller, id))
     return Response(status_code=204)
 
 
@@ -219,10 +188,11 @@ async def get_content(
     request: Request,
     caller: Caller,
     office: Office,
+    store: Store,
     thumbnail: Annotated[bool, Query(description="The small picture instead.")] = False,
 ) -> Response:
     """The bytes, as an attachment. A single `Range` is understood."""
-    file: Owned = await office.store.read(lambda tx: spaces.get_file(tx, caller, id))
+    file = await store.read(lambda tx: spaces.get_file(tx, caller, id))
     if thumbnail:
         return await _small(request, office, file)
     tag = f'"{file.sha256}"'
@@ -251,9 +221,9 @@ async def get_content(
 
 
 @router.get("/{id}/thumbnail", response_class=StreamingResponse, responses=_BYTES)
-async def get_thumbnail(id: str, request: Request, caller: Caller, office: Office) -> Response:
+async def get_thumbnail(id: str, request: Request, caller: Caller, office: Office, store: Store) -> Response:
     """The small picture of a picture, to be shown in place."""
-    file: Owned = await office.store.read(lambda tx: spaces.get_file(tx, caller, id))
+    file = await store.read(lambda tx: spaces.get_file(tx, caller, id))
     return await _small(request, office, file)
 
 

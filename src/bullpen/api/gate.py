@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bullpen.access import actions as access
 from bullpen.api.door import LOCAL
 from bullpen.api.errors import error_response
+from bullpen.api.office import office_of
 from bullpen.errors import Unavailable
 
 OPEN = frozenset({"/", "/healthz", "/readyz", "/openapi.json", "/docs", "/api/setup"})
@@ -28,7 +29,7 @@ class Gate:
             return
         # Asked anew each time: another process may have been claimed meanwhile. Once claimed is for ever.
         try:
-            self._claimed = await scope["app"].state.office.store.read(access.is_claimed)
+            self._claimed = await office_of(scope["app"]).store.read(access.is_claimed)
         except Unavailable as error:  # nobody below us would turn it into an answer
             await error_response(503, error.code, error.message)(scope, receive, send)
             return

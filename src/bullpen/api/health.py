@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from bullpen.access import rows as access_rows
-from bullpen.api.door import Office, owner_of, principal_of
+from bullpen.api.door import Office, Store, owner_of, principal_of
 from bullpen.api.pages import answer
 from bullpen.engine.backlog import select_backlog, select_stalled
 from bullpen.observe import counts, process
@@ -38,21 +38,25 @@ async def alive() -> Response:
 
 
 @router.get("/readyz", response_model=Readiness, responses={503: {"model": Readiness}}, openapi_extra=OPEN)
-async def ready(office: Office) -> Response:
+async def ready(office: Office, store: Store) -> Response:
     """200 when requests can be served and agents are driven; else 503, with the names of what is missing."""
-    failing = await missing(office)
+    failing = await missing(office, store)
     return answer({"ready": not failing, "failing": failing}, 503 if failing else 200)
 
 
-async def missing(office: Any) -> list[str]:
+def _no_answer(store: Store) -> tuple[type[Exception], ...]:
+    return (TimeoutError, *store.untimed.connection_errors)
+
+
+async def missing(office: Office, store: Store) -> list[str]:
     failing = []
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            if not await office.store.read(migrations.is_current):
+            if not await store.read(migrations.is_current):
                 failing.append("schema")
-    except (TimeoutError, *office.store.connection_errors):
+    except _no_answer(store):
         failing.append("database")
-    if office.store.broken or office.store.full or await _lacks_room(office.settings):
+    if store.untimed.broken or store.untimed.full or await _lacks_room(office.settings):
         failing.append("disk")
     if not office.engine.running:
         failing.append("engine")
@@ -86,21 +90,21 @@ async def _may_scrape(request: Request, office: Office) -> None:
     responses={200: {"content": {"text/plain": {}}}},
     dependencies=[Depends(_may_scrape)],
 )
-async def metrics(office: Office) -> Response:
+async def metrics(office: Office, store: Store) -> Response:
     """Figures of this process and of the queue, in the text format of Prometheus."""
-    samples = [*_of_office(office), *await _of_database(office), *process.samples()]
+    samples = [*_of_office(office, store), *await _of_database(office, store), *process.samples()]
     return Response(exposition([*counts.COUNTED, *samples]), media_type=CONTENT_TYPE)
 
 
-def _of_office(office: Any) -> list[Sample]:
+def _of_office(office: Office, store: Store) -> list[Sample]:
     return [
-        sample("bullpen_commits_total", "Durable commits of this process.", office.store.commits, "counter"),
+        sample("bullpen_commits_total", "Durable commits of this process.", store.untimed.commits, "counter"),
         sample("bullpen_followers", "Open event streams of this process.", office.feed.follower_count),
         sample("bullpen_drives", "Threads that this process drives just now.", len(office.engine.driving)),
     ]
 
 
-async def _of_database(office: Any) -> list[Sample]:
+async def _of_database(office: Office, store: Store) -> list[Sample]:
     """What has to be asked for. A database that does not answer is a figure, too."""
 
     async def body(tx: Transaction) -> list[Sample]:
@@ -118,8 +122,8 @@ async def _of_database(office: Any) -> list[Sample]:
 
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            samples = await office.store.read(body)
-            samples.append(sample("bullpen_database_bytes", "Size of the database.", await office.store.size()))
-    except (TimeoutError, *office.store.connection_errors):
+            samples = await store.read(body)
+            samples.append(sample("bullpen_database_bytes", "Size of the database.", await store.untimed.size()))
+    except _no_answer(store):
         return [sample("bullpen_database_up", "Whether the database answered.", 0)]
     return [sample("bullpen_database_up", "Whether the database answered.", 1), *samples]

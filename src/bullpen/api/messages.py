@@ -6,19 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bullpen import ids
-from bullpen.access import rules as access
-from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import Limit, Page, answer
-from bullpen.commands import actions as commands
-from bullpen.commands.types import Said
-from bullpen.events.actions import in_turn
-from bullpen.inbox.types import Cause
+from bullpen.operations.say import Said, say
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
-from bullpen.spaces.types import Author
 from bullpen.storage import Transaction
 from bullpen.wire import Message
 from bullpen.wire.requests import AddReaction, CreateMessage, EditMessage
@@ -28,27 +21,17 @@ router = APIRouter(route_class=CappedRoute, tags=["messages"])
 Seq = Annotated[int | None, Query(ge=0, le=2**62)]
 
 
-def author_of(principal: Principal) -> Author:
-    """Somebody who speaks by themselves, not in a run: they are the cause of what follows."""
-    cause = Cause(principal.kind, principal.id, access.written(principal.grants))
-    kind = "agent" if principal.kind == "agent" else "person"
-    return Author(id=principal.id, kind=kind, name=principal.name, cause=cause)  # type: ignore[arg-type]
-
-
 @router.post("/spaces/{space_id}/messages", status_code=201, response_model=Message)
 async def post_message(
-    space_id: str, request: CreateMessage, http: Request, caller: Caller, office: Office
+    space_id: str, request: CreateMessage, http: Request, caller: Caller, office: Office, store: Store
 ) -> Response:
     office.limits.take_message(caller.id, http.scope)
-    author = author_of(caller)
 
     async def body(tx: Transaction) -> Said:
-        await in_turn(tx, ids.canonical_space(space_id))  # so that events have the order of the messages' numbers
-        room = await spaces.writable_room(tx, caller, space_id)
-        return await commands.say(
+        return await say(
             tx,
-            room,
-            author,
+            caller,
+            space_id,
             request.text,
             office.posting,
             attachments=request.attachments,
@@ -56,21 +39,19 @@ async def post_message(
             client_message_id=request.client_message_id,
         )
 
-    said = await office.store.transact(body)
-    for run_id in said.stopped:
-        office.signals.cancel(run_id)
+    said = await store.transact(body)
     return answer(said.draft.done(), 201)
 
 
 @router.get("/spaces/{space_id}/messages", response_model=Page[Message])
 async def list_messages(
-    space_id: str, caller: Caller, office: Office, before: Seq = None, after: Seq = None, limit: Limit = 50
+    space_id: str, caller: Caller, store: Store, before: Seq = None, after: Seq = None, limit: Limit = 50
 ) -> Response:
     async def body(tx: Transaction) -> list[Message]:
         room = await spaces.readable_room(tx, caller, space_id)
         return await rows.select_messages(tx, room.id, before=before, after=after, limit=limit)
 
-    found = await office.store.read(body)
+    found = await store.read(body)
     page: dict[str, Any] = {"items": found}
     if len(found) == limit:
         page["next"] = str(found[-1].seq if after is not None else found[0].seq)
@@ -78,25 +59,25 @@ async def list_messages(
 
 
 @router.get("/messages/{id}", response_model=Message)
-async def get_message(id: str, caller: Caller, office: Office) -> Response:
-    return answer(await office.store.read(lambda tx: spaces.get_message(tx, caller, id)))
+async def get_message(id: str, caller: Caller, store: Store) -> Response:
+    return answer(await store.read(lambda tx: spaces.get_message(tx, caller, id)))
 
 
 @router.patch("/messages/{id}", response_model=Message)
-async def edit_message(id: str, request: EditMessage, caller: Caller, office: Office) -> Response:
+async def edit_message(id: str, request: EditMessage, caller: Caller, office: Office, store: Store) -> Response:
     office.limits.edits.take(caller.id)
     seen = {"seen": request.edited_at} if "edited_at" in request.model_fields_set else {}
-    return answer(await office.store.transact(lambda tx: spaces.edit(tx, caller, id, request.text, **seen)))
+    return answer(await store.transact(lambda tx: spaces.edit(tx, caller, id, request.text, **seen)))
 
 
 @router.delete("/messages/{id}", response_model=Message)
-async def delete_message(id: str, caller: Caller, office: Office) -> Response:
+async def delete_message(id: str, caller: Caller, office: Office, store: Store) -> Response:
     office.limits.edits.take(caller.id)
-    return answer(await office.store.transact(lambda tx: spaces.delete(tx, caller, id)))
+    return answer(await store.transact(lambda tx: spaces.delete(tx, caller, id)))
 
 
 @router.post("/messages/{id}/reactions", status_code=201, response_model=Message)
-async def add_reaction(id: str, request: AddReaction, caller: Caller, office: Office) -> Response:
+async def add_reaction(id: str, request: AddReaction, caller: Caller, office: Office, store: Store) -> Response:
     office.limits.reactions.take(caller.id)
 
     async def body(tx: Transaction) -> Message:
@@ -105,11 +86,11 @@ async def add_reaction(id: str, request: AddReaction, caller: Caller, office: Of
         await spaces.react(tx, message, caller.id, request.emoji)
         return await spaces.get_message(tx, caller, id)
 
-    return answer(await office.store.transact(body), 201)
+    return answer(await store.transact(body), 201)
 
 
 @router.delete("/messages/{id}/reactions/{emoji:path}", response_model=Message)
-async def remove_reaction(id: str, emoji: str, caller: Caller, office: Office) -> Response:
+async def remove_reaction(id: str, emoji: str, caller: Caller, office: Office, store: Store) -> Response:
     office.limits.reactions.take(caller.id)
 
     async def body(tx: Transaction) -> Message:
@@ -118,4 +99,4 @@ async def remove_reaction(id: str, emoji: str, caller: Caller, office: Office) -
         await spaces.unreact(tx, message, caller.id, emoji)
         return await spaces.get_message(tx, caller, id)
 
-    return answer(await office.store.transact(body))
+    return answer(await store.transact(body))

@@ -11,12 +11,11 @@ from fastapi import APIRouter, Response
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import answer
 from bullpen.llm.check import check
 from bullpen.observe.redact import REDACTOR
 from bullpen.runs.steps import name_of
-from bullpen.storage import Store
 from bullpen.variables import actions as variables
 from bullpen.variables.types import Place, Value
 from bullpen.wire.nouns import ModelCheck
@@ -26,11 +25,11 @@ router = APIRouter(prefix="/models", route_class=CappedRoute, tags=["models"])
 
 
 @router.post("/check", response_model=ModelCheck)
-async def check_model(request: CheckModel, caller: Caller, office: Office) -> Response:
+async def check_model(request: CheckModel, caller: Caller, office: Office, store: Store) -> Response:
     """Ask a model one question. Whoever may define agents may: it costs what a short answer costs."""
     access.authorize(caller, "manage_agents")
     spec = _with_key(request.model, request.api_key_variable)
-    values = await _values(office, caller, spec, request.api_key)
+    values = await _values(office, store, caller, spec, request.api_key)
     # A provider may repeat the key in its answer. It is kept nowhere, so it is masked no longer than it is tried.
     with nullcontext() if request.api_key is None else REDACTOR.meanwhile(request.api_key, "apiKey"):
         found = await check(office.models.resolve(spec, values), name_of(spec))
@@ -44,12 +43,11 @@ async def check_model(request: CheckModel, caller: Caller, office: Office) -> Re
     )
 
 
-async def _values(office: Office, caller: Principal, spec: Any, key: str | None) -> Mapping[str, Value]:
+async def _values(office: Office, store: Store, caller: Principal, spec: Any, key: str | None) -> Mapping[str, Value]:
     needed = office.models.variables(spec)
     if key is not None:
         return {definition.name: key for definition in needed}
     place = _place_of(caller)
-    store: Store = office.store
     return await store.read(lambda tx: variables.resolve(tx, place, needed, office.vault.settings))
 
 

@@ -11,11 +11,10 @@ from bullpen.access import rows
 from bullpen.access import rules as access_rules
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office, address_of
+from bullpen.api.door import Caller, Office, Store, address_of
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.api.sessions import signed_in
-from bullpen.events.actions import access_changed, in_turn
-from bullpen.spaces import actions as spaces
+from bullpen.operations import people
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import Invite, Me, NewInvite, Person
 from bullpen.wire.requests import AcceptInvite, CreateInvite, CreatePerson, UpdatePerson
@@ -24,47 +23,33 @@ router = APIRouter(route_class=CappedRoute, tags=["access"])
 
 
 @router.get("/people", response_model=Page[Person])
-async def list_people(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+async def list_people(caller: Caller, store: Store, limit: Limit = 50, cursor: Cursor = None) -> Response:
     access_rules.authorize(caller, "list_people")
-    found = await office.store.read(lambda tx: rows.select_people(tx, before=cursor or LAST, limit=limit))
+    found = await store.read(lambda tx: rows.select_people(tx, before=cursor or LAST, limit=limit))
     return page(found, limit, lambda person: person.id)
 
 
 @router.post("/people", status_code=201, response_model=Person)
-async def create_person(request: CreatePerson, caller: Caller, office: Office) -> Response:
+async def create_person(request: CreatePerson, caller: Caller, office: Office, store: Store) -> Response:
     """Without a password they cannot sign in yet; they can be given a token, or a password later."""
     access_rules.authorize(caller, "manage_people")
     password = None if request.password is None else await office.passwords.hash(request.password)
-    made = await office.store.transact(
-        lambda tx: access.create_person(tx, caller, request.name, request.role, password)
-    )
+    made = await store.transact(lambda tx: access.create_person(tx, caller, request.name, request.role, password))
     return answer(made, 201)
 
 
 @router.get("/people/{id}", response_model=Person)
-async def get_person(id: str, caller: Caller, office: Office) -> Response:
+async def get_person(id: str, caller: Caller, store: Store) -> Response:
     access_rules.authorize(caller, "list_people")
-    return answer(await office.store.read(lambda tx: access.get_person(tx, id)))
+    return answer(await store.read(lambda tx: access.get_person(tx, id)))
 
 
 @router.patch("/people/{id}", response_model=Person)
-async def update_person(id: str, request: UpdatePerson, caller: Caller, office: Office) -> Response:
+async def update_person(id: str, request: UpdatePerson, caller: Caller, office: Office, store: Store) -> Response:
     """Everybody may change their own name. A disabled person is signed out everywhere, and their tokens rest."""
     access_rules.authorize(caller, "list_people")
     password = None if request.password is None else await office.passwords.hash(request.password)
-
-    async def body(tx: Transaction) -> Person:
-        await in_turn(tx, "owners", id)
-        person = await access.update_person(
-            tx, caller, id, name=request.name, role=request.role, disabled=request.disabled, password=password
-        )
-        if request.name is not None:
-            await spaces.renamed(tx, id)
-        if request.role is not None or request.disabled is not None or password is not None:
-            access_changed(tx, id)
-        return person
-
-    changed = await office.store.transact(body)
+    changed = await store.transact(lambda tx: people.change(tx, caller, id, request, password))
     office.forget_local_owner()
     return answer(changed)
 
@@ -73,7 +58,7 @@ async def update_person(id: str, request: UpdatePerson, caller: Caller, office: 
 
 
 @router.post("/invites", status_code=201, response_model=NewInvite)
-async def create_invite(request: CreateInvite, caller: Caller, office: Office) -> Response:
+async def create_invite(request: CreateInvite, caller: Caller, office: Office, store: Store) -> Response:
     """A link for one person, once. The answer holds it, this once."""
     access_rules.authorize(caller, "manage_people")
 
@@ -82,28 +67,28 @@ async def create_invite(request: CreateInvite, caller: Caller, office: Office) -
         shown: dict[str, Any] = invite.model_dump(mode="json", by_alias=True)
         return {**shown, "code": code, "link": f"{office.url}/#invite={code}"}
 
-    return answer(await office.store.transact(body), 201)
+    return answer(await store.transact(body), 201)
 
 
 @router.get("/invites", response_model=Page[Invite])
-async def list_invites(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+async def list_invites(caller: Caller, store: Store, limit: Limit = 50, cursor: Cursor = None) -> Response:
     """Those that can still be used."""
     access_rules.authorize(caller, "manage_people")
-    found = await office.store.read(lambda tx: rows.select_invites(tx, before=cursor or LAST, limit=limit))
+    found = await store.read(lambda tx: rows.select_invites(tx, before=cursor or LAST, limit=limit))
     return page(found, limit, lambda invite: invite.id)
 
 
 @router.delete("/invites/{id}", status_code=204, response_class=Response)
-async def revoke_invite(id: str, caller: Caller, office: Office) -> Response:
-    await office.store.transact(lambda tx: access.revoke_invite(tx, caller, id))
+async def revoke_invite(id: str, caller: Caller, store: Store) -> Response:
+    await store.transact(lambda tx: access.revoke_invite(tx, caller, id))
     return Response(status_code=204)
 
 
 @router.post("/invites/accept", status_code=201, response_model=Me)
-async def accept_invite(request: AcceptInvite, http: Request, office: Office) -> Response:
+async def accept_invite(request: AcceptInvite, http: Request, office: Office, store: Store) -> Response:
     """Become a member of the office, and be signed in."""
     office.sign_ins.spend(f"{address_of(http)} invite")
-    await office.store.read(lambda tx: access.find_invite(tx, request.code))
+    await store.read(lambda tx: access.find_invite(tx, request.code))
     office.sign_ins.forgive(f"{address_of(http)} invite")
     password = await office.passwords.hash(request.password)
 
@@ -111,4 +96,4 @@ async def accept_invite(request: AcceptInvite, http: Request, office: Office) ->
         person = await access.accept_invite(tx, request.code, request.name, password)
         return person, await access.open_session(tx, person, office.settings.session_days)
 
-    return signed_in(office, *await office.store.transact(body))
+    return signed_in(office, *await store.transact(body))

@@ -7,11 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
-from bullpen.agents import actions as agents
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
-from bullpen.spaces import actions as spaces
+from bullpen.operations import policies
 from bullpen.storage import Transaction
 from bullpen.tools import actions, rows
 from bullpen.wire.nouns import Policy
@@ -26,7 +25,7 @@ SpaceId = Annotated[str | None, Query(alias="spaceId", max_length=200, descripti
 @router.get("", response_model=Page[Policy])
 async def list_policies(
     caller: Caller,
-    office: Office,
+    store: Store,
     agent_id: AgentId = None,
     space_id: SpaceId = None,
     limit: Limit = 50,
@@ -38,28 +37,19 @@ async def list_policies(
     async def body(tx: Transaction) -> list[Policy]:
         return await rows.select_policies(tx, agent_id=agent_id, space_id=space_id, before=cursor or LAST, limit=limit)
 
-    return page(await office.store.read(body), limit, lambda policy: policy.id)
+    return page(await store.read(body), limit, lambda policy: policy.id)
 
 
 @router.put("", response_model=Policy)
-async def put_policy(request: PutPolicy, caller: Caller, office: Office) -> Response:
+async def put_policy(request: PutPolicy, caller: Caller, office: Office, store: Store) -> Response:
     """Decide about an agent and a tool; instead of what was decided for the same space and condition before."""
     access.authorize(caller, "manage_agents")
-    await office.check_policy([request.tool_name])
-
-    async def body(tx: Transaction) -> Policy:
-        await agents.get(tx, request.agent_id)
-        wanted = request
-        if request.space_id is not None:
-            room = await spaces.room_for(tx, caller, "see_space", request.space_id)
-            wanted = request.model_copy(update={"space_id": room.id})
-        return await actions.put_policy(tx, caller, wanted)
-
-    return answer(await office.store.transact(body))
+    await policies.check_tools(store, office.registry, [request.tool_name])
+    return answer(await store.transact(lambda tx: policies.put(tx, caller, request)))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response)
-async def delete_policy(id: str, caller: Caller, office: Office) -> Response:
+async def delete_policy(id: str, caller: Caller, store: Store) -> Response:
     access.authorize(caller, "manage_agents")
-    await office.store.transact(lambda tx: actions.delete_policy(tx, caller, id))
+    await store.transact(lambda tx: actions.delete_policy(tx, caller, id))
     return Response(status_code=204)

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
-from bullpen.access.rules import Action
-from bullpen.access.types import Principal, Thing
+from bullpen.access.types import Thing
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
-from bullpen.errors import NotFound
-from bullpen.runs import actions, rows, trace
+from bullpen.operations import runs
+from bullpen.runs import rows, trace
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
@@ -27,7 +26,7 @@ router = APIRouter(prefix="/runs", route_class=CappedRoute, tags=["runs"])
 @router.get("", response_model=Page[WireRun])
 async def list_runs(
     caller: Caller,
-    office: Office,
+    store: Store,
     agent_id: Annotated[str | None, Query(alias="agentId", max_length=200)] = None,
     space_id: Annotated[str | None, Query(alias="spaceId", max_length=200)] = None,
     status: RunStatus | None = None,
@@ -47,43 +46,27 @@ async def list_runs(
             limit=limit,
         )
 
-    found = await office.store.read(body)
+    found = await store.read(body)
     return page([rows.on_the_wire(run) for run in found], limit, lambda run: run.id)
 
 
-def thing(run: Run, readable: set[str]) -> Thing:
-    """Whoever may read the space sees the runs in it; those in no space are for owners and the agent itself."""
-    return Thing(
-        "run", run.id, holder=run.agent_id, member=run.space_id in readable, people=0 if run.space_id is None else 1
-    )
-
-
-async def _get(tx: Transaction, caller: Principal, id: str, action: Action = "see_run") -> Run:
-    run = await rows.select_run(tx, id)
-    if run is None:
-        raise NotFound(f"There is no run {id!r}, or it is not yours to see.")
-    places = [] if run.space_id is None else [run.space_id]
-    access.authorize(caller, action, thing(run, await spaces.readable(tx, caller, places)))
-    return run
-
-
 @router.get("/{id}", response_model=WireRun)
-async def get_run(id: str, caller: Caller, office: Office) -> Response:
-    run = await office.store.read(lambda tx: _get(tx, caller, id))
+async def get_run(id: str, caller: Caller, store: Store) -> Response:
+    run = await store.read(lambda tx: runs.get(tx, caller, id))
     return answer(rows.on_the_wire(run))
 
 
 @router.get("/{id}/messages", response_model=Page[RunMessage])
 async def list_run_messages(
-    id: str, caller: Caller, office: Office, limit: Limit = 200, cursor: Annotated[int, Query(ge=-1, le=2**62)] = -1
+    id: str, caller: Caller, store: Store, limit: Limit = 200, cursor: Annotated[int, Query(ge=-1, le=2**62)] = -1
 ) -> Response:
     """The journal, rising. What an agent thought and called is for owners and for the agent itself."""
 
     async def body(tx: Transaction) -> list[Entry]:
-        await _get(tx, caller, id, "see_inside_run")
+        await runs.get(tx, caller, id, "see_inside_run")
         return await rows.select_entry_page(tx, id, after=cursor, limit=limit)
 
-    found = await office.store.read(body)
+    found = await store.read(body)
     return page_rising(found, limit)
 
 
@@ -93,23 +76,18 @@ def page_rising(found: list[Entry], limit: int) -> Response:
 
 
 @router.get("/{id}/trace", response_model=Trace)
-async def get_trace(id: str, caller: Caller, office: Office) -> Response:
+async def get_trace(id: str, caller: Caller, store: Store) -> Response:
     """The run as a tree of spans: run, step, tool."""
 
     async def body(tx: Transaction) -> list[dict[str, Any]]:
-        run = await _get(tx, caller, id, "see_inside_run")
+        run = await runs.get(tx, caller, id, "see_inside_run")
         return trace.spans(run, await rows.select_entries(tx, id))
 
-    return answer({"spans": await office.store.read(body)})
+    return answer({"spans": await store.read(body)})
 
 
 @router.post("/{id}/cancel", response_model=WireRun)
-async def cancel_run(id: str, caller: Caller, office: Office) -> Response:
+async def cancel_run(id: str, caller: Caller, store: Store) -> Response:
     """Ask for it to stop. It ends at the next safe place, with status `cancelled`."""
-
-    async def body(tx: Transaction) -> Run:
-        return await actions.request_cancel(tx, await _get(tx, caller, id, "cancel_run"))
-
-    run = await office.store.transact(body)
-    office.signals.cancel(id)
+    run = await store.transact(lambda tx: runs.cancel(tx, caller, id))
     return answer(rows.on_the_wire(run))

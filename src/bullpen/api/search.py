@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Store
 from bullpen.api.pages import Cursor, Limit, Page, answer
 from bullpen.errors import Invalid
 from bullpen.spaces import actions as spaces
@@ -25,7 +25,7 @@ When = Annotated[str | None, Query(max_length=40, description="A time (RFC 3339)
 @router.get("/search", response_model=Page[FoundMessage])
 async def search(
     caller: Caller,
-    office: Office,
+    store: Store,
     q: Annotated[str, Query(max_length=1000, description="Words, in any order; a phrase in quotes.")],
     space_id: Annotated[str | None, Query(alias="spaceId", max_length=200)] = None,
     author_id: Annotated[str | None, Query(alias="authorId", max_length=200)] = None,
@@ -53,7 +53,7 @@ async def search(
         items = [_shown(message.model_dump(), phrases) for message in await rows.select_these(tx, found.ids)]
         return {"items": items, **({"next": found.next} if found.next is not None else {})}
 
-    return answer(await office.store.read(body))
+    return answer(await store.read(body))
 
 
 async def _places(tx: Transaction, caller: Principal, space_id: str | None) -> list[str]:

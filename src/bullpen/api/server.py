@@ -43,6 +43,7 @@ from bullpen.api import (
     why,
 )
 from bullpen.api.gate import Gate
+from bullpen.api.office import OpenOffice, office_of
 from bullpen.api.watch import watched
 from bullpen.wire.events import describe_events
 from bullpen.wire.nouns import Refusal
@@ -80,7 +81,7 @@ ROUTERS = (
 
 class Application(FastAPI):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await watched(partial(self.state.office.edge, super().__call__), scope, receive, send)
+        await watched(partial(office_of(self).edge, super().__call__), scope, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         """The description of all routes, with what FastAPI cannot see: events in their stream, and how to sign in."""
@@ -96,8 +97,8 @@ class Application(FastAPI):
         return self.openapi_schema
 
 
-def build(office: Any, *more: APIRouter) -> FastAPI:
-    """The API, and what else is served beside it."""
+def build(office: OpenOffice | None, *more: APIRouter) -> FastAPI:
+    """The API, and what else is served beside it. Without an office it can only describe its routes."""
     app = Application(
         title="Bullpen",
         version=__version__,

@@ -11,11 +11,10 @@ from bullpen.access import rows
 from bullpen.access import rules as access_rules
 from bullpen.access.types import Principal, Thing
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office, address_of, cookie_name
+from bullpen.api.door import Caller, Office, Store, address_of, cookie_name
 from bullpen.api.pages import answer
 from bullpen.errors import Conflict, Forbidden, Unauthenticated
-from bullpen.events.actions import access_changed
-from bullpen.spaces import actions as spaces
+from bullpen.operations import people
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import Me
 from bullpen.wire.requests import ChangePassword, Setup, SignIn
@@ -24,81 +23,72 @@ router = APIRouter(route_class=CappedRoute, tags=["access"])
 
 
 @router.post("/setup", status_code=201, response_model=Me)
-async def setup(request: Setup, office: Office) -> Response:
+async def setup(request: Setup, office: Office, store: Store) -> Response:
     """Make the first owner, and sign them in."""
-    if await office.store.read(access.is_claimed):
+    if await store.read(access.is_claimed):
         raise Conflict("This office has an owner already. Sign in, or ask them for an invite.")
     office.claim.check(request.code)
     password = await office.passwords.hash(request.password)
 
     async def body(tx: Transaction) -> tuple[Principal, str]:
-        owner = await access.claim(tx, request.name, password)
-        await spaces.join_owner(tx, owner, access_rules.SYSTEM.id)
-        await office.welcome(tx, owner)
-        return owner, await access.open_session(tx, owner, office.settings.session_days)
+        days = office.settings.session_days
+        return await people.claim(tx, request.name, password, host=office.host, session_days=days)
 
-    owner, cookie = await office.store.transact(body)
+    owner, cookie = await store.transact(body)
     office.forget_local_owner()
     return signed_in(office, owner, cookie)
 
 
 @router.post("/session", status_code=201, response_model=Me)
-async def sign_in(request: SignIn, http: Request, office: Office) -> Response:
+async def sign_in(request: SignIn, http: Request, office: Office, store: Store) -> Response:
     """The answer sets a cookie that scripts cannot read."""
     address, name = address_of(http), rows.login(request.name)
     office.sign_ins.spend(f"{address} {name}")
     office.sign_ins_of_one.spend(name)
-    found = await office.store.read(lambda tx: rows.select_by_login(tx, request.name))
+    found = await store.read(lambda tx: rows.select_by_login(tx, request.name))
     matches = await office.passwords.matches(None if found is None else found.password, request.password)
     if found is None or not matches or found.disabled_at is not None:
         raise Unauthenticated("The name or the password is wrong.")
     office.sign_ins.forgive(f"{address} {name}")
     office.sign_ins_of_one.forgive(name)
     person = Principal("person", found.id, found.name, access_rules.ROLES[found.role])
-    cookie = await office.store.transact(lambda tx: access.open_session(tx, person, office.settings.session_days))
+    cookie = await store.transact(lambda tx: access.open_session(tx, person, office.settings.session_days))
     return signed_in(office, person, cookie)
 
 
 @router.delete("/session", status_code=204, response_class=Response)
-async def sign_out(caller: Caller, office: Office) -> Response:
-    async def body(tx: Transaction) -> None:
-        await access.end_session(tx, caller)
-        access_changed(tx, caller.id, caller.credential)
-
+async def sign_out(caller: Caller, office: Office, store: Store) -> Response:
     if caller.credential.startswith("ses_"):
-        await office.store.transact(body)
+        await store.transact(lambda tx: people.sign_out(tx, caller))
     response = Response(status_code=204)
     response.delete_cookie(cookie_name(office), path="/", httponly=True, samesite="strict", secure=_secure(office))
     return response
 
 
 @router.get("/me", response_model=Me)
-async def me(caller: Caller, office: Office) -> Response:
+async def me(caller: Caller) -> Response:
     return answer(_me(caller))
 
 
 @router.post("/me/password", status_code=204, response_class=Response)
-async def change_password(request: ChangePassword, http: Request, caller: Caller, office: Office) -> Response:
+async def change_password(
+    request: ChangePassword, http: Request, caller: Caller, office: Office, store: Store
+) -> Response:
     """Whoever else is signed in as you is signed out."""
     if caller.kind != "person":
         raise Forbidden("Only people have passwords.")
     access_rules.authorize(caller, "change_person", Thing("person", caller.id, holder=caller.id))
     office.sign_ins.spend(f"{address_of(http)} {caller.id}")
-    current = await office.store.read(lambda tx: rows.select_password(tx, caller.id))
+    current = await store.read(lambda tx: rows.select_password(tx, caller.id))
     if not await office.passwords.matches(current, request.current):
         raise Forbidden("The current password is wrong. If you have none, an owner can set one: `bullpen password`.")
     office.sign_ins.forgive(f"{address_of(http)} {caller.id}")
     password = await office.passwords.hash(request.password)
-
-    async def body(tx: Transaction) -> None:
-        await access.change_password(tx, caller, password)
-        access_changed(tx, caller.id, but_for=caller.credential)
-
-    await office.store.transact(body)
+    await store.transact(lambda tx: people.change_password(tx, caller, password))
     return Response(status_code=204)
 
 
-def signed_in(office: Any, person: Principal, cookie: str) -> Response:
+def signed_in(office: Office, person: Principal, cookie: str) -> Response:
     response = answer(_me(person), 201)
     response.set_cookie(
         cookie_name(office),
@@ -112,8 +102,8 @@ def signed_in(office: Any, person: Principal, cookie: str) -> Response:
     return response
 
 
-def _secure(office: Any) -> bool:
-    return bool(office.settings.public_url.startswith("https:"))
+def _secure(office: Office) -> bool:
+    return office.settings.public_url.startswith("https:")
 
 
 def _me(principal: Principal) -> dict[str, Any]:

@@ -6,23 +6,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bullpen import ids
 from bullpen.agents import skill_files
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
-from bullpen.api.messages import author_of
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
-from bullpen.commands import actions as commands
-from bullpen.errors import Conflict, Invalid
-from bullpen.events.actions import in_turn
+from bullpen.errors import Invalid
+from bullpen.operations import say, slash
 from bullpen.skills import actions, rows
 from bullpen.skills.actions import Wish
 from bullpen.skills.types import Skill
 from bullpen.spaces import actions as spaces
-from bullpen.spaces import rows as space_rows
 from bullpen.storage import Transaction
-from bullpen.wire import Message, nouns
-from bullpen.wire.nouns import Command, Invoked, SkillStatus
+from bullpen.wire import nouns
+from bullpen.wire.nouns import Command, Invoked
 from bullpen.wire.requests import ApproveSkill, ImportSkill, InvokeSkill, StoreSkill
 
 router = APIRouter(route_class=CappedRoute, tags=["skills"])
@@ -32,7 +28,7 @@ SpaceId = Annotated[str | None, Query(alias="spaceId", max_length=200, descripti
 
 @router.get("/skills", response_model=Page[nouns.Skill])
 async def list_skills(
-    caller: Caller, office: Office, space_id: SpaceId = None, limit: Limit = 50, cursor: Cursor = None
+    caller: Caller, store: Store, space_id: SpaceId = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
     """Newest first, of the spaces that the caller may read; those that wait for approval too."""
 
@@ -43,23 +39,22 @@ async def list_skills(
             readable = await spaces.readable(tx, caller, None)
         return await rows.select_skills(tx, space_ids=sorted(readable), before=cursor or LAST, limit=limit)
 
-    found = await office.store.read(body)
+    found = await store.read(body)
     return page([rows.on_the_wire(skill) for skill in found], limit, lambda skill: skill.id)
 
 
 @router.get("/spaces/{id}/commands", response_model=Page[Command])
-async def list_commands(id: str, caller: Caller, office: Office) -> Response:
+async def list_commands(id: str, caller: Caller, office: Office, store: Store) -> Response:
     """What people can write here with a slash: words to the office, and the skills that are active."""
 
     async def body(tx: Transaction) -> list[Command]:
-        room = await spaces.room_for(tx, caller, "see_skill", id)
-        return await commands.offered(tx, room.id)
+        return await slash.list_commands(tx, caller, id)
 
-    return answer({"items": await office.store.read(body)})
+    return answer({"items": await store.read(body)})
 
 
 @router.post("/spaces/{id}/skills/import", status_code=201, response_model=nouns.Skill)
-async def import_skill(id: str, request: ImportSkill, caller: Caller, office: Office) -> Response:
+async def import_skill(id: str, request: ImportSkill, caller: Caller, office: Office, store: Store) -> Response:
     """Take a SKILL.md. It waits for approval, unless it is to be active at once."""
     found = skill_files.parsed(request.text, folder=request.folder)
     wanted = StoreSkill(
@@ -68,64 +63,60 @@ async def import_skill(id: str, request: ImportSkill, caller: Caller, office: Of
         parameters=found.parameters,
         status=request.status,
     )
-    return answer(rows.on_the_wire(await _store(office, caller, id, found.name, wanted)), 201)
+    return answer(rows.on_the_wire(await _store(office, store, caller, id, found.name, wanted)), 201)
 
 
 @router.put("/spaces/{id}/skills/{name}", response_model=nouns.Skill)
-async def put_skill(id: str, name: str, request: StoreSkill, caller: Caller, office: Office) -> Response:
+async def put_skill(id: str, name: str, request: StoreSkill, caller: Caller, office: Office, store: Store) -> Response:
     """Store a skill under this name, over one that is there. What an agent writes waits for a person's approval."""
     if request.name not in (None, name):
         raise Invalid("The name is the one in the address.", fields={"name": f"must be {name}, or be left out"})
     if request.space_id not in (None, id):
         raise Invalid("The space is the one in the address.", fields={"spaceId": f"must be {id}, or be left out"})
-    return answer(rows.on_the_wire(await _store(office, caller, id, name, request)))
+    return answer(rows.on_the_wire(await _store(office, store, caller, id, name, request)))
 
 
-async def _store(office: Office, caller: Caller, space_id: str, name: str, request: StoreSkill) -> Skill:
+async def _store(office: Office, store: Store, caller: Caller, space_id: str, name: str, request: StoreSkill) -> Skill:
     wish = Wish(request.description, request.instructions, request.parameters, request.agent_id)
-    status: SkillStatus = request.status if caller.kind == "person" else "proposed"
+    most = office.settings.skills.per_space
 
     async def body(tx: Transaction) -> Skill:
-        await actions.turn(tx, space_id)
-        room = await spaces.room_for(tx, caller, "write_skill", space_id)
-        most = office.settings.skills.per_space
-        return await actions.store(tx, room, name, wish, actions.writer_of(caller), status, most=most)
+        return await actions.store_for(tx, caller, space_id, name, wish, request.status, most=most)
 
-    kept: Skill = await office.store.transact(body)
-    return kept
+    return await store.transact(body)
 
 
 @router.get("/spaces/{id}/skills/{name}", response_model=nouns.Skill)
-async def get_skill(id: str, name: str, caller: Caller, office: Office) -> Response:
+async def get_skill(id: str, name: str, caller: Caller, store: Store) -> Response:
     """With what is proposed, if anything is: its `diff` says what would change."""
-    return answer(rows.on_the_wire(await office.store.read(lambda tx: actions.get(tx, caller, id, name))))
+    return answer(rows.on_the_wire(await store.read(lambda tx: actions.get(tx, caller, id, name))))
 
 
 @router.get(
     "/spaces/{id}/skills/{name}/export", response_class=Response, responses={200: {"content": {"text/markdown": {}}}}
 )
-async def export_skill(id: str, name: str, caller: Caller, office: Office) -> Response:
+async def export_skill(id: str, name: str, caller: Caller, store: Store) -> Response:
     """As a SKILL.md; of one that nobody has approved of yet, what it would say."""
-    skill: Skill = await office.store.read(lambda tx: actions.get(tx, caller, id, name))
+    skill = await store.read(lambda tx: actions.get(tx, caller, id, name))
     said = skill.shown
     text = skill_files.written(skill.name, said.description, said.instructions, said.parameters)
     return Response(text, media_type="text/markdown; charset=utf-8")
 
 
 @router.delete("/spaces/{id}/skills/{name}", status_code=204, response_class=Response)
-async def delete_skill(id: str, name: str, caller: Caller, office: Office) -> Response:
+async def delete_skill(id: str, name: str, caller: Caller, store: Store) -> Response:
     """Delete it, with what is proposed for it."""
 
     async def body(tx: Transaction) -> None:
         await actions.turn(tx, id)
         await actions.delete(tx, caller, await actions.get(tx, caller, id, name, "write_skill"))
 
-    await office.store.transact(body)
+    await store.transact(body)
     return Response(status_code=204)
 
 
 @router.post("/spaces/{id}/skills/{name}/approve", response_model=nouns.Skill)
-async def approve_skill(id: str, name: str, request: ApproveSkill, caller: Caller, office: Office) -> Response:
+async def approve_skill(id: str, name: str, request: ApproveSkill, caller: Caller, store: Store) -> Response:
     """Answer for what is proposed: it becomes active, and its runs never have more rights than the caller has now."""
 
     async def body(tx: Transaction) -> Skill:
@@ -133,71 +124,40 @@ async def approve_skill(id: str, name: str, request: ApproveSkill, caller: Calle
         skill = await actions.get(tx, caller, id, name, "approve_skill")
         return await actions.approve(tx, caller, skill, request.hash)
 
-    return answer(rows.on_the_wire(await office.store.transact(body)))
+    return answer(rows.on_the_wire(await store.transact(body)))
 
 
 @router.post("/spaces/{id}/skills/{name}/reject", status_code=204, response_class=Response)
-async def reject_skill(id: str, name: str, caller: Caller, office: Office) -> Response:
+async def reject_skill(id: str, name: str, caller: Caller, store: Store) -> Response:
     """Forget what is proposed. What is active stays."""
 
     async def body(tx: Transaction) -> None:
         await actions.turn(tx, id)
         await actions.reject(tx, caller, await actions.get(tx, caller, id, name, "approve_skill"))
 
-    await office.store.transact(body)
+    await store.transact(body)
     return Response(status_code=204)
 
 
 @router.post("/spaces/{id}/skills/{name}/invoke", status_code=202, response_model=Invoked)
 async def invoke_skill(
-    id: str, name: str, request: InvokeSkill, http: Request, caller: Caller, office: Office
+    id: str, name: str, request: InvokeSkill, http: Request, caller: Caller, office: Office, store: Store
 ) -> Response:
     """Start it, as if the caller had written `/name parameters` in the space: the message is there to be seen.
 
     The same `clientMessageId` again starts nothing, and answers what was started before.
     """
     office.limits.take_message(caller.id, http.scope)
-    key = request.client_message_id
 
     async def body(tx: Transaction) -> Invoked:
-        await in_turn(tx, ids.canonical_space(id))
-        if key is not None and (known := await space_rows.select_by_client_id(tx, caller.id, key)) is not None:
-            return await _invoked_before(tx, caller, id, name, request, known)
-        skill = await actions.get(tx, caller, id, name, "invoke_skill")
-        if skill.active is None:
-            raise Conflict(f"/{name} waits for somebody's approval, and cannot be started before.")
-        said = await commands.say(
+        return await say.invoke_skill(
             tx,
-            await spaces.writable_room(tx, caller, id),
-            author_of(caller),
-            _command(name, request),
+            caller,
+            id,
+            name,
+            request.parameters,
             office.posting,
-            client_message_id=key,
+            client_message_id=request.client_message_id,
         )
-        if said.started is None:
-            raise Conflict(actions.NOBODY)
-        agent_id, thread_id = said.started
-        where = {"message_id": said.draft.id, "space_id": said.draft.space_id}
-        return Invoked(**where, name=name, agent_id=agent_id, thread_id=thread_id)
 
-    return answer(await office.store.transact(body), 202)
-
-
-def _command(name: str, request: InvokeSkill) -> str:
-    return f"/{name} {request.parameters}".rstrip()
-
-
-async def _invoked_before(
-    tx: Transaction, caller: Caller, space_id: str, name: str, request: InvokeSkill, known: Message
-) -> Invoked:
-    """What an invocation with this key came to. The skill itself may have been changed or deleted since."""
-    room = await spaces.room_for(tx, caller, "invoke_skill", space_id)
-    same = known.text == _command(name, request) or known.edited_at or known.deleted_at
-    started = await actions.started_by(tx, known.id) if same and known.space_id == room.id else None
-    if started is None:
-        raise Conflict(
-            f"clientMessageId {request.client_message_id!r} was used for another message ({known.id}); use a new one.",
-            fields={"clientMessageId": "was used for another message"},
-        )
-    agent_id, thread_id = started
-    return Invoked(message_id=known.id, space_id=room.id, name=name, agent_id=agent_id, thread_id=thread_id)
+    return answer(await store.transact(body), 202)

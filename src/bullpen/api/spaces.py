@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
@@ -23,23 +23,23 @@ router = APIRouter(prefix="/spaces", route_class=CappedRoute, tags=["spaces"])
 
 
 @router.post("", status_code=201, response_model=Space)
-async def create_space(request: CreateSpace, caller: Caller, office: Office) -> Response:
+async def create_space(request: CreateSpace, caller: Caller, office: Office, store: Store) -> Response:
     """A group that is the main one, or a chat elsewhere, takes the right to register groups."""
     access.authorize(caller, "create_space")
     spaces.check_group(caller, request)
     office.models.check_choice(request.provider, request.model)
-    return answer(await office.store.transact(lambda tx: spaces.create(tx, request, caller)), 201)
+    return answer(await store.transact(lambda tx: spaces.create(tx, request, caller)), 201)
 
 
 @router.get("", response_model=Page[Space])
 async def list_spaces(
-    caller: Caller, office: Office, kind: Kind = None, limit: Limit = 50, cursor: Cursor = None
+    caller: Caller, store: Store, kind: Kind = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
     """Those the caller is in, and public ones, for people. Without the right to read there are none."""
     if "read_space" not in caller.grants:
         return page([], limit, lambda space: space.created_at)
     is_person = caller.kind == "person"
-    found = await office.store.read(
+    found = await store.read(
         lambda tx: rows.select_spaces(
             tx,
             caller.id,
@@ -54,31 +54,31 @@ async def list_spaces(
 
 
 @router.get("/{id}", response_model=Space)
-async def get_space(id: str, caller: Caller, office: Office) -> Response:
-    return answer(await office.store.read(lambda tx: spaces.get(tx, caller, id)))
+async def get_space(id: str, caller: Caller, store: Store) -> Response:
+    return answer(await store.read(lambda tx: spaces.get(tx, caller, id)))
 
 
 @router.patch("/{id}", response_model=Space)
-async def update_space(id: str, request: UpdateSpace, caller: Caller, office: Office) -> Response:
+async def update_space(id: str, request: UpdateSpace, caller: Caller, office: Office, store: Store) -> Response:
     office.models.check_choice(request.provider, request.model)
-    return answer(await office.store.transact(lambda tx: spaces.update(tx, caller, id, request)))
+    return answer(await store.transact(lambda tx: spaces.update(tx, caller, id, request)))
 
 
 @router.post("/{id}/members", status_code=201, response_model=Space)
-async def add_member(id: str, request: AddMember, caller: Caller, office: Office) -> Response:
-    return answer(await office.store.transact(lambda tx: spaces.add_member(tx, caller, id, request.member_id)), 201)
+async def add_member(id: str, request: AddMember, caller: Caller, store: Store) -> Response:
+    return answer(await store.transact(lambda tx: spaces.add_member(tx, caller, id, request.member_id)), 201)
 
 
 @router.delete("/{id}/members/{member_id}", status_code=204, response_class=Response)
-async def remove_member(id: str, member_id: str, caller: Caller, office: Office) -> Response:
-    await office.store.transact(lambda tx: spaces.remove_member(tx, caller, id, member_id))
+async def remove_member(id: str, member_id: str, caller: Caller, store: Store) -> Response:
+    await store.transact(lambda tx: spaces.remove_member(tx, caller, id, member_id))
     return Response(status_code=204)
 
 
 @router.post("/{id}/read", response_model=Space)
-async def mark_read(id: str, request: MarkRead, caller: Caller, office: Office) -> Response:
+async def mark_read(id: str, request: MarkRead, caller: Caller, office: Office, store: Store) -> Response:
     """Read up to a number. Never backwards, and never beyond the last; the caller's other devices hear of it."""
-    space, moved = await office.store.transact(lambda tx: spaces.mark_read(tx, caller, id, request.seq))
+    space, moved = await store.transact(lambda tx: spaces.mark_read(tx, caller, id, request.seq))
     if moved:
         read = ReadMark(seq=space.read_seq, unread=space.unread, mentions=space.mentions)
         office.feed.publish(SpaceRead(space_id=space.id, read=read), reader_id=caller.id)

@@ -1,7 +1,7 @@
 """A request that comes too late changes nothing: its client has given up, and may have asked for something else since.
 
 Clients wait 30 seconds for an answer. A server that stood still (paused, out of memory, a slow database) would carry
-out what they gave up on, over what was acknowledged meanwhile. So each request has the office with a store that looks
+out what they gave up on, over what was acknowledged meanwhile. So each request has a store of its own, which looks
 before the first change is begun: is there still time, and, where something is overwritten, is the client still there?
 Later transactions of the same request belong to what has begun, and are not looked at.
 """
@@ -11,15 +11,14 @@ from __future__ import annotations
 import asyncio
 from math import inf
 from time import monotonic
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from fastapi import Request
 from starlette.types import Scope
 
 from bullpen.api.connection import CONNECTION, SLOWEST
 from bullpen.api.watch import ARRIVED
 from bullpen.errors import Unavailable
-from bullpen.storage import Transaction
+from bullpen.storage import Store, Transaction
 from bullpen.storage.store import Body
 
 T = TypeVar("T")
@@ -28,37 +27,28 @@ OVERWRITING: Final = frozenset({"PATCH", "PUT"})
 TOO_LATE: Final = "The server could not begin with this in time, so it changed nothing. Send it again."
 
 
-class TimelyOffice:
-    """The office as one request uses it."""
+class RequestStore:
+    """The store as one request uses it: a way to read, and a way to change something while there is time."""
 
-    def __init__(self, office: Any, request: Request) -> None:
-        self._office = office
-        self.store = TimelyStore(office, request)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._office, name)
-
-
-class TimelyStore:
-    def __init__(self, office: Any, request: Request) -> None:
-        self._store = office.store
-        self._seconds: float = office.settings.limits.request_seconds
-        self._scope = request.scope
+    def __init__(self, store: Store, seconds: float, scope: Scope) -> None:
+        self.untimed = store  # for what is no change: figures, exports
+        self._seconds = seconds
+        self._scope = scope
         self._begun = False
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+    async def read(self, body: Body[T]) -> T:
+        return await self.untimed.read(body)
 
     async def transact(self, body: Body[T]) -> T:
         if self._begun:
-            return await self._store.transact(body)  # type: ignore[no-any-return]
+            return await self.untimed.transact(body)
         await self._look_for_client()
 
         async def timely(tx: Transaction) -> T:  # run again after a conflict, it must still be in time
             self._check_time()
             return await body(tx)
 
-        done: T = await self._store.transact(timely)
+        done = await self.untimed.transact(timely)
         self._begun = True
         return done
 

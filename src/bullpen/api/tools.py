@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from bullpen.access import rules as access
 from bullpen.access.types import Thing
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import Cursor, Limit, Page, answer, page
 from bullpen.errors import Invalid
 from bullpen.storage import Transaction
@@ -33,21 +33,23 @@ def built_in(tool: Tool) -> ToolConfig:
 
 
 @router.post("/tools", status_code=201, response_model=ToolConfig)
-async def create_tool(request: CreateTool, caller: Caller, office: Office) -> Response:
+async def create_tool(request: CreateTool, caller: Caller, office: Office, store: Store) -> Response:
     access.authorize(caller, "manage_agents")
 
     async def body(tx: Transaction) -> ToolConfig:
         return await actions.create(tx, office.registry, caller, request)
 
-    return answer(await office.store.transact(body), 201)
+    return answer(await store.transact(body), 201)
 
 
 @router.get("/tools", response_model=Page[ToolConfig])
-async def list_tools(caller: Caller, office: Office, limit: Limit = 50, cursor: Cursor = None) -> Response:
+async def list_tools(
+    caller: Caller, office: Office, store: Store, limit: Limit = 50, cursor: Cursor = None
+) -> Response:
     """By name; headers are shown to those who manage agents."""
     access.authorize(caller, "see_tool")
     ours = sorted((built_in(tool) for tool in office.registry.tools), key=lambda tool: tool.name)
-    theirs = await office.store.read(lambda tx: rows.select_page(tx, after=cursor or "", limit=limit))
+    theirs = await store.read(lambda tx: rows.select_page(tx, after=cursor or "", limit=limit))
     found = sorted([*(tool for tool in ours if tool.name > (cursor or "")), *theirs], key=lambda tool: tool.name)
     manages = access.allows(caller, "manage_agents")
     return page([_seen(tool, manages) for tool in found[:limit]], limit, lambda tool: tool.name)
@@ -59,29 +61,29 @@ def _seen(tool: ToolConfig, manages: bool) -> ToolConfig:
 
 
 @router.get("/tools/{name}", response_model=ToolConfig)
-async def get_tool(name: str, caller: Caller, office: Office) -> Response:
+async def get_tool(name: str, caller: Caller, office: Office, store: Store) -> Response:
     """For people, and for a token that answers calls of this tool."""
     access.authorize(caller, "see_tool", Thing(kind="tool", id=name, tool=name, holder=caller.serves))
     known = office.registry.find(name)
     if known is not None:
         return answer(built_in(known))
-    found = await office.store.read(lambda tx: actions.get(tx, name))
+    found = await store.read(lambda tx: actions.get(tx, name))
     return answer(_seen(found, access.allows(caller, "manage_agents")))
 
 
 @router.patch("/tools/{name}", response_model=ToolConfig)
-async def update_tool(name: str, request: UpdateTool, caller: Caller, office: Office) -> Response:
+async def update_tool(name: str, request: UpdateTool, caller: Caller, office: Office, store: Store) -> Response:
     """Change what is said and keep the rest. Approvals of what it did before do not count any more."""
     access.authorize(caller, "manage_agents")
     _refuse_built_in(office, name)
-    return answer(await office.store.transact(lambda tx: actions.update(tx, caller, name, request)))
+    return answer(await store.transact(lambda tx: actions.update(tx, caller, name, request)))
 
 
 @router.delete("/tools/{name}", status_code=204, response_class=Response)
-async def delete_tool(name: str, caller: Caller, office: Office) -> Response:
+async def delete_tool(name: str, caller: Caller, office: Office, store: Store) -> Response:
     access.authorize(caller, "manage_agents")
     _refuse_built_in(office, name)
-    await office.store.transact(lambda tx: actions.remove(tx, caller, name))
+    await store.transact(lambda tx: actions.remove(tx, caller, name))
     return Response(status_code=204)
 
 

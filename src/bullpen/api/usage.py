@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from bullpen.access import rules as access
 from bullpen.agents import rows as agent_rows
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
+from bullpen.api.door import Caller, Store
 from bullpen.api.pages import Page, answer
 from bullpen.budgets import rows, rules
 from bullpen.budgets.types import DOLLAR
@@ -25,7 +25,7 @@ _KINDS = {"agent": "agent", "space": "space", "person": "person", "day": "office
 @router.get("/usage", response_model=Page[UsageRow])
 async def get_usage(
     caller: Caller,
-    office: Office,
+    store: Store,
     by: Literal["agent", "space", "person", "day", "model"] = "agent",
     days: Annotated[int, Query(ge=1, le=366, description="How far back, today included.")] = 30,
 ) -> Response:
@@ -41,7 +41,7 @@ async def get_usage(
         names = await agent_rows.select_names(tx, [row["id"] for row in found]) if by in ("agent", "person") else {}
         return [_row(row, names, spent_today, budgets, by) for row in found]
 
-    return answer({"items": await office.store.read(body)})
+    return answer({"items": await store.read(body)})
 
 
 async def _budgets(tx: Transaction, by: str) -> dict[str, float]:

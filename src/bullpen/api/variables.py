@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
-from bullpen.access.types import Principal, Thing
-from bullpen.agents import actions as agents
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office, Owner
+from bullpen.api.door import Caller, Office, Owner, Store
 from bullpen.api.pages import Cursor, Limit, Page, answer, page
-from bullpen.errors import Invalid, NotFound
+from bullpen.operations import variables
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
-from bullpen.threads import rows as threads
 from bullpen.upkeep import rotation
-from bullpen.variables import actions, rows
-from bullpen.variables.types import WORKSPACE, Scope, Stored
+from bullpen.variables import rows
+from bullpen.variables.types import Stored
 from bullpen.wire.nouns import KeyUse, KeyUses, Rotation, ScopeKind, Variable, VariableScope
 from bullpen.wire.requests import ApplyVariable, PutVariable
 
@@ -42,36 +38,9 @@ def shown(stored: Stored) -> Variable:
     )
 
 
-async def scope_for(tx: Transaction, caller: Principal, kind: ScopeKind, id: str | None) -> Scope:
-    """The scope, if the caller may set what is in it."""
-    if kind == "person":
-        id = id or caller.id
-        access.authorize(caller, "change_person", Thing("person", id, holder=id))
-        return Scope(kind, id)
-    if kind == "space":
-        return Scope(kind, (await spaces.room_for(tx, caller, "manage_space", _needed(kind, id))).id)
-    access.authorize(caller, "manage_agents")
-    if kind == "workspace":
-        if id is not None:
-            raise Invalid("There is one workspace, so it has no id.", fields={"scope.id": "leave it out"})
-        return WORKSPACE
-    if kind == "agent":
-        return Scope(kind, (await agents.get(tx, _needed(kind, id))).id)
-    thread_id = _needed(kind, id)
-    if await threads.select_thread(tx, thread_id) is None:
-        raise NotFound(f"There is no thread {thread_id!r}.")
-    return Scope(kind, thread_id)
-
-
-def _needed(kind: str, id: str | None) -> str:
-    if id is None:
-        raise Invalid(f"Say which {kind}: its id is missing.", fields={"scope.id": f"the id of the {kind}"})
-    return id
-
-
 @router.get("/variables", response_model=Page[Variable])
 async def list_variables(
-    caller: Caller, office: Office, kind: Kind = None, id: Id = None, limit: Limit = 50, cursor: Cursor = None
+    caller: Caller, store: Store, kind: Kind = None, id: Id = None, limit: Limit = 50, cursor: Cursor = None
 ) -> Response:
     """What the caller may set or use: names, types and scopes, and the values of those that are no secrets."""
     access.authorize(caller, "list_people")
@@ -88,52 +57,28 @@ async def list_variables(
             limit=limit,
         )
 
-    found = await office.store.read(body)
+    found = await store.read(body)
     return page([shown(stored) for stored in found], limit, lambda each: rows.cursor(each.scope, each.name))
 
 
 @router.put("/variables/{name}", response_model=Variable)
-async def put_variable(name: str, request: PutVariable, caller: Caller, office: Office) -> Response:
+async def put_variable(name: str, request: PutVariable, caller: Caller, office: Office, store: Store) -> Response:
     """Give the name a value in a scope, instead of the one it had there."""
     asked = ApplyVariable(name=name, **dict(request))
 
     async def body(tx: Transaction) -> Variable:
-        return (await put_one(tx, office.vault, caller, asked))[0]
+        stored, _ = await variables.put(tx, caller, office.vault, asked)
+        return shown(stored)
 
-    async with office.vault.setting(office.store, secrets_in([asked])):
-        return answer(await office.store.transact(body))
-
-
-def secrets_in(requests: Iterable[ApplyVariable]) -> list[tuple[str, str]]:
-    return [(request.name, request.value) for request in requests if request.type == "secret"]
-
-
-async def put_one(
-    tx: Transaction, vault: actions.Vault, caller: Principal, request: ApplyVariable
-) -> tuple[Variable, actions.Change]:
-    scope = await scope_for(tx, caller, request.scope.kind, request.scope.id)
-    stored, change = await actions.put(
-        tx,
-        vault,
-        caller,
-        scope,
-        request.name,
-        value=request.value,
-        type=request.type,
-        scoped=request.scoped,
-        description=request.description,
-    )
-    return shown(stored), change
+    async with office.vault.setting(store, variables.list_secrets([asked])):
+        return answer(await store.transact(body))
 
 
 @router.delete("/variables/{name}", status_code=204, response_class=Response)
 async def delete_variable(
-    name: str, caller: Caller, office: Office, kind: ScopeKind = "workspace", id: Id = None
+    name: str, caller: Caller, store: Store, kind: ScopeKind = "workspace", id: Id = None
 ) -> Response:
-    async def body(tx: Transaction) -> None:
-        await actions.remove(tx, caller, await scope_for(tx, caller, kind, id), name)
-
-    await office.store.transact(body)
+    await store.transact(lambda tx: variables.remove(tx, caller, kind, id, name))
     return Response(status_code=204)
 
 
@@ -141,11 +86,11 @@ async def delete_variable(
 
 
 @router.get("/keys", response_model=KeyUses)
-async def list_keys(caller: Owner, office: Office) -> Response:
+async def list_keys(caller: Owner, office: Office, store: Store) -> Response:
     """Which keys there are, by their ids, and how many secrets each seals."""
-    vault: actions.Vault = office.vault
-    current = await office.store.read(rows.select_sealing_key)
-    used = await office.store.read(rows.count_keys)
+    vault = office.vault
+    current = await store.read(rows.select_sealing_key)
+    used = await store.read(rows.count_keys)
     ring = vault.keys.ring()
     held = () if ring is None else ring.keys
     found = [
@@ -156,9 +101,9 @@ async def list_keys(caller: Owner, office: Office) -> Response:
 
 
 @router.post("/keys/rotate", response_model=Rotation)
-async def rotate_keys(caller: Owner, office: Office) -> Response:
+async def rotate_keys(caller: Owner, office: Office, store: Store) -> Response:
     """Seal every secret with a new key, and forget the old one. Asked again after a crash, it finishes the first."""
-    done = await rotation.rotate(office.store, office.vault, caller)
+    done = await rotation.rotate(store, office.vault, caller)
     return answer(
         Rotation(
             key_id=done.key_id,

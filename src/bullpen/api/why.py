@@ -9,12 +9,11 @@ from fastapi import APIRouter, Query, Response
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office
-from bullpen.api.messages import author_of
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import answer
-from bullpen.api.runs import thing
-from bullpen.commands import actions as commands
 from bullpen.errors import NotFound
+from bullpen.operations import say
+from bullpen.operations.runs import thing_of
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
 from bullpen.spaces import actions as spaces
@@ -33,11 +32,12 @@ async def why(
     id: str,
     caller: Caller,
     office: Office,
+    store: Store,
     agent_id: Annotated[str | None, Query(alias="agentId", max_length=200)] = None,
 ) -> Response:
     """For each agent of the space, or for one: was it woken, the reason, and what came of it."""
-    limit: int = office.settings.limits.chain_depth
-    return answer(await office.store.read(lambda tx: _why(tx, caller, id, agent_id, limit)))
+    limit = office.settings.limits.chain_depth
+    return answer(await store.read(lambda tx: _why(tx, caller, id, agent_id, limit)))
 
 
 async def _why(tx: Transaction, caller: Principal, id: str, agent_id: str | None, chain_limit: int) -> Why:
@@ -75,7 +75,7 @@ async def _delivered(
 
 async def _run(tx: Transaction, caller: Principal, message: Message, run: Run) -> WhyRun | None:
     """As much of a run as the caller may see. A mind that spans spaces may have worked elsewhere."""
-    asked = thing(run, await spaces.readable(tx, caller, [] if run.space_id is None else [run.space_id]))
+    asked = await thing_of(tx, caller, run)
     if not access.allows(caller, "see_run", asked):
         return None
     posted = await rows.select_these(tx, list(run.message_ids))
@@ -102,15 +102,11 @@ async def _is_known(tx: Transaction, message: Message, run: Run) -> bool:
 
 
 @router.post("/spaces/{id}/preview", response_model=Preview)
-async def preview(id: str, request: PreviewMessage, caller: Caller, office: Office) -> Response:
+async def preview(id: str, request: PreviewMessage, caller: Caller, office: Office, store: Store) -> Response:
     """Whom this text would wake, if the caller posted it now."""
 
     async def body(tx: Transaction) -> list[str]:
-        room = await spaces.writable_room(tx, caller, id)
-        if not request.text:
-            return []
         limit = office.settings.limits.chain_depth
-        author = author_of(caller)
-        return await commands.preview(tx, room, author, request.text, reply_to=request.reply_to, chain_limit=limit)
+        return await say.preview(tx, caller, id, request.text, reply_to=request.reply_to, chain_limit=limit)
 
-    return answer(Preview(wakes=await office.store.read(body)))
+    return answer(Preview(wakes=await store.read(body)))

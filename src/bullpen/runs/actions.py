@@ -7,7 +7,7 @@ the result, the run's new counts and the events in the very transaction in which
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -763,6 +763,12 @@ async def cancel_all_of(tx: Transaction, agent_id: str) -> list[str]:
     found = await rows.request_cancel_of(tx, agent_id)
     threads.nudge_again(tx, undriven)
     return found
+
+
+def interrupt(tx: Transaction, run_ids: Iterable[str]) -> None:
+    """After the commit, have the drivers of these runs look at their rows at once. A hint: they look by themselves."""
+    for run_id in run_ids:
+        tx.tell(inbox.INTERRUPTED, run_id)
 
 
 # ── telling ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -74,6 +74,16 @@ def writer_of(caller: Principal) -> Writer:
 # ── storing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+async def store_for(
+    tx: Transaction, caller: Principal, space_id: str, name: str, wish: Wish, status: SkillStatus, *, most: int
+) -> Skill:
+    """Store a skill as this caller. What an agent writes is a proposal, whatever it asks for."""
+    await turn(tx, space_id)
+    room = await spaces.room_for(tx, caller, "write_skill", space_id)
+    allowed: SkillStatus = status if caller.kind == "person" else "proposed"
+    return await store(tx, room, name, wish, writer_of(caller), allowed, most=most)
+
+
 async def store(
     tx: Transaction, room: Room, name: str, wish: Wish, writer: Writer, status: SkillStatus, *, most: int
 ) -> Skill:

@@ -12,12 +12,13 @@ import orjson
 from bullpen.agents import skill_files
 from bullpen.errors import Invalid
 from bullpen.skills.types import Version
-from bullpen.spaces.rules import COMMANDS
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
 NAME_IS: Final = "1–32 of a–z, 0–9 and _, beginning with a letter"
-# What the office answers itself, and words that people would take for such.
-RESERVED: Final = COMMANDS | {"approve", "config", "deny", "settings", "skills", "start"}
+# The office's own commands (operations/slash.py:COMMANDS; a test compares them), and words that may become some.
+RESERVED: Final = frozenset(
+    {"help", "new", "status", "stop", "tasks", "why", "approve", "config", "deny", "settings", "skills", "start"}
+)
 MOST_LINES: Final = 1000  # comparing more takes too long; then all of both is shown
 
 

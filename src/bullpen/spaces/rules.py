@@ -52,9 +52,8 @@ def mentions(text: str, *, id: str, name: str) -> bool:
     return "@" in text and (says(text, f"@{id}") or says(text, f"@{name}"))
 
 
-# Words to the office itself. They are kept like any other message, and wake nobody.
-COMMANDS: Final = frozenset({"help", "new", "status", "stop", "tasks", "why"})
-# What is kept of such a message instead of the policy it met, with a name behind the colon.
+# What is kept of a message that is a command or starts a skill, instead of the policy it met, with a name behind the
+# colon.
 COMMAND: Final = "command"
 SKILL: Final = "skill"
 _SLASH: Final = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?", re.DOTALL)

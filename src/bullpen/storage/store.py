@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import IntEnum
 from functools import partial
 from time import monotonic, perf_counter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from bullpen.clock import Clock
 from bullpen.errors import Broken, BullpenError, DiskFull, Unavailable
@@ -138,6 +138,14 @@ class Transaction(abc.ABC):
         # By way of the loop: a hint that fails must not look like a commit that failed.
         for work in self._after:
             asyncio.get_running_loop().call_soon(work)
+
+
+class Transacts(Protocol):
+    """Where transactions are opened: a store, or one request's way to it (api/timely.py)."""
+
+    async def transact(self, body: Body[T]) -> T: ...
+
+    async def read(self, body: Body[T]) -> T: ...
 
 
 class Store(abc.ABC):

@@ -90,6 +90,12 @@ async def get(tx: Transaction, caller: Principal, id: str, action: Action = "see
     return task
 
 
+async def get_in_turn(tx: Transaction, caller: Principal, id: str, action: Action) -> Task:
+    """The task, to change it: after other changes of it that are under way."""
+    await in_turn(tx, id)
+    return await get(tx, caller, id, action)
+
+
 def grants(held: frozenset[Any], *, may_schedule: bool) -> str:
     """What a task takes along of what its maker holds."""
     return access.written(held if may_schedule else held - {"schedule"})

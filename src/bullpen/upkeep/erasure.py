@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from bullpen import ids
 from bullpen.access import rows as access_rows
 from bullpen.access.types import Principal
-from bullpen.agents import actions as agents
-from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
 from bullpen.budgets import actions as budgets
 from bullpen.budgets import rows as budget_rows
@@ -59,14 +57,18 @@ PIECE = 40
 Interrupt: TypeAlias = Callable[[str], None]
 
 T = TypeVar("T")
+Begun: TypeAlias = Literal["space", "person"]
 Step: TypeAlias = Callable[[Store, Target], Awaitable[None]]
 
 
 # ── the beginning ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def begin(tx: Transaction, caller: Principal, kind: Kind, id: str) -> Target:
-    """The part that takes effect at once. The caller has checked who may. Beginning twice is harmless."""
+async def begin(tx: Transaction, caller: Principal, kind: Begun, id: str) -> Target:
+    """The part that takes effect at once. The caller has checked who may. Beginning twice is harmless.
+
+    What goes with an agent stands in `operations/agents.py`, with what goes when it is deleted.
+    """
     target = await _BEGINNINGS[kind](tx, caller, id)
     await variables.remove_scope(tx, Scope(kind, target.id))
     await tool_rows.delete_policies_of(tx, target.id)
@@ -127,31 +129,9 @@ async def _begin_person(tx: Transaction, caller: Principal, id: str) -> Target:
     return target
 
 
-async def _begin_agent(tx: Transaction, caller: Principal, id: str) -> Target:
-    await in_turn(tx, id)
-    found = await agent_rows.select_any_agent(tx, id)
-    if found is None:
-        raise NotFound(f"There is no agent {id!r}.")
-    name, is_deleted = found
-    target = Target("agent", id, name)
-    if await rows.insert_begun(tx, target):
-        note(tx, caller, "agent.erased", "agent", id)
-    if not is_deleted:
-        await agents.delete(tx, id)
-    await inbox_rows.delete_unclaimed(tx, id)
-    await spaces.remove_everywhere(tx, id)
-    await agent_rows.erase_agent(tx, id, rules.NAMES["agent"])
-    await memory_rows.delete_blocks(tx, id)
-    for token_id, holder_id in await access_rows.erase_tokens(tx, id):
-        access_changed(tx, holder_id, token_id)
-    access_changed(tx, id)
-    return target
-
-
-_BEGINNINGS: Mapping[Kind, Callable[[Transaction, Principal, str], Awaitable[Target]]] = {
+_BEGINNINGS: Mapping[Begun, Callable[[Transaction, Principal, str], Awaitable[Target]]] = {
     "space": _begin_space,
     "person": _begin_person,
-    "agent": _begin_agent,
 }
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from bullpen.audit.actions import Actor, note
 from bullpen.errors import Conflict, KeyMissing, SecretInvalid
 from bullpen.events.actions import in_turn
-from bullpen.storage import Store, Transaction
+from bullpen.storage import Transaction, Transacts
 from bullpen.variables import rows
 from bullpen.variables.actions import SEALING, Vault, ref_of
 from bullpen.variables.keys import load
@@ -37,7 +37,7 @@ class Rotated:
     unopened: tuple[str, ...] = ()  # secrets that no key opens; the key that they name is kept
 
 
-async def rotate(store: Store, vault: Vault, actor: Actor, *, progress: Progress | None = None) -> Rotated:
+async def rotate(store: Transacts, vault: Vault, actor: Actor, *, progress: Progress | None = None) -> Rotated:
     await vault.prepare(store)
     current = await store.read(rows.select_sealing_key)
     used = await store.read(rows.count_keys)

@@ -19,7 +19,7 @@ from bullpen.audit.actions import Actor, note
 from bullpen.errors import CannotStart, Conflict, Invalid, KeyMissing, NotFound, SecretInvalid
 from bullpen.events.actions import in_turn
 from bullpen.observe.redact import REDACTOR, involve, spell
-from bullpen.storage import Store, Transaction
+from bullpen.storage import Store, Transaction, Transacts
 from bullpen.variables import rows, rules
 from bullpen.variables.keys import KeyRing, Keys, missing_key
 from bullpen.variables.types import SETTINGS, Place, Scope, SecretRef, Stored, Value
@@ -64,7 +64,7 @@ class Vault:
                 involve(ref.scope.owner)
 
     @asynccontextmanager
-    async def setting(self, store: Store, wanted: Iterable[tuple[str, str]]) -> AsyncIterator[None]:
+    async def setting(self, store: Transacts, wanted: Iterable[tuple[str, str]]) -> AsyncIterator[None]:
         """Around a transaction that sets these secrets, each a name and a value: no line or error shows them, there is
         a key to seal them with, and whatever takes long is done before."""
         legal = [(name, value) for name, value in wanted if rules.refusal(value) is None]
@@ -103,7 +103,7 @@ class Vault:
         except SecretInvalid as error:  # must not stop the office; whoever needs it is told
             logger.error("%s", error)
 
-    async def prepare(self, store: Store) -> None:
+    async def prepare(self, store: Transacts) -> None:
         """See that there is a key to seal with. Makes the first one, and only if nothing was ever sealed."""
         if self.keys.ring() is not None:
             return

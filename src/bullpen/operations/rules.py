@@ -1,39 +1,16 @@
-"""The words that the office answers itself, and how its answers read. Pure."""
+"""How the office's answers to commands read. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from bullpen.skills.types import Skill
 from bullpen.tasks import times
 from bullpen.tasks.types import Task
 from bullpen.wire.nouns import Command
 
 SHORT: Final = 100  # characters of a text that an answer quotes
 MOST_TASKS: Final = 20
-
-OFFICE: Final[Mapping[str, tuple[str, str | None]]] = {
-    "help": ("Show what can be written here with a slash.", None),
-    "new": ("Begin anew: what was said here before is not shown to the agents any more.", None),
-    "status": ("Show what the agents here are doing, and what waits for somebody.", None),
-    "stop": ("Stop whatever is under way here, or what those who are mentioned do.", "[@agent]"),
-    "tasks": ("Show what is scheduled here.", None),
-    "why": ("Say why the last message, or the one you reply to, woke an agent or did not.", None),
-}
-
-
-def offered(skills: Sequence[Skill]) -> list[Command]:
-    """Everything that people can write in a space: the office's own words, then its skills, by name."""
-    own = [
-        Command(name=name, description=description, parameters=parameters, kind="office")
-        for name, (description, parameters) in OFFICE.items()
-    ]
-    return own + [
-        Command(name=skill.name, description=said.description, parameters=said.parameters, kind="skill")
-        for skill in skills
-        if (said := skill.active) is not None
-    ]
 
 
 def help_text(commands: Sequence[Command]) -> str:

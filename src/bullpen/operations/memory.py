@@ -1,0 +1,69 @@
+"""What an agent remembers, as others see and change it: those who manage agents, and the agent by its own token.
+
+In a run an agent uses its tools instead (`toolbox/memory`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bullpen.access import rules as access
+from bullpen.access.types import Principal, Thing
+from bullpen.agents import actions as agents
+from bullpen.errors import NotFound
+from bullpen.memory import actions, rows
+from bullpen.storage import Transaction
+from bullpen.wire.nouns import Block, Passage
+
+
+async def list_blocks(tx: Transaction, caller: Principal, agent_id: str) -> list[Block]:
+    await _look_into(tx, caller, agent_id)
+    return await read_blocks(tx, agent_id)
+
+
+async def get_block(tx: Transaction, caller: Principal, agent_id: str, label: str) -> Block:
+    await _look_into(tx, caller, agent_id)
+    for block in await read_blocks(tx, agent_id):
+        if block.label == label:
+            return block
+    raise NotFound(f"{agent_id!r} has no block {label!r}.")
+
+
+async def put_block(tx: Transaction, caller: Principal, agent_id: str, label: str, content: str) -> None:
+    await _reach_into(tx, caller, agent_id)
+    await rows.upsert_block(tx, agent_id, label, content)
+
+
+async def delete_block(tx: Transaction, caller: Principal, agent_id: str, label: str) -> None:
+    await _reach_into(tx, caller, agent_id)
+    if not await rows.delete_block(tx, agent_id, label):
+        raise NotFound(f"{agent_id!r} has no block {label!r}.")
+
+
+async def search(tx: Transaction, caller: Principal, agent_id: str, words: str, limit: int) -> list[Passage]:
+    await _look_into(tx, caller, agent_id)
+    return await actions.search(tx, agent_id, words, limit)
+
+
+async def store_passage(
+    tx: Transaction, caller: Principal, agent_id: str, content: str, tags: list[str], metadata: dict[str, Any] | None
+) -> tuple[Passage, bool]:
+    """The passage, and whether it is new: the same content again is the first one."""
+    await _reach_into(tx, caller, agent_id)
+    return await actions.store(tx, agent_id, content, tags, metadata)
+
+
+async def _look_into(tx: Transaction, caller: Principal, agent_id: str) -> None:
+    access.authorize(caller, "see_inside_agent", Thing("agent", agent_id, holder=agent_id))
+    await agents.get(tx, agent_id)
+
+
+async def _reach_into(tx: Transaction, caller: Principal, agent_id: str) -> None:
+    access.authorize(caller, "change_inside_agent", Thing("agent", agent_id, holder=agent_id))
+    await agents.get(tx, agent_id)
+
+
+async def read_blocks(tx: Transaction, agent_id: str) -> list[Block]:
+    """For other operations, which have checked who asks."""
+    found = await rows.select_blocks(tx, agent_id)
+    return [Block(label=label, content=content, updated_at=at) for label, content, at in found]
