@@ -6,7 +6,7 @@ from tests.architecture import source
 
 # Who may import a module of apart/, besides the package itself. Small checks of arguments happen in the server.
 IMPORTERS = {
-    "bullpen.apart.pool": {"app", "files", "tools", "api"},
+    "bullpen.apart.pool": {"app", "files", "tools", "operations", "api"},
     "bullpen.apart.schemas": {"tools"},
     "bullpen.apart.pictures": set[str](),
     "bullpen.apart.process": set[str](),
