@@ -74,6 +74,7 @@ from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
 from bullpen.upkeep import rows as upkeep_rows
 from bullpen.upkeep.clock import ClockWatch
+from bullpen.upkeep.secret_watch import SecretWatch
 from bullpen.upkeep.sweep import Sweeper
 from bullpen.variables.actions import Vault
 from bullpen.variables.keys import Keys
@@ -227,6 +228,7 @@ class Office:
         self.engine = self._engine(holdings)
         self.signals.on_cancel = self.world.interrupt
         store.listen_after(inbox.INTERRUPTED, self.signals.cancel)
+        self.secret_watch = SecretWatch(store, self.vault, self.signals)
         self.limits = Limits(settings.limits, uploads_at_once=settings.files.uploads_at_once)
         self.edge = Edge(settings, self.limits)
         self.passwords = Passwords()
@@ -441,6 +443,7 @@ async def office(
             await opened.webhooks.stop()
             await opened.feed.stop()
             await opened.signals.stop()
+            await opened.secret_watch.stop()
             await opened.pool.close()
             await opened.close_egress()
     finally:

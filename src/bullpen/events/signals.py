@@ -1,10 +1,11 @@
 """Hints between processes, and live events.
 
-On SQLite there is one process, so everything stays in it. On PostgreSQL three things travel by NOTIFY: "there are new
-events" (coalesced: a NOTIFY in each transaction halves the commit rate), live frames, and "look whether this run was
-cancelled or paused". Sending and listening have connections of their own. Nothing here is ever the truth: a lost
-NOTIFY is covered by the feed's poll or the look that comes with every renewal of the leases, a lost live frame is
-replaced by the next one. Cancels come before all else and are never left out for want of room.
+On SQLite there is one process, so everything stays in it. On PostgreSQL four things travel by NOTIFY: "there are new
+events" (coalesced: a NOTIFY in each transaction halves the commit rate), live frames, "look whether this run was
+cancelled or paused", and "this variable was set or deleted" (its name, never its value). Sending and listening have
+connections of their own. Nothing here is ever the truth: a lost NOTIFY is covered by the feed's poll, by the look that
+comes with every renewal of the leases or by reading all secrets after a lost connection, and a lost live frame is
+replaced by the next one. Cancels and variables come before all else and are never left out for want of room.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
@@ -32,16 +33,26 @@ KEPT = 1_000
 _Hint: TypeAlias = tuple[bool, int, str, str]
 
 
+class Changed(NamedTuple):
+    """A variable that another process has set or deleted. No name: all that was set in the scope is gone."""
+
+    scope_kind: str
+    scope_id: str
+    name: str
+
+
 class Signals(Protocol):
     on_events: Callable[[], None]
     on_live: Callable[[dict[str, Any]], None]
     on_cancel: Callable[[str], None]
+    on_variable: Callable[[Changed | None], None]  # None: any may have changed while nobody listened
 
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
     def events(self) -> None: ...
     def live(self, frame: dict[str, Any]) -> None: ...
     def cancel(self, run_id: str) -> None: ...
+    def variable(self, changed: Changed) -> None: ...
 
 
 class LocalSignals:
@@ -51,6 +62,7 @@ class LocalSignals:
         self.on_events: Callable[[], None] = lambda: None
         self.on_live: Callable[[dict[str, Any]], None] = lambda frame: None
         self.on_cancel: Callable[[str], None] = lambda run_id: None
+        self.on_variable: Callable[[Changed | None], None] = lambda changed: None
 
     async def start(self) -> None:
         return None
@@ -66,6 +78,9 @@ class LocalSignals:
 
     def cancel(self, run_id: str) -> None:
         self.on_cancel(run_id)
+
+    def variable(self, changed: Changed) -> None:
+        """Tells other processes; whoever changed it knows."""
 
 
 def _remember(texts: dict[str, str], key: str, text: str) -> None:
@@ -117,6 +132,9 @@ class PostgresSignals(LocalSignals):
     def cancel(self, run_id: str) -> None:
         self.on_cancel(run_id)
         self._put("bullpen_cancel", f"{self._origin} {run_id}", urgent=True)
+
+    def variable(self, changed: Changed) -> None:
+        self._put("bullpen_variable", orjson.dumps([self._origin, *changed]).decode(), urgent=True)
 
     def _put(self, channel: str, payload: str, *, urgent: bool = False) -> None:
         # Full: the sender cannot keep up or is reconnecting. A hint that does not fit is a hint that is lost.
@@ -180,7 +198,10 @@ class PostgresSignals(LocalSignals):
         await connection.add_listener("bullpen_events", self._hear_events)
         await connection.add_listener("bullpen_live", self._hear_live)
         await connection.add_listener("bullpen_cancel", self._hear_cancel)
-        self.on_events()  # whatever happened while nobody listened
+        await connection.add_listener("bullpen_variable", self._hear_variable)
+        # Whatever happened while nobody listened.
+        self.on_events()
+        self.on_variable(None)
         while True:
             await asyncio.sleep(1)
             await connection.execute("SELECT 1", timeout=ANSWER_SECONDS)  # notices one that died without a word
@@ -198,3 +219,8 @@ class PostgresSignals(LocalSignals):
         origin, _, run_id = payload.partition(" ")
         if origin != self._origin:
             self.on_cancel(run_id)
+
+    def _hear_variable(self, connection: Any, pid: int, channel: str, payload: str) -> None:
+        origin, *changed = orjson.loads(payload)
+        if origin != self._origin:
+            self.on_variable(Changed(*changed))

@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from hmac import compare_digest
-from typing import Literal
+from typing import Final, Literal
 
 from bullpen.audit.actions import Actor, note
 from bullpen.errors import CannotStart, Conflict, Invalid, KeyMissing, NotFound, SecretInvalid
 from bullpen.events.actions import in_turn
 from bullpen.observe.redact import REDACTOR, involve, spell
-from bullpen.storage import Store, Transaction, Transacts
+from bullpen.storage import Store, Topic, Transaction, Transacts
 from bullpen.variables import rows, rules
 from bullpen.variables.keys import KeyRing, Keys, missing_key
 from bullpen.variables.types import SETTINGS, Place, Scope, SecretRef, Stored, Value
@@ -33,6 +33,9 @@ PAGE = 500
 # Whoever seals, or changes what is sealed with, takes turns with all others who do.
 SEALING = "sealing"
 
+# A variable was set or deleted: where, and its name. No name: all that was set there is gone.
+CHANGED: Final = Topic[tuple[Scope, str]]("a variable has changed")
+
 
 class Vault:
     """What this process knows about values: its key ring, and the variables in its settings."""
@@ -40,6 +43,7 @@ class Vault:
     def __init__(self, keys: Keys, settings: Mapping[str, str]) -> None:
         self.keys = keys
         self.settings = settings
+        self.found: set[tuple[Scope, str]] = set()  # the secrets that were there when all were last learned
         for name, value in settings.items():
             if rules.sounds_secret(name):
                 REDACTOR.add(value, name)
@@ -91,16 +95,23 @@ class Vault:
         for key_id in used:
             if ring is None or key_id not in ring.keys:
                 raise CannotStart(missing_key(self.keys.path, key_id))
+        await self.learn_all(store)
+
+    async def learn_all(self, store: Store) -> None:
+        """Let the redactor know every secret there is."""
+        found: set[tuple[Scope, str]] = set()
         after: Stored | None = None
         while page := await store.read(partial(rows.select_secrets, after=after, limit=PAGE)):
             for stored in page:
-                await self._learn(stored)
+                await self.learn_stored(stored)
+                found.add((stored.scope, stored.name))
             after = page[-1]
+        self.found = found
 
-    async def _learn(self, stored: Stored) -> None:
+    async def learn_stored(self, stored: Stored) -> None:
         try:
             await self.learn([ref_of(stored)])
-        except SecretInvalid as error:  # must not stop the office; whoever needs it is told
+        except (SecretInvalid, KeyMissing) as error:  # must not stop the office; whoever needs it is told
             logger.error("%s", error)
 
     async def prepare(self, store: Transacts) -> None:
@@ -164,6 +175,7 @@ async def abandon(tx: Transaction, vault: Vault, actor: Actor) -> list[str]:
         for stored in [each for each in page if each.key_id not in held]:
             await rows.delete_variable(tx, stored.scope, stored.name)
             tx.after_commit(partial(REDACTOR.drop, stored.name, stored.scope.owner))
+            tx.tell(CHANGED, (stored.scope, stored.name))
             lost.append(f"{stored.name} of {stored.scope}")
         after = page[-1]
     if (await rows.select_sealing_key(tx)) not in held:
@@ -208,6 +220,7 @@ async def put(
     else:
         tx.after_commit(partial(REDACTOR.drop, name, scope.owner))
     await rows.upsert_variable(tx, wanted, actor.id)
+    tx.tell(CHANGED, (scope, name))
     note(tx, actor, "variable.set", "variable", name, scope=scope.kind, scopeId=scope.id, type=type)
     return wanted, "created" if there is None else "updated"
 
@@ -237,6 +250,7 @@ async def remove(tx: Transaction, actor: Actor, scope: Scope, name: str) -> None
     if not await rows.delete_variable(tx, scope, name):
         raise NotFound(f"There is no variable {name!r} in {scope}.")
     tx.after_commit(partial(REDACTOR.drop, name, scope.owner))
+    tx.tell(CHANGED, (scope, name))
     note(tx, actor, "variable.deleted", "variable", name, scope=scope.kind, scopeId=scope.id)
 
 
@@ -244,6 +258,25 @@ async def remove_scope(tx: Transaction, scope: Scope) -> None:
     """All that is set there, and in the threads that belong to it."""
     for each in await rows.delete_scope(tx, scope):
         tx.after_commit(partial(REDACTOR.drop_all, each.owner))
+        tx.tell(CHANGED, (each, ""))
+
+
+async def follow(tx: Transaction, vault: Vault, scope: Scope, name: str) -> None:
+    """Another process may have set or deleted this: mask what is there now, and nothing that was there before.
+
+    Takes turns with whoever changes a variable, so that what this process knows is never older than what it wrote.
+    """
+    await in_turn(tx, SEALING)
+    if not name:
+        if await rows.count_in(tx, scope) == (0, 0):
+            tx.after_commit(partial(REDACTOR.drop_all, scope.owner))
+        return
+    stored = await rows.select_variable(tx, scope, name)
+    if stored is None or stored.key_id is None:
+        tx.after_commit(partial(REDACTOR.drop, name, scope.owner))
+        return
+    value = vault.keys.holding(stored.key_id).open(ref_of(stored))
+    tx.after_commit(partial(REDACTOR.replace, value, name, scope.owner, REDACTOR.spelled(value)))
 
 
 async def resolve(
