@@ -73,21 +73,22 @@ class Mapped(Generic[T]):
         self._kind = kind
         self._by_position = is_dataclass(kind)
         self._given = [(index, name) for index, name in enumerate(known) if name in given]
-        self._parts: list[tuple[str, slice, Mapped[Any]]] = []
+        self._parts: list[tuple[slice, Mapped[Any]]] = []
         self._decoders: list[tuple[int, Callable[[Any], Any], Any]] = []
-        self._own: list[tuple[str, str, Codec | None]] = []
+        self.written: list[_Own] = []
         columns: list[ColumnElement[Any]] = []
         for name in self.names:
             codec = codecs.get(name)
             if isinstance(codec, Mapped):
-                self._parts.append((name, slice(len(columns), len(columns) + len(codec.columns)), codec))
+                self._parts.insert(0, (slice(len(columns), len(columns) + len(codec.columns)), codec))
+                self.written += [own._replace(path=f"{name}.{own.path}") for own in codec.written]
                 columns += codec.columns
                 continue
             column = others[name] if name in others else table.c[name]
             if codec is not None:
                 self._decoders.append((len(columns), codec.decode, codec.empty))
             if _is_of(table, column):
-                self._own.append((name, column.name, codec))
+                self.written.append(_Own(name, column.name, codec))
             columns.append(column)
         self.columns: tuple[ColumnElement[Any], ...] = tuple(columns)
         self._write = self.writer(self.names)
@@ -97,7 +98,7 @@ class Mapped(Generic[T]):
         values = list(row)
         for index, decode, empty in self._decoders:
             values[index] = decode(values[index]) if values[index] is not None else empty
-        for _, place, part in reversed(self._parts):
+        for place, part in self._parts:  # from the last to the first: what comes before stays in its place
             values[place] = [part.read(values[place])]
         if self._by_position:
             for index, name in self._given:
@@ -117,20 +118,25 @@ class Mapped(Generic[T]):
 
     def writer(self, names: Collection[str]) -> Callable[[T], dict[str, Any]]:
         """Like `write`, of these fields alone: for an update."""
-        own = [each for each in self._own if each[0] in names]
-        get, columns = _getter([name for name, _, _ in own]), [column for _, column, _ in own]
-        encoders = [(column, codec.encode, codec.empty) for _, column, codec in own if codec is not None]
-        parts = [(name, part) for name, _, part in self._parts if name in names]
+        own = [each for each in self.written if each.path.partition(".")[0] in names]
+        get, columns = _getter([each.path for each in own]), [each.column for each in own]
+        encoders = [(n, each.codec.encode, each.codec.empty) for n, each in enumerate(own) if each.codec is not None]
 
         def write(value: T) -> dict[str, Any]:
-            values = dict(zip(columns, get(value), strict=True))
-            for column, encode, empty in encoders:
-                values[column] = None if values[column] == empty else encode(values[column])
-            for name, part in parts:
-                values |= part.write(getattr(value, name))
-            return values
+            values = list(get(value))
+            for index, encode, empty in encoders:
+                values[index] = None if values[index] == empty else encode(values[index])
+            return dict(zip(columns, values, strict=True))
 
         return write
+
+
+class _Own(NamedTuple):
+    """A column of the table itself, and the path to the field that stands in it."""
+
+    path: str
+    column: str
+    codec: Codec | None
 
 
 def _is_of(table: Table, column: ColumnElement[Any]) -> bool:
@@ -140,7 +146,7 @@ def _is_of(table: Table, column: ColumnElement[Any]) -> bool:
 def _getter(names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda value: [getattr(value, name) for name in names]
+    return lambda value: [attrgetter(name)(value) for name in names]
 
 
 def _field_names(kind: type[Any]) -> list[str]:
