@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.driver import Driver
+from bullpen.settings import EngineSettings
+from tests.driver import Driver, Offices
 from tests.path.puppets import puppet, told
 from tests.path.scripts import call, step
 
@@ -35,6 +36,13 @@ async def test_a_trigger_starts_a_fresh_thread_with_payload_as_data(office: Driv
     # Nothing of the first run is known to the second.
     (only,) = told(ada.shown[-2])
     assert '>{"serviceName":"ci","payload":null}</outside id=' in only
+
+
+async def test_a_trigger_wakes_its_thread_without_a_sweep(offices: Offices) -> None:
+    office = await offices.open(engine=EngineSettings(lease_seconds=1000.0))  # no regular sweep within any wait
+    await office.agent("ada", steps=[step(call("do_nothing"))])
+    await office.create("/agents/ada/trigger", {"serviceName": "ci", "payload": 1})
+    assert (await office.run_finished("ada"))["outcome"] == "silent"
 
 
 async def test_a_trigger_to_one_mind_uses_its_existing_thread(office: Driver) -> None:

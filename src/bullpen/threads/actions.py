@@ -18,7 +18,7 @@ from bullpen.wire.nouns import ThreadScope
 
 async def ensure(tx: Transaction, agent_id: str, scope: ThreadScope, space_id: str | None) -> str:
     """The thread of an agent in a space (scope `space`), or its one mind (scope `agent`); made when first needed."""
-    thread = _new(tx, ids.thread(), agent_id, scope, space_id)
+    thread = _build_thread(tx, ids.thread(), agent_id, scope, space_id)
     if await rows.insert_thread(tx, thread):
         await leases.insert_lease(tx, thread.id)
         return thread.id
@@ -39,13 +39,13 @@ async def create_fresh(
     id: str | None = None,
 ) -> str:
     """A thread with no history: an isolated piece of work. Nothing in it ever has more rights than what it is for."""
-    thread = _new(tx, id or ids.thread(), agent_id, "fresh", space_id, grants)
+    thread = _build_thread(tx, id or ids.thread(), agent_id, "fresh", space_id, grants)
     await rows.insert_thread(tx, replace(thread, cause_kind=cause_kind, cause_id=cause_id))
     await leases.insert_lease(tx, thread.id)
     return thread.id
 
 
-def _new(
+def _build_thread(
     tx: Transaction, id: str, agent_id: str, scope: ThreadScope, space_id: str | None, grants: str | None = None
 ) -> Thread:
     if SCOPES[scope].has_own_grants != (grants is not None):

@@ -1,7 +1,7 @@
 """What each scope means for its threads: home and anchor, past, inbox, rights. Pure.
 
-`SCOPES` has a row per scope; whoever needs to know what a thread does because of its scope looks it up there. To add a
-scope, add its row.
+`SCOPES` has a row per scope. Code that depends on a thread's scope looks it up there and does not compare scopes, so a
+new scope is a new row.
 """
 
 from __future__ import annotations
