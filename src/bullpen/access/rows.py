@@ -5,12 +5,12 @@ from __future__ import annotations
 import unicodedata
 
 import orjson
-from sqlalchemy import bindparam, func, insert, select, union_all, update
+from sqlalchemy import bindparam, delete, func, insert, select, union_all, update
 
 from bullpen.access.types import Holder, Session
 from bullpen.storage import Row, Statement, Transaction, any_of
-from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import agents, invites, meta, people, sessions, tokens
+from bullpen.storage.statements import insert_or_ignore, upsert
+from bullpen.storage.tables import agents, bridge_accounts, invites, meta, people, sessions, tokens
 from bullpen.wire import Token
 from bullpen.wire.nouns import Invite, Person
 
@@ -84,14 +84,16 @@ def _person(row: Row) -> Person:
     return Person(id=id_, name=name, role=role, created_at=created_at, disabled_at=disabled_at)
 
 
-async def insert_person(tx: Transaction, *, id: str, name: str, role: str, password: str | None = None) -> None:
+async def insert_person(
+    tx: Transaction, *, id: str, name: str, role: str, password: str | None = None, sign_in: bool = True
+) -> None:
     await tx.run(
         _INSERT_PERSON,
         id=id,
         name=name,
         role=role,
         created_at=tx.clock.now(),
-        login=login(name),
+        login=login(name) if sign_in else None,
         password=password,
         disabled_at=None,
         erased_at=None,
@@ -455,3 +457,38 @@ async def revoke_children(tx: Transaction, parents: list[str]) -> list[tuple[str
         found += [(id, person_id or agent_id or "") for id, person_id, agent_id in revoked]
         parents = [row[0] for row in revoked]
     return found
+
+
+# ── accounts elsewhere ──────────────────────────────────────────────────────────────────────────────────────────────
+
+_PUT_ACCOUNT = upsert(bridge_accounts, ["bridge", "account"], ["person_id", "created_at"])
+_SELECT_ACCOUNT = Statement(
+    select(*_PERSON_COLUMNS)
+    .select_from(bridge_accounts.join(people, people.c.id == bridge_accounts.c.person_id))
+    .where(bridge_accounts.c.bridge == bindparam("bridge"), bridge_accounts.c.account == bindparam("account"), _THERE)
+)
+_SELECT_ACCOUNTS_OF = Statement(
+    select(bridge_accounts.c.bridge, bridge_accounts.c.account, bridge_accounts.c.created_at)
+    .where(bridge_accounts.c.person_id == bindparam("person_id"))
+    .order_by(bridge_accounts.c.bridge, bridge_accounts.c.account)
+)
+_DELETE_ACCOUNTS = Statement(delete(bridge_accounts).where(bridge_accounts.c.person_id == bindparam("person_id")))
+
+
+async def put_account(tx: Transaction, bridge: str, account: str, person_id: str) -> None:
+    """From now on the account is this person's."""
+    await tx.run(_PUT_ACCOUNT, bridge=bridge, account=account, person_id=person_id, created_at=tx.clock.now())
+
+
+async def select_by_account(tx: Transaction, bridge: str, account: str) -> Person | None:
+    row = await tx.one(_SELECT_ACCOUNT, bridge=bridge, account=account)
+    return None if row is None else _person(row)
+
+
+async def select_accounts_of(tx: Transaction, person_id: str) -> list[dict[str, str]]:
+    found = await tx.all(_SELECT_ACCOUNTS_OF, person_id=person_id)
+    return [{"bridge": bridge, "account": account, "createdAt": at} for bridge, account, at in found]
+
+
+async def delete_accounts(tx: Transaction, person_id: str) -> None:
+    await tx.run(_DELETE_ACCOUNTS, person_id=person_id)

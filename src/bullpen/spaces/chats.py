@@ -61,6 +61,12 @@ async def report(tx: Transaction, caller: Principal, jid: str, name: str) -> Cha
     return _chat(row)
 
 
+async def select_space_id(tx: Transaction, jid: str) -> str | None:
+    """The space that this chat is, if somebody has registered it."""
+    row = await tx.one(_SELECT, jid=jid)
+    return None if row is None else _chat(row).space_id
+
+
 async def select_many(tx: Transaction, *, registered: bool | None, before: str, limit: int) -> list[Chat]:
     wanted = -1 if registered is None else int(registered)
     return [_chat(row) for row in await tx.all(_SELECT_MANY, registered=wanted, before=before, limit=limit)]

@@ -28,8 +28,9 @@ from sqlalchemy.sql import ColumnElement
 
 from bullpen.files import rows as file_rows
 from bullpen.inbox.types import Recipient
+from bullpen.outbox import rows as outbox
 from bullpen.spaces import rules
-from bullpen.spaces.types import Audience, Room
+from bullpen.spaces.types import Audience, Numbered, Room
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, insert_or_ignore
 from bullpen.storage.tables import agents, members, messages, people, reactions, runs, spaces, threads, webhooks
@@ -65,11 +66,13 @@ _ROOM = (
 _SELECT_ROOM = Statement(select(*_ROOM).where(spaces.c.id == bindparam("id")))
 # Does any webhook listen? Asked along with what every message asks anyway, so that nobody pays for there being none.
 _ANYBODY_LISTENS = exists(select(webhooks.c.id).where(webhooks.c.enabled == literal_column("1")))
+# And is the space a chat elsewhere?
+_CHAT = outbox.bridged_chat(bindparam("id_", type_=spaces.c.id.type))
 _BUMP = Statement(
     update(spaces)
     .where(spaces.c.id == bindparam("id_"))
     .values(last_seq=spaces.c.last_seq + 1)
-    .returning(spaces.c.last_seq, _ANYBODY_LISTENS)
+    .returning(spaces.c.last_seq, _ANYBODY_LISTENS, _CHAT)
 )
 # The same for an agent's words, which are paid for: `agents_free_at` is when the space's agents will have paid for all
 # they said, and it may lie a window ahead, but not further: then the clock was put back, and they owe nothing. One
@@ -81,7 +84,7 @@ _BUMP_PAID = Statement(
     update(spaces)
     .where(spaces.c.id == bindparam("id_"), _FREE_AT <= _NOW + rules.AGENT_WINDOW_MS)
     .values(last_seq=spaces.c.last_seq + 1, agents_free_at=_FREE_AT)
-    .returning(spaces.c.last_seq, _ANYBODY_LISTENS)
+    .returning(spaces.c.last_seq, _ANYBODY_LISTENS, _CHAT)
 )
 _SELECT_FREE_AT = Statement(select(spaces.c.agents_free_at).where(spaces.c.id == bindparam("id")))
 
@@ -360,17 +363,16 @@ async def select_made_by(tx: Transaction, created_by: str) -> list[str]:
     return [row[0] for row in await tx.all(_SELECT_MADE_BY, created_by=created_by)]
 
 
-async def update_last_seq(tx: Transaction, space_id: str) -> tuple[int, bool]:
-    """The next number, and whether any webhook listens."""
+async def update_last_seq(tx: Transaction, space_id: str) -> Numbered:
     row = await tx.one(_BUMP, id_=space_id)
     assert row is not None
-    return int(row[0]), bool(row[1])
+    return Numbered(*row)
 
 
-async def update_last_seq_paid(tx: Transaction, space_id: str, price: int) -> tuple[int, bool] | None:
+async def update_last_seq_paid(tx: Transaction, space_id: str, price: int) -> Numbered | None:
     """The same, if the space's agents can afford one more message. None: not yet."""
     row = await tx.one(_BUMP_PAID, id_=space_id, now=tx.clock.millis(), price=price)
-    return None if row is None else (int(row[0]), bool(row[1]))
+    return None if row is None else Numbered(*row)
 
 
 async def select_agents_wait(tx: Transaction, space_id: str, price: int) -> int:
