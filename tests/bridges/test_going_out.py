@@ -109,7 +109,7 @@ async def test_chats_are_paced_and_do_not_wait_for_each_other(offices: Offices) 
     assert bridge.faults == []
 
 
-async def test_a_chat_that_waits_keeps_its_order_and_no_other_waiting(offices: Offices) -> None:
+async def test_a_waiting_chat_keeps_its_order_and_delays_no_other(offices: Offices) -> None:
     bridge = MemoryBridge()
     office = await family(offices, bridge)
     await office.space("work", kind="group", bridge="mem:2")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from bullpen.outbox.types import Outgoing, Refused, Result, Retry, Sent, Unknown
+from bullpen.outbox.types import Health, Outgoing, Refused, Result, Retry, Sent, Unknown
 
 # All that a bridge needs, from one place.
 __all__ = [
@@ -33,12 +33,6 @@ class Pace:
 
     count: int
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    ok: bool
-    text: str  # a sentence for owners
 
 
 class Bridge(Protocol):

@@ -21,10 +21,10 @@ from bullpen.errors import Conflict, NotFound
 from bullpen.files import rows as file_rows
 from bullpen.observe.redact import REDACTOR, owner
 from bullpen.outbox import rows, rules
-from bullpen.outbox.types import Entry, Outgoing, Result, Said, Sent, Wait
+from bullpen.outbox.types import Entry, Health, Outgoing, Queue, Result, Said, Sent, Wait
 from bullpen.storage import Stage, Transaction
 from bullpen.wire import Message
-from bullpen.wire.nouns import OutboxEntry, OutboxKind, OutboxStatus
+from bullpen.wire.nouns import Bridge, OutboxEntry, OutboxKind, OutboxStatus
 
 # How long a process is the only one that sends for a bridge: well beyond what one attempt may take.
 LEASE_MS: Final = 60_000
@@ -34,6 +34,7 @@ TAKEN_BACK: Final = "The message was deleted before it was sent."
 ELSEWHERE: Final = "The space is not this chat any more."
 NEVER_THERE: Final = "The message itself never got there."
 SUPERSEDED: Final = "A later change says the same."
+OFF: Final = "It was connected before, and does not run here now. What is said waits."
 BY_OWNER: Final = "An owner dropped it."
 
 
@@ -250,6 +251,20 @@ async def bury_unsent(tx: Transaction) -> None:
 
 
 # ── owners ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def describe(id: str, queue: Queue, health: Health | None) -> Bridge:
+    """A bridge as owners see it. `health`: what it says of itself; None: it does not run here."""
+    failing = health is None or not health.ok or queue.error is not None
+    return Bridge(
+        id=id,
+        status="off" if health is None else "failing" if failing else "ok",
+        health=OFF if health is None else health.text,
+        queued=queue.unsent,
+        oldest_at=queue.oldest_at,
+        dead=queue.dead,
+        last_error=queue.error,
+    )
 
 
 async def retry(tx: Transaction, actor: Principal, bridge: str, id: str) -> OutboxEntry:

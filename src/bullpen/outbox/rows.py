@@ -166,7 +166,9 @@ _SELECT_FAILING = Statement(
 )
 _SELECT_ALL_UNSENT = Statement(select(*_ENTRY.columns).where(_UNSENT))
 _BRING_FORWARD = Statement(
-    update(outbox).where(_UNSENT, outbox.c.next_at > bindparam("latest")).values(next_at=bindparam("now"))
+    update(outbox)
+    .where(_UNSENT, outbox.c.next_at > bindparam("now"))
+    .values(next_at=bindparam("now", type_=outbox.c.next_at.type))
 )
 _SELECT_OLD = Statement(
     select(outbox.c.number)
@@ -228,10 +230,9 @@ async def select_unsent(tx: Transaction) -> list[Entry]:
     return _ENTRY.read_all(await tx.all(_SELECT_ALL_UNSENT))
 
 
-async def bring_forward(tx: Transaction, longest_ms: int) -> int:
-    """The clock was put back: what waits for longer than it ever would is tried now."""
-    now = tx.clock.millis()
-    return await tx.run(_BRING_FORWARD, now=now, latest=now + longest_ms)
+async def bring_forward(tx: Transaction) -> int:
+    """The clock was put back: what waits for another attempt is tried now."""
+    return await tx.run(_BRING_FORWARD, now=tx.clock.millis())
 
 
 async def delete_old(tx: Transaction, before: str, limit: int) -> int:
@@ -306,7 +307,16 @@ async def select_message_id(tx: Transaction, chat: str, remote_id: str) -> str |
 # ── updates that were taken ─────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_UPDATE = insert_or_ignore(bridge_updates)
-_DELETE_UPDATES = Statement(delete(bridge_updates).where(bridge_updates.c.received_at < bindparam("before")))
+_SELECT_OLD_UPDATES = Statement(
+    select(bridge_updates.c.bridge, bridge_updates.c.update_id)
+    .where(bridge_updates.c.received_at < bindparam("before"))
+    .limit(bindparam("limit"))
+)
+_DELETE_UPDATES = Statement(
+    delete(bridge_updates).where(
+        bridge_updates.c.bridge == bindparam("bridge_"), any_of(bridge_updates.c.update_id, "ids")
+    )
+)
 
 
 async def insert_update(tx: Transaction, bridge: str, update_id: str) -> bool:
@@ -314,5 +324,9 @@ async def insert_update(tx: Transaction, bridge: str, update_id: str) -> bool:
     return await tx.run(_INSERT_UPDATE, bridge=bridge, update_id=update_id, received_at=tx.clock.now()) > 0
 
 
-async def delete_updates(tx: Transaction, before: str) -> int:
-    return await tx.run(_DELETE_UPDATES, before=before)
+async def delete_updates(tx: Transaction, before: str, limit: int) -> int:
+    """Nobody tells of them again."""
+    found = await tx.all(_SELECT_OLD_UPDATES, before=before, limit=limit)
+    for bridge in {bridge for bridge, _ in found}:
+        await tx.run(_DELETE_UPDATES, bridge_=bridge, ids=[id for of, id in found if of == bridge])
+    return len(found)

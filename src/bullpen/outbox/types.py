@@ -126,6 +126,14 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Health:
+    """What a bridge says of itself."""
+
+    ok: bool
+    text: str  # a sentence for owners
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """How much waits for a bridge."""
 

@@ -18,6 +18,7 @@ from bullpen.budgets import rows as budget_rows
 from bullpen.events import rows as event_rows
 from bullpen.events.types import Place
 from bullpen.files import rows as file_rows
+from bullpen.outbox import actions as outbox
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.statements import contains, horizon, insert_or_ignore, upsert
 from bullpen.storage.tables import (
@@ -75,13 +76,14 @@ _END_SESSIONS = Statement(update(sessions).where(sessions.c.ended_at.is_(None)).
 
 
 async def begin_new_life(tx: Transaction) -> str:
-    """Nobody drives a thread yet, nobody is signed in, a cursor from before names nothing here, and what webhooks were
-    about to be told is long past."""
+    """Nobody drives a thread yet, nobody is signed in, a cursor from before names nothing here, what webhooks were
+    about to be told is long past, and what was about to be sent may have been."""
     await tx.run(_DELETE_META, key_=event_rows.INCARNATION)
     await tx.run(_SET_META, key_=event_rows.FORGOTTEN, value_="0.0")
     await tx.run(_RELEASE_ALL)
     await tx.run(_END_SESSIONS, now=tx.clock.now())
     await webhook_rows.drop_queued(tx, None, "The office was restored from a backup.")
+    await outbox.bury_unsent(tx)
     return await event_rows.ensure_incarnation(tx)
 
 
