@@ -61,8 +61,7 @@ async def _receive(tx: Transaction, settings: Settings, bridge: str, update: Upd
     speaker = await accounts.find_speaker(tx, bridge, update.account, update.account_name)
     await spaces.ensure_member(tx, room.id, speaker.id)  # who is in the chat is in the room
     said = await _say(tx, settings, room, _author(speaker, chat), await _request(tx, chat, update))
-    if update.remote_id is not None:
-        await rows.insert_remote(tx, chat, update.remote_id, space_id=room.id, message_id=said.draft.id, incoming=True)
+    await rows.insert_remote(tx, chat, update.remote_id, space_id=room.id, message_id=said.draft.id, incoming=True)
     return Received("posted", said.draft.id), said.stopped
 
 

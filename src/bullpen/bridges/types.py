@@ -64,9 +64,9 @@ class Update:
     chat_name: str
     account: str  # who wrote it: an id that does not change
     account_name: str
+    remote_id: str  # what the service calls the message
     text: str = field(repr=False)
-    remote_id: str | None = None  # what the service calls the message
-    reply_to: str | None = None  # and the one that it answers
+    reply_to: str | None = None  # what it calls the message that this one answers
 
 
 @dataclass(frozen=True, slots=True)

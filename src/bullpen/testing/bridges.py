@@ -90,6 +90,20 @@ class MemoryBridge:
                 shown.pop(arrival.remote_id, None)
         return list(shown.values())
 
+    def shown(self, address: str) -> list[str]:
+        """The same without what came twice, and parts of a message together: what the messages say."""
+        said: dict[str, dict[int, str]] = {}
+        gone: set[str] = set()
+        for arrival in (each for each in self.arrived if each.address == address):
+            message_id, _, part = arrival.key.split("/")
+            if arrival.kind == "message":
+                said.setdefault(message_id, {})[int(part)] = arrival.text
+            elif arrival.kind == "edit":
+                said[message_id] = {0: arrival.text}
+            elif arrival.kind == "delete":
+                gone.add(message_id)
+        return ["".join(parts.values()) for id, parts in said.items() if id not in gone]
+
     # ── judging ─────────────────────────────────────────────────────────────────────────────────────────
 
     def deliver(self, item: Outgoing) -> Result:
