@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 
 from bullpen.bridges.types import Update
+from bullpen.outbox import actions
 from bullpen.settings import EngineSettings
 from bullpen.storage import Statement, Transaction
 from bullpen.storage.tables import outbox
@@ -49,3 +50,15 @@ async def sent(office: Driver, count: int) -> list[Json]:
 
     await office.until(holds)
     return await entries(office)
+
+
+async def bury(office: Driver, message_id: str) -> int:
+    """An entry that could not be sent, of a bridge that was connected once; its number."""
+
+    async def body(tx: Transaction) -> int:
+        await actions.connect(tx, "mem")
+        dead = {"space_id": "team", "status": "dead", "attempts": 1, "error": "It is gone.", "created_at": "then"}
+        said = {"bridge": "mem", "chat": "mem:1", "message_id": message_id, "kind": "message", **dead}
+        return int(await tx.value(Statement(insert(outbox).values(**said).returning(outbox.c.number))))
+
+    return await office.office.store.transact(body)

@@ -10,14 +10,16 @@ import pytest
 from sqlalchemy import update
 
 from bullpen.bridges import sender as sending
+from bullpen.errors import Unavailable
 from bullpen.observe.redact import MASK
 from bullpen.outbox import actions, rules
-from bullpen.outbox.types import Outgoing, Retry, Sent
+from bullpen.outbox.types import Outgoing, Result, Retry, Sent
 from bullpen.settings import EngineSettings
 from bullpen.storage import Statement, Transaction
 from bullpen.storage.tables import bridges
 from bullpen.testing import FakeClock
 from bullpen.testing.bridges import Fate, MemoryBridge
+from bullpen.wire.nouns import OutboxStatus
 from tests.bridges.chats import QUIET, entries, family, sent
 from tests.databases import Database
 from tests.driver import Driver, Json, Offices
@@ -123,6 +125,28 @@ async def test_what_is_refused_is_dead_at_once(offices: Offices) -> None:
     assert [row["status"] for row in rows] == ["dead", "dropped"]
     assert MASK in rows[0]["error"]
     assert rows[1]["error"] == actions.NEVER_THERE
+
+
+@pytest.mark.proves("B-outbox")
+async def test_an_outage_after_sending_repeats_nothing(offices: Offices, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "AGAIN_SECONDS", 0.01)
+    settle, left = actions.settle, 5
+
+    async def away(tx: Transaction, item: Outgoing, result: Result) -> OutboxStatus | None:
+        nonlocal left
+        if left:
+            left -= 1
+            raise Unavailable("The database is not there.")
+        return await settle(tx, item, result)
+
+    monkeypatch.setattr(actions, "settle", away)
+    bridge = MemoryBridge()
+    office = await family(offices, bridge)
+    await office.post("family", "one")
+    await office.post("family", "two")
+    rows = await sent(office, 2)
+    assert ([arrival.text for arrival in bridge.arrived], left) == (["one", "two"], 0)
+    assert [row["repeated_part"] for row in rows] == [None, None]
 
 
 async def test_only_one_of_several_processes_sends(offices: Offices) -> None:
