@@ -26,6 +26,7 @@ from bullpen.access import actions as access
 from bullpen.access import rows as access_rows
 from bullpen.access.types import Principal
 from bullpen.app import Office, office
+from bullpen.bridges.types import Bridge
 from bullpen.clock import Clock
 from bullpen.llm import prices
 from bullpen.llm.prices import Prices
@@ -264,9 +265,12 @@ class Offices:
         limits: LimitSettings | None = None,
         watch: bool = True,
         clock: Clock | None = None,
+        bridges: Sequence[Bridge] = (),
         **more: Any,
     ) -> Driver:
-        opened = await self.raw(families=families, drive=drive, engine=engine, limits=limits, clock=clock, **more)
+        opened = await self.raw(
+            families=families, drive=drive, engine=engine, limits=limits, clock=clock, bridges=bridges, **more
+        )
         owner = await opened.store.transact(claimed)
         _, token = await opened.store.transact(lambda tx: access.create_token(tx, "tests", person_id=owner.id))
         driver = Driver(opened, token, owner.id)
@@ -283,6 +287,7 @@ class Offices:
         engine: EngineSettings | None = None,
         limits: LimitSettings | None = None,
         clock: Clock | None = None,
+        bridges: Sequence[Bridge] = (),
         **more: Any,
     ) -> Office:
         """An office that nobody owns yet."""
@@ -299,5 +304,5 @@ class Offices:
         if self.database.kind == "postgres":
             _FROM_TEMPLATE.add(store)
         return await self._stack.enter_async_context(
-            office(settings, families={**FAMILIES, **(families or {})}, drive=drive, store=store)
+            office(settings, families={**FAMILIES, **(families or {})}, drive=drive, store=store, bridges=bridges)
         )

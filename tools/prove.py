@@ -39,6 +39,7 @@ EXHAUSTIVE = (
 # Folders with tests that `make test` runs on SQLite only.
 ONE_DATABASE = (
     "api",
+    "bridges",
     "budgets",
     "cli",
     "client",

@@ -36,6 +36,8 @@ from bullpen.api.door import LOCAL
 from bullpen.api.edge import Edge, is_loopback
 from bullpen.api.limits import Limits
 from bullpen.api.server import build
+from bullpen.bridges.running import Bridges
+from bullpen.bridges.types import Bridge
 from bullpen.ending import Ending
 from bullpen.engine.embedded import EmbeddedEngine
 from bullpen.engine.leases import Holdings
@@ -190,7 +192,12 @@ async def blobs_of(settings: Settings) -> AsyncIterator[Blobs]:
 
 class Office:
     def __init__(
-        self, settings: Settings, store: Store, families: Families = FAMILIES, egress: Egress | None = None
+        self,
+        settings: Settings,
+        store: Store,
+        families: Families = FAMILIES,
+        egress: Egress | None = None,
+        bridges: Sequence[Bridge] = (),
     ) -> None:
         self.settings = settings
         self.store = store
@@ -204,6 +211,8 @@ class Office:
         self.posting = PostingRules.from_settings(settings)
         self.task_rules = TaskRules(settings.tasks, settings.timezone, self.registry.names_of)
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
+        self.bridges = Bridges(store, self.posting, self.owner, bridges)
+        self.feed.listen(self.bridges.hint)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)
         self.pool = ProcessPool()
@@ -296,6 +305,7 @@ class Office:
         await expiry.expire_due(self.store)
         await holds.lapse(self.store)
         await self.webhooks.look()
+        await self.bridges.look()
 
     async def fire_tasks(self) -> None:
         """Count what became of tasks that were fired, fire those that are due, and be there when the next one is."""
@@ -413,6 +423,7 @@ async def office(
     store: Store | None = None,
     families: Families = FAMILIES,
     egress: Egress | None = None,
+    bridges: Sequence[Bridge] = (),
 ) -> AsyncIterator[Office]:
     """An open office: schema up to date, followers served and, with `drive`, agents at work.
 
@@ -422,8 +433,9 @@ async def office(
     await store.open()
     try:
         await migrations.migrate(store, settings.backups)
-        opened = Office(settings, store, families, egress)
+        opened = Office(settings, store, families, egress, bridges)
         await opened.vault.check(store)
+        await opened.bridges.connect()
         await opened.signals.start()
         await opened.feed.start(await store.transact(event_rows.ensure_incarnation))
         for newest in await store.read(upkeep_rows.select_newest_ids):
@@ -431,6 +443,7 @@ async def office(
         if drive:
             await opened.engine.start()
             opened.webhooks.start()
+            opened.bridges.start()
             opened.upkeep.start()
         lag = asyncio.create_task(process.watch())
         try:
@@ -441,6 +454,7 @@ async def office(
             await opened.sweeper.stop()
             await opened.engine.stop()
             await opened.webhooks.stop()
+            await opened.bridges.stop()
             await opened.feed.stop()
             await opened.signals.stop()
             await opened.secret_watch.stop()

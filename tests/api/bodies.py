@@ -67,12 +67,14 @@ PLACES = {
     "{member_id}": "psn_otto",
     "{run_id}": "run_none",
     "{call_id}": "call_none",
+    "{entry_id}": "1",
 }
 IDS = {
     "agents": "ada",
     "spaces": "team",
     "people": "psn_otto",
     "webhooks": "whk_none",
+    "bridges": "mem",
     "tasks": "tsk_none",
     "messages": "the owner's message",
 }

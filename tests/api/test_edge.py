@@ -20,6 +20,7 @@ from bullpen.api.edge import CONTENT_POLICY
 from bullpen.events import feed
 from bullpen.settings import Settings
 from bullpen.testing import snapshot
+from tests.bridges.chats import bury
 from tests.cli.processes import bullpen, output, serving
 from tests.connections import api
 from tests.databases import Database
@@ -493,6 +494,7 @@ async def test_no_get_changes_anything(copied: Original) -> None:
         await world.office.ask("PUT", "/agents/ada/blocks/mood", json={"content": "calm"})
         shown = (await give(world.office, picture(), "p.png", space="team"))["id"]
         webhook = (await world.office.create("/webhooks", {"url": "http://127.0.0.1:9/"}))["id"]
+        await bury(world.office, "msg_none")
         hourly = {"spaceId": "team", "agentId": "ada", "prompt": "p", "scheduleType": "interval", "scheduleValue": "1h"}
         task = (await world.office.create("/tasks", hourly))["id"]
         await world.office.ask("PUT", "/spaces/team/skills/mood", json={"description": "d", "instructions": "i"})
@@ -500,7 +502,7 @@ async def test_no_get_changes_anything(copied: Original) -> None:
         statuses: dict[str, set[int]] = {}
         for path in [*looking(), *PAGES]:
             there = path.replace("/files/{id}", f"/files/{shown}").replace("/webhooks/{id}", f"/webhooks/{webhook}")
-            there = there.replace("/tasks/{id}", f"/tasks/{task}")
+            there = there.replace("/tasks/{id}", f"/tasks/{task}").replace("/bridges/{id}", "/bridges/mem")
             for address in addresses(world, there):
                 statuses.setdefault(path, set()).add(await looked_at(world, address))
         assert await rows(database) == before

@@ -53,6 +53,7 @@ REAL = {
     "tools": "callDesk",
     "hooks": "hook_none",
     "webhooks": "wh_none",
+    "bridges": "mem",
 }
 
 

@@ -18,6 +18,7 @@ import orjson
 import pytest
 
 from bullpen.testing import snapshot
+from tests.bridges.chats import bury
 from tests.driver import Api, Json
 from tests.feed.streams import following
 from tests.feed.worlds import World
@@ -307,6 +308,20 @@ def pias_webhook(deed: str = "", body: Json | None = None) -> Prepare:
     return prepare
 
 
+def dead_entry(deed: str = "") -> Prepare:
+    """Something that could not be sent by a bridge that was connected once."""
+
+    async def prepare(world: World, caller: str) -> tuple[str, Json | None]:
+        return f"/bridges/mem/dead/{await bury(world.office, fresh('msg'))}{deed}", None
+
+    return prepare
+
+
+async def dead_entries(world: World, caller: str) -> tuple[str, Json | None]:
+    await bury(world.office, fresh("msg"))
+    return "/bridges/mem/dead", None
+
+
 async def paused(world: World, caller: str) -> tuple[str, Json | None]:
     await world.office.create("/agents/ping/pause", {})
     return "/agents/ping/resume", None
@@ -428,6 +443,10 @@ TABLE: dict[str, Row] = {
     "GET /api/tasks/{id}/firings": Row(INSIDE, pias_task("/firings")),
     "GET /api/chats": Row(MANAGERS, on("/chats")),
     "PUT /api/chats/{jid}": Row(MANAGERS, on("/chats/tg:-1", {"name": "Family"})),
+    "GET /api/bridges": Row(OWNERS, on("/bridges")),
+    "GET /api/bridges/{id}/dead": Row(OWNERS, dead_entries),
+    "POST /api/bridges/{id}/dead/{entry_id}/retry": Row(OWNERS, dead_entry("/retry")),
+    "DELETE /api/bridges/{id}/dead/{entry_id}": Row(answers(OWNERS, 204), dead_entry()),
     "GET /api/skills": Row(EVERYBODY, on("/skills")),
     "GET /api/spaces/{id}/commands": Row(INSIDE, on("/spaces/team/commands")),
     "POST /api/spaces/{id}/skills/import": Row(answers(SPEAK, 201), skill_file),

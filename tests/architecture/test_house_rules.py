@@ -23,6 +23,7 @@ EDGES = (
     "testing/",
     "tools/execute.py",
     "webhooks/sender.py",
+    "bridges/",
     "tasks/firing.py",
     "app.py",
 )

@@ -19,6 +19,7 @@ TABLE = """
     tools
     tasks · skills
     spaces · memory · hooks
+    outbox
     files · inbox · webhooks
     threads · llm
     agents · variables · engine · net

@@ -25,6 +25,7 @@ from bullpen.testing.crash import prepare
 from bullpen.testing.forks import Report
 from tests.durability import (
     approval_children,
+    bridge_children,
     check_children,
     file_children,
     model_children,
@@ -58,6 +59,7 @@ TARGETS: dict[str, forks.Target] = {
     "wait": story_children.wait,
     "act": story_children.act,
     "approve": approval_children.approve,
+    "bridge": bridge_children.bridge,
     "check": check_children.check,
     "check_late": check_children.check_late,
     "think": model_children.think,
@@ -88,6 +90,7 @@ def warm_up() -> None:
                 ("approve", {"agents": ["keeper", "patient-putter"]}),
                 ("think", {}),
                 ("send", {}),
+                ("bridge", {}),
             )
         ):
             data = Path(folder) / str(number)

@@ -25,6 +25,7 @@ LONG = 3 * BOUND  # for a life in which the whole story is told
 # What a killed process held on PostgreSQL has run out: its leases, and its jobs, which nobody keeps alive any more.
 RUN_OUT = (
     "UPDATE leases SET until = 1 WHERE owner IS NOT NULL",
+    "UPDATE bridges SET until = 1 WHERE owner IS NOT NULL",
     "UPDATE pgqueuer SET heartbeat = 'epoch' WHERE status = 'picked'",
 )
 

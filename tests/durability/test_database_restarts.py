@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,11 +16,13 @@ import pytest
 
 from bullpen.client import Bullpen
 from bullpen.testing import invariants, snapshot
+from bullpen.testing.bridges import MemoryBridge
 from bullpen.testing.forks import Forks
 from bullpen.testing.snapshot import Snapshot
 from bullpen.testing.telling import differences
 from tests import effort
 from tests.databases import Database, drop, make_postgres_template, postgres_database
+from tests.driver import Offices
 from tests.durability.outages import Outage, Outages, outages_of
 from tests.durability.story import say, script
 from tests.durability.tellings import NAMES, Story
@@ -143,6 +146,41 @@ async def test_a_long_run_delays_no_other_after_an_outage(server: Server, databa
         seen = await until(partial(has_ended, database.url, "quick"))
     assert seen is not None
     assert [run["agent_id"] for run in seen.runs if run["finished_at"] is None] == ["slow"]
+
+
+# ── a chat elsewhere ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("B-outbox", "B-outage")
+@pytest.mark.parametrize("kind", effort.pick(("cut", "immediate", "half-open"), sample=1))
+async def test_what_arrived_during_an_outage_is_not_repeated(
+    database: Database, outages: Outages, kind: Outage
+) -> None:
+    far = Database("postgres", outages.url(urlsplit(database.url).path[1:]), database.data)
+    bridge = MemoryBridge()
+    async with AsyncExitStack() as stack:
+        office = await Offices(far, stack).open(bridges=[bridge], watch=False, database_seconds=3)
+        await office.space("family", kind="group", bridge="mem:1")
+        bridge.will("hang")
+        await office.post("family", "one")
+        await office.post("family", "two")
+        await until(partial(has_status, database.url, "sending"))
+        async with outages.during(kind):
+            bridge.hanging.set()
+            await until(partial(has_arrived, bridge))
+        seen = await until(partial(has_status, database.url, "sent", count=2))
+    assert seen is not None
+    assert invariants.violations(invariants.Seen(seen, arrivals=bridge.arrived)) == []
+    assert ([arrival.text for arrival in bridge.arrived], bridge.faults) == (["one", "two"], [])
+
+
+async def has_arrived(bridge: MemoryBridge) -> bool:
+    return bool(bridge.arrived)
+
+
+async def has_status(url: str, status: str, count: int = 1) -> Snapshot | None:
+    seen = await snapshot.read(url)
+    return seen if [entry["status"] for entry in seen["outbox"]].count(status) >= count else None
 
 
 # ── the crash story ─────────────────────────────────────────────────────────────────────────────────────────────────

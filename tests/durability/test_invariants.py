@@ -9,12 +9,14 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bullpen.storage.lock import FolderLock
 from bullpen.testing import snapshot
+from bullpen.testing.bridges import Arrival, read_journal
 from bullpen.testing.forks import Forks
 from bullpen.testing.histories import (
     Effect,
@@ -406,6 +408,54 @@ async def test_a_run_past_its_deadline_is_reported_after_two_leases(waiting: Pat
     assert any("waited for too long" in line for line in (await found(waiting, lease_ms=4000))["V15"])
 
 
+# ── chats elsewhere ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def chatted(forks: Forks) -> Iterator[Path]:
+    """A database of an office with a chat elsewhere, where all was sent; what arrived is in `journal` beside it."""
+    with in_memory() as folder:
+        path = folder / "bullpen.db"
+        forks.run("bridge", seconds=LONG, url=f"sqlite:///{path}", data=str(folder))
+        yield path
+
+
+ENTRY = "bridge, chat, space_id, message_id, kind, status, created_at"
+FROM_THERE = "(SELECT message_id FROM bridge_messages WHERE incoming = 1)"
+UNSENT = {
+    "a message that was not queued": "DELETE FROM outbox WHERE number = 2",
+    "a message that goes back where it came from": (
+        f"INSERT INTO outbox ({ENTRY}) VALUES ('mem', 'mem:1', 'family', {FROM_THERE}, 'message', 'queued', '')"
+    ),
+    "messages in another order": "UPDATE outbox SET number = 1000 - number WHERE kind = 'message'",
+    "an entry that was sent by nobody": "UPDATE outbox SET attempts = 0 WHERE number = 1",
+    "an entry that is dead for no reason": "UPDATE outbox SET status = 'dead', finished_at = NULL WHERE number = 1",
+    "an entry that is being sent for ever": "UPDATE outbox SET status = 'sending', finished_at = NULL WHERE number = 1",
+    "an entry that is over and never ended": "UPDATE outbox SET finished_at = NULL WHERE number = 1",
+    "a mark on a part that was never sent": "UPDATE outbox SET repeated_part = 9 WHERE number = 1",
+}
+
+
+@pytest.mark.parametrize("words", UNSENT)
+async def test_a_broken_outbox_is_found(chatted: Path, tmp_path: Path, words: str) -> None:
+    copy = Path(shutil.copy(chatted, tmp_path / "bullpen.db"))
+    assert await broken(copy) == set()
+    assert "outbox" in await broken(copy, UNSENT[words])
+
+
+async def test_the_outbox_is_compared_with_what_arrived(chatted: Path) -> None:
+    rows, arrived = await snapshot.read(f"sqlite:///{chatted}"), read_journal(chatted.with_name("journal"))
+
+    def faults(arrivals: list[Arrival]) -> list[str]:
+        return check(Seen(rows, arrivals=arrivals))["outbox"]
+
+    assert faults(arrived) == []
+    assert "did not arrive" in faults(arrived[1:])[0]
+    assert "without the mark" in faults([*arrived, arrived[0]])[0]
+    stranger = replace(arrived[0], key="msg_x/99/0", number=99)
+    assert faults([*arrived, stranger]) == ["msg_x/99/0 arrived, and nobody sent it"]
+
+
 @pytest.mark.proves("V1")
 async def test_sends_are_compared_with_stored_messages(path: Path, tmp_path: Path) -> None:
     sends = [
@@ -462,7 +512,7 @@ async def test_two_databases_that_tell_different_stories_are_told_apart(path: Pa
 
 
 def test_every_invariant_is_checked_or_listed_as_not_yet() -> None:
-    assert {*CHECKS, *NOT_YET} - {"events"} == {f"V{number}" for number in range(1, 19)}
+    assert {*CHECKS, *NOT_YET} - {"events", "outbox"} == {f"V{number}" for number in range(1, 19)}
     assert not set(CHECKS) & set(NOT_YET)
 
 

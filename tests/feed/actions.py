@@ -439,6 +439,8 @@ NOT_FOLLOWED = {
     "DELETE /api/variables/{name}": "as above",
     "POST /api/models/check": "asks a model and changes nothing",
     "PUT /api/chats/{jid}": "what could become a group is listed when somebody asks; that it became one is a new space",
+    "POST /api/bridges/{id}/dead/{entry_id}/retry": "owners look at bridges when something does not arrive",
+    "DELETE /api/bridges/{id}/dead/{entry_id}": "as above",
     "PUT /api/policies": "for those who manage agents; each call reads what is decided about it",
     "DELETE /api/policies/{id}": "as above",
     "PUT /api/budgets": "for those who manage agents; owners are told when one is nearly or wholly used",

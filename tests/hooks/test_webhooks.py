@@ -506,7 +506,7 @@ async def looked(office: Driver) -> None:
 
 
 async def idle(office: Driver) -> bool:
-    return not office.office.webhooks._working
+    return not office.office.webhooks.working
 
 
 async def test_another_process_sends_what_one_process_left_queued(offices: Offices) -> None:

@@ -17,10 +17,11 @@ from bullpen.audit.actions import note
 from bullpen.errors import AlreadyExists, Conflict, Gone, Invalid, NotFound, Unauthenticated
 from bullpen.storage import Transaction
 from bullpen.wire import Token, names
-from bullpen.wire.nouns import Invite, Person, Role
+from bullpen.wire.nouns import GivenRole, Invite, Person, Role
 
 PREFIX = "bp_"
 DAY = 86_400_000
+NO_SIGN_IN = "A guest speaks in a chat elsewhere and cannot sign in. Give them a role of this office first."
 
 
 def hashed(secret: str) -> str:
@@ -28,7 +29,7 @@ def hashed(secret: str) -> str:
 
 
 def principal_of_person(person: Person, credential: str = "") -> Principal:
-    return Principal("person", person.id, person.name, rules.ROLES[person.role], credential)
+    return Principal("person", person.id, person.name, rules.grants_of(person.role), credential)
 
 
 # ── the first owner ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,6 +100,14 @@ async def refuse_look_alike(tx: Transaction, name: str, *, but_for: str) -> None
             raise AlreadyExists(message, fields={"name": f"looks like the name of {id}"})
 
 
+async def insert_guest(tx: Transaction, name: str) -> Person:
+    """A person who cannot sign in. The caller has chosen a name that is like nobody else's."""
+    person = Person(id=ids.person(), name=name, role="guest", created_at=tx.clock.now())
+    await rows.insert_person(tx, person, sign_in=False)
+    note(tx, rules.SYSTEM, "person.created", "person", person.id, role="guest")
+    return person
+
+
 async def _insert(tx: Transaction, name: str, role: Role, password: str | None) -> Person:
     try:
         name = names.check(name)
@@ -118,7 +127,7 @@ async def create_person(tx: Transaction, actor: Principal, name: str, role: Role
 
 
 def _may_give(actor: Principal, role: Role) -> None:
-    rules.authorize(actor, "manage_people" if role == "member" else "manage_owners")
+    rules.authorize(actor, "manage_people" if role in ("guest", "member") else "manage_owners")
 
 
 async def update_person(
@@ -141,6 +150,8 @@ async def update_person(
         _may_give(actor, role)
     if password is not None:  # whoever sets it can sign in as them, and read what they may
         rules.authorize(actor, "manage_owners")
+        if (role or person.role) == "guest":
+            raise Conflict(NO_SIGN_IN)
     changed = person.model_copy(
         update={
             "name": name or person.name,
@@ -199,7 +210,7 @@ async def principal_of_session(tx: Transaction, cookie: str) -> Principal | None
 def _signed_in(session: Session | None) -> Principal | None:
     if session is None:
         return None
-    grants = rules.ROLES[session.role]
+    grants = rules.grants_of(session.role)
     return Principal("person", session.person_id, session.name, grants, session.id, expires_at=session.expires_at)
 
 
@@ -215,7 +226,7 @@ async def look_up_again(tx: Transaction, principal: Principal) -> Principal | No
 # ── invites ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def create_invite(tx: Transaction, actor: Principal, role: Role, hours: int) -> tuple[Invite, str]:
+async def create_invite(tx: Transaction, actor: Principal, role: GivenRole, hours: int) -> tuple[Invite, str]:
     """An invite and its code, which is shown this once."""
     _may_give(actor, role)
     code = secrets.token_urlsafe(32)
@@ -316,7 +327,10 @@ async def _end_of(tx: Transaction, parent: str | None) -> int | None:
 
 
 async def _kind_of(tx: Transaction, person_id: str) -> str:
-    return "owner" if (await get_person(tx, person_id)).role == "owner" else "person"
+    role = (await get_person(tx, person_id)).role
+    if role == "guest":
+        raise Conflict(NO_SIGN_IN)
+    return "owner" if role == "owner" else "person"
 
 
 async def revoke_token(tx: Transaction, actor: Principal, id: str) -> list[tuple[str, str]]:
@@ -349,5 +363,5 @@ def _holding(holder: Holder | None) -> Principal | None:
         return Principal("agent", holder.agent_id, holder.name, grants, token, expires_at=end)
     assert holder.person_id is not None
     assert holder.role is not None
-    grants = rules.limited(rules.ROLES[holder.role], holder.scopes)
+    grants = rules.limited(rules.grants_of(holder.role), holder.scopes)
     return Principal("person", holder.person_id, holder.name, grants, token, expires_at=end)

@@ -9,8 +9,8 @@ from sqlalchemy import bindparam, delete, func, insert, or_, select, union_all, 
 from bullpen.access.types import Account, Holder, PastSession, Session
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import JSON, MILLIS, Mapped
-from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import agents, invites, meta, people, sessions, tokens
+from bullpen.storage.statements import insert_or_ignore, upsert
+from bullpen.storage.tables import agents, bridge_accounts, invites, meta, people, sessions, tokens
 from bullpen.wire import Token
 from bullpen.wire.nouns import Invite, Person
 
@@ -75,9 +75,9 @@ _UPDATE_PASSWORD = Statement(
 )
 
 
-async def insert_person(tx: Transaction, person: Person, password: str | None = None) -> None:
-    kept = _PEOPLE.write(person)
-    await tx.run(_INSERT_PERSON, **kept, login=login(person.name), password=password, erased_at=None)
+async def insert_person(tx: Transaction, person: Person, password: str | None = None, *, sign_in: bool = True) -> None:
+    name = login(person.name) if sign_in else None
+    await tx.run(_INSERT_PERSON, **_PEOPLE.write(person), login=name, password=password, erased_at=None)
 
 
 async def select_person(tx: Transaction, id: str) -> Person | None:
@@ -428,3 +428,37 @@ async def erase_tokens(tx: Transaction, holder_id: str) -> list[tuple[str, str]]
 async def select_sessions(tx: Transaction, person_id: str) -> list[PastSession]:
     """All that a person ever had."""
     return _PAST_SESSIONS.read_all(await tx.all(_SELECT_SESSIONS_OF, person_id=person_id))
+
+
+# ── accounts elsewhere ──────────────────────────────────────────────────────────────────────────────────────────────
+
+_PUT_ACCOUNT = upsert(bridge_accounts, ["bridge", "account"], ["person_id", "created_at"])
+_SELECT_ACCOUNT = Statement(
+    select(*_PEOPLE.columns)
+    .select_from(bridge_accounts.join(people, people.c.id == bridge_accounts.c.person_id))
+    .where(bridge_accounts.c.bridge == bindparam("bridge"), bridge_accounts.c.account == bindparam("account"), _THERE)
+)
+_SELECT_ACCOUNTS_OF = Statement(
+    select(bridge_accounts.c.bridge, bridge_accounts.c.account, bridge_accounts.c.created_at)
+    .where(bridge_accounts.c.person_id == bindparam("person_id"))
+    .order_by(bridge_accounts.c.bridge, bridge_accounts.c.account)
+)
+_DELETE_ACCOUNTS = Statement(delete(bridge_accounts).where(bridge_accounts.c.person_id == bindparam("person_id")))
+
+
+async def put_account(tx: Transaction, bridge: str, account: str, person_id: str) -> None:
+    """From now on the account is this person's."""
+    await tx.run(_PUT_ACCOUNT, bridge=bridge, account=account, person_id=person_id, created_at=tx.clock.now())
+
+
+async def select_by_account(tx: Transaction, bridge: str, account: str) -> Person | None:
+    return _PEOPLE.read_one(await tx.one(_SELECT_ACCOUNT, bridge=bridge, account=account))
+
+
+async def select_accounts_of(tx: Transaction, person_id: str) -> list[dict[str, str]]:
+    found = await tx.all(_SELECT_ACCOUNTS_OF, person_id=person_id)
+    return [{"bridge": bridge, "account": account, "createdAt": at} for bridge, account, at in found]
+
+
+async def delete_accounts(tx: Transaction, person_id: str) -> None:
+    await tx.run(_DELETE_ACCOUNTS, person_id=person_id)

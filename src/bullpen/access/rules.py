@@ -12,16 +12,18 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from bullpen.access.types import OFFICE, Grant, Principal, Thing
 from bullpen.errors import Forbidden, Invalid, NotFound
-from bullpen.wire.nouns import BudgetKind, Role
+from bullpen.wire.nouns import BudgetKind, GivenRole
 
 GRANTS: Final[frozenset[Grant]] = frozenset(get_args(Grant))
 
 # ── who holds what ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+# Not among the roles: nobody is given it, and a member's token may be limited to the same grants.
+GUEST: Final[frozenset[Grant]] = frozenset({"read_space", "post"})
 MEMBER: Final[frozenset[Grant]] = frozenset({"read_space", "post", "manage_space", "schedule"})
 ADMIN: Final[frozenset[Grant]] = MEMBER | {"manage_agents", "answer_pending", "register_group"}
 OWNER: Final = GRANTS
-ROLES: Final[Mapping[Role, frozenset[Grant]]] = {"member": MEMBER, "admin": ADMIN, "owner": OWNER}
+ROLES: Final[Mapping[GivenRole, frozenset[Grant]]] = {"member": MEMBER, "admin": ADMIN, "owner": OWNER}
 AGENT: Final[frozenset[Grant]] = frozenset({"read_space", "post", "schedule", "register_group"})
 
 # What a space lets a run do in it. A main group is where the office itself is run from; any other group is a room for
@@ -51,6 +53,11 @@ SCOPES: Final[Mapping[str, frozenset[Grant]]] = {
     "read": frozenset({"read_space"}),
     **{grant: frozenset({grant}) for grant in sorted(GRANTS)},
 }
+
+
+def grants_of(role: str) -> frozenset[Grant]:
+    """What a person holds. A role that we do not know grants nothing."""
+    return GUEST if role == "guest" else ROLES.get(role, frozenset())  # type: ignore[call-overload]
 
 
 def preset(kind: str, main: bool) -> Preset:

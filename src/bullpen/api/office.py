@@ -6,7 +6,7 @@ route can change something for a client that has given up. `OpenOffice` is for w
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -22,6 +22,7 @@ from bullpen.events.feed import Feed
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.llm.models import Models
+from bullpen.outbox.types import Health
 from bullpen.settings import Settings
 from bullpen.spaces.types import PostingRules
 from bullpen.storage import Store
@@ -32,6 +33,16 @@ from bullpen.variables.actions import Vault
 from bullpen.webhooks.sender import Sender
 
 Around: TypeAlias = Callable[[ASGIApp, Scope, Receive, Send], Awaitable[None]]
+
+
+class RunningBridges(Protocol):
+    """The bridges of this process, which stand beside the API."""
+
+    async def health(self) -> Mapping[str, Health]:
+        """What each says of itself, by its name."""
+
+    def hint(self) -> None:
+        """Something may have to be sent."""
 
 
 class Office(Protocol):
@@ -59,6 +70,9 @@ class Office(Protocol):
     passwords: Passwords
     sign_ins: Attempts
     sign_ins_of_one: Attempts
+
+    @property
+    def bridges(self) -> RunningBridges: ...
 
     async def local_owner(self) -> Principal:
         """Who holds the machine. An office that has no owner yet gets one."""

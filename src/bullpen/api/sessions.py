@@ -51,7 +51,7 @@ async def sign_in(request: SignIn, http: Request, office: Office, store: Store) 
         raise Unauthenticated("The name or the password is wrong.")
     office.sign_ins.forgive(f"{address} {name}")
     office.sign_ins_of_one.forgive(name)
-    person = Principal("person", found.id, found.name, access_rules.ROLES[found.role])
+    person = Principal("person", found.id, found.name, access_rules.grants_of(found.role))
     cookie = await store.transact(lambda tx: access.open_session(tx, person, office.settings.session_days))
     return signed_in(office, person, cookie)
 

@@ -25,6 +25,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "apply": lambda: import_module("bullpen.cli.apply"),
     "audit": lambda: import_module("bullpen.cli.audit"),
     "backup": lambda: import_module("bullpen.cli.backup"),
+    "bridges": lambda: import_module("bullpen.cli.bridges"),
     "budgets": lambda: import_module("bullpen.cli.budgets"),
     "check_model": lambda: import_module("bullpen.cli.check_model"),
     "doctor": lambda: import_module("bullpen.cli.doctor"),

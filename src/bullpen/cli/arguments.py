@@ -60,6 +60,7 @@ def parser() -> ArgumentParser:
     _add_skills(add)
     _add_hooks(add)
     _add_webhooks(add)
+    _add_bridges(add)
     _add_brakes(add)
     _add_talk(add)
     _add_listings(add)
@@ -331,6 +332,22 @@ def _add_hooks(add: Add) -> None:
     create.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
     revoke = _add_action(actions, "revoke", "End a hook: its address leads nowhere from then on.")
     revoke.add_argument("id", metavar="ID", help="id of the hook, as `bullpen hooks` shows it")
+
+
+def _add_bridges(add: Add) -> None:
+    bridges = add("bridges", "bridges", "List bridges to chats elsewhere, and what waits to be sent there.")
+    actions = bridges.add_subparsers(title="actions", metavar="ACTION")
+    bridges.add_argument("--json", action="store_true", help="machine-readable output")
+    bridges.set_defaults(action="list")
+    dead = _add_action(actions, "dead", "List what could not be sent, newest first.")
+    dead.add_argument("id", metavar="BRIDGE", help="as `bullpen bridges` shows it")
+    dead.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+    dead.add_argument("--limit", type=_count, help="at most this many (50; up to 200)", default=None)
+    dead.add_argument("--cursor", help="go on where an earlier listing ended", default=None)
+    for name, help in {"retry": "Send a dead entry after all.", "drop": "Never send a dead entry."}.items():
+        action = _add_action(actions, name, help)
+        action.add_argument("id", metavar="BRIDGE", help="as `bullpen bridges` shows it")
+        action.add_argument("entry", metavar="ENTRY", help="as `bullpen bridges dead BRIDGE` shows it")
 
 
 def _add_webhooks(add: Add) -> None:

@@ -19,6 +19,7 @@ import httpx
 from pydantic import Field
 
 from bullpen.client.blocking import Blocking
+from bullpen.client.bridges import Bridges
 from bullpen.client.budgets import Budgets, Usage
 from bullpen.client.connection import Connection, Page, Unreachable, path
 from bullpen.client.fields import (
@@ -147,6 +148,7 @@ class Bullpen:
         self.models = Models(self._connection)
         self.tasks = Tasks(self._connection)
         self.groups = Groups(self._connection)
+        self.bridges = Bridges(self._connection)
         self.skills = Skills(self._connection)
         self.hooks = Hooks(self._connection)
         self.webhooks = Webhooks(self._connection)

@@ -25,6 +25,7 @@ from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
 from bullpen.llm.prices import load as load_prices
 from bullpen.observe import names as kept_names
+from bullpen.outbox import rows as outbox_rows
 from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, lost, migrations
 from bullpen.storage.statements import now_millis
@@ -278,6 +279,24 @@ async def scheduled(patient: Patient) -> list[Finding]:
     return [ok("tasks", "No task is late, and none was paused by itself.")]
 
 
+async def bridged(patient: Patient) -> list[Finding]:
+    """What could not be sent to chats elsewhere, and what waits for too long."""
+    return [await _bridge(patient, id) for id in await patient.store.read(outbox_rows.select_bridges)]
+
+
+async def _bridge(patient: Patient, id: str) -> Finding:
+    waiting = await patient.store.read(partial(outbox_rows.select_queue, bridge=id))
+    now = patient.store.clock.millis()
+    late = 0.0 if waiting.oldest_at is None else (now - Clock.read(waiting.oldest_at)) / 1000
+    shown = f"The bridge {id} has {waiting.unsent} entries to send and {waiting.dead} that are dead."
+    if waiting.dead:
+        return warning("bridges", shown, f"`bullpen bridges dead {id}` says why; then `retry` or `drop` each.")
+    if waiting.unsent and late > LATE_SECONDS:
+        said = f"{shown} The oldest has waited {late:.0f} s. {waiting.error or ''}".rstrip()
+        return warning("bridges", said, "`bullpen bridges` says how the bridge is.")
+    return ok("bridges", shown)
+
+
 async def prices(patient: Patient) -> list[Finding]:
     """Models that answered lately and that nobody has priced: what they cost is in no sum and no budget."""
     try:
@@ -380,6 +399,7 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     known_names,
     queue,
     scheduled,
+    bridged,
     prices,
     tool_schemas,
     audit_log,

@@ -200,6 +200,7 @@ class Feed:
         self._wake = asyncio.Event()
         self._pumping = asyncio.Lock()
         self._closed = False
+        self._listeners: list[Callable[[], None]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._place = Place(0, 0)
         self._burst = 0
@@ -248,9 +249,15 @@ class Feed:
     # ── the pump ────────────────────────────────────────────────────────────────────────────────────────
     # It stands still while nobody follows; the first who comes puts it in its place.
 
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call this after every commit that recorded events, here or in another process. A hint: one may be lost."""
+        self._listeners.append(listener)
+
     def _look(self) -> None:
         if self._followers:
             self._wake.set()
+        for listener in self._listeners:
+            listener()
 
     async def _run(self) -> None:
         # On SQLite every commit is in this process, so a wake-up cannot be lost and there is nothing to poll for.

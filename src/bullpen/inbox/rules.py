@@ -61,7 +61,7 @@ def held_now(kind: str, role: str | None, *, there: bool) -> frozenset[Grant]:
     nobody works on behalf of somebody who may not come in any more."""
     match kind:
         case "person":
-            return access.ROLES.get(role, frozenset())  # type: ignore[call-overload, no-any-return]
+            return frozenset() if role is None else access.grants_of(role)
         case "agent":
             return access.AGENT if there else frozenset()
         case "system":

@@ -37,6 +37,7 @@ EVENTS = Counter("bullpen_events_delivered_total", "Events handed to followers, 
 DROPPED = Counter("bullpen_followers_dropped_total", "Followers dropped because they did not read.")
 FENCED = Counter("bullpen_fenced_total", "Drives that ended because another worker had taken the thread.")
 DELIVERIES = Counter("bullpen_webhook_attempts_total", "Attempts to tell a webhook something, by ending.", "ending")
+OUTBOX = Counter("bullpen_outbox_total", "Attempts to send to a chat elsewhere, by ending.", "bridge", "ending")
 FIRINGS = Counter("bullpen_task_firings_total", "Times at which tasks were due, by what became of them.", "status")
 FIRING_LAG = Histogram("bullpen_task_lag_seconds", "From the time at which a task was due to its firing.")
 LOOP_LAG = Histogram("bullpen_loop_lag_seconds", "How late the event loop woke somebody who asked for a time.")
@@ -57,6 +58,7 @@ COUNTED: tuple[Counter | Histogram, ...] = (
     DROPPED,
     FENCED,
     DELIVERIES,
+    OUTBOX,
     FIRINGS,
     FIRING_LAG,
     LOOP_LAG,

@@ -70,7 +70,7 @@ async def say(
     """Post a message and do what it asks for."""
     await in_turn(tx, ids.canonical_space(space_id))  # so that events have the order of the messages' numbers
     room = await spaces.writable_room(tx, caller, space_id)
-    return await _say_in(
+    return await say_in(
         tx,
         room,
         author_of(caller),
@@ -82,7 +82,7 @@ async def say(
     )
 
 
-async def _say_in(
+async def say_in(
     tx: Transaction,
     room: Room,
     author: Author,
@@ -93,6 +93,7 @@ async def _say_in(
     reply_to: str | None = None,
     client_message_id: str | None = None,
 ) -> Said:
+    """For a caller who knows that the author may speak in this room, and has its turn."""
     found = await _understand(tx, room, author, text)
     kept = None if found is None else found.kept
     draft = await spaces.post(
@@ -172,7 +173,7 @@ async def invoke_skill(
     if skill.active is None:
         raise Conflict(f"/{name} waits for somebody's approval, and cannot be started before.")
     room = await spaces.writable_room(tx, caller, space_id)
-    said = await _say_in(tx, room, author_of(caller), text, posting, client_message_id=key)
+    said = await say_in(tx, room, author_of(caller), text, posting, client_message_id=key)
     if said.started is None:
         raise Conflict(skills.NOBODY)
     agent_id, thread_id = said.started

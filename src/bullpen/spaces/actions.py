@@ -26,8 +26,9 @@ from bullpen.inbox import actions as inbox
 from bullpen.inbox import rules as inbox_rules
 from bullpen.inbox.types import Cause, Recipient
 from bullpen.observe.redact import here, owner
+from bullpen.outbox import actions as outbox
 from bullpen.spaces import chats, finding, rows, rules
-from bullpen.spaces.types import Author, Draft, PostingRules, Room
+from bullpen.spaces.types import Author, Draft, Numbered, PostingRules, Room
 from bullpen.storage import Stage, Transaction
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import chain_stops
@@ -503,12 +504,12 @@ def _woken(room: Room, draft: Draft, replied: Message | None, present: list[Reci
 
 async def _number(tx: Transaction, draft: Draft) -> None:
     """Give the message its place in the space. The counter row is locked from here to the commit."""
-    seq, anybody_listens = await _next_seq(tx, draft)
+    numbered = await _next_seq(tx, draft)
     author = draft.author
     draft.message = Message(
         id=draft.id,
         space_id=draft.space_id,
-        seq=seq,
+        seq=numbered.seq,
         author_id=author.id,
         author_kind=author.kind,
         type=draft.type,
@@ -525,10 +526,11 @@ async def _number(tx: Transaction, draft: Draft) -> None:
     await rows.insert_message(tx, draft.message, chain_id=draft.chain_id, wake=draft.wake)
     await finding.add(tx, draft.message)
     if author.kind != "system":
-        await rows.update_read_seq(tx, draft.space_id, author.id, seq)
+        await rows.update_read_seq(tx, draft.space_id, author.id, numbered.seq)
     agent_id = author.id if author.kind == "agent" else None
     record(tx, MessageCreated(space_id=draft.space_id, agent_id=agent_id, run_id=author.run_id, message=draft.message))
-    if anybody_listens and author.kind != "system" and ("@" in draft.text or draft.answers is not None):
+    await outbox.queue_message(tx, draft.message, numbered.chat, author.via)
+    if numbered.anybody_listens and author.kind != "system" and ("@" in draft.text or draft.answers is not None):
         await webhooks.mentioned(tx, draft.message, partial(_is_mentioned, draft))
 
 
@@ -537,7 +539,7 @@ def _is_mentioned(draft: Draft, id: str, name: str) -> bool:
     return id == draft.answers or rules.mentions(draft.text, id=id, name=name)
 
 
-async def _next_seq(tx: Transaction, draft: Draft) -> tuple[int, bool]:
+async def _next_seq(tx: Transaction, draft: Draft) -> Numbered:
     if not draft.agents_per_minute:
         return await rows.update_last_seq(tx, draft.space_id)
     price = rules.agent_price(draft.agents_per_minute)
@@ -608,6 +610,14 @@ async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status
         await _tell_of(tx, MessageUpdated, id)
 
 
+async def mark_repeated(tx: Transaction, id: str) -> None:
+    """A part of it was sent a second time to the chat elsewhere: everybody can see that it may be there twice."""
+    message = await rows.select_message(tx, id)
+    if message is not None and message.deleted_at is None and "delivery" not in message.metadata:
+        await rows.update_call(tx, id, {**message.metadata, "delivery": "repeated"}, message.status)
+        await _tell_of(tx, MessageUpdated, id)
+
+
 async def get_message(tx: Transaction, principal: Principal, id: str) -> Message:
     return await _message_for(tx, principal, "read_message", id)
 
@@ -647,14 +657,16 @@ async def edit(tx: Transaction, principal: Principal, id: str, text: str, *, see
         )
     await rows.update_text(tx, id, text)
     await finding.change(tx, message, text)
+    outbox.queue_change(tx, "edit", space_id=message.space_id, message_id=id)
     return await _tell_of(tx, MessageUpdated, id)
 
 
 async def delete(tx: Transaction, principal: Principal, id: str) -> Message:
     """Take one's own message back. Its place stays, empty."""
     await in_turn(tx, id)
-    await _own_message(tx, principal, id)
+    message = await _own_message(tx, principal, id)
     await _delete(tx, id)
+    outbox.queue_change(tx, "delete", space_id=message.space_id, message_id=id)
     return await _tell_of(tx, MessageDeleted, id)
 
 
@@ -666,7 +678,8 @@ async def _delete(tx: Transaction, id: str) -> None:
 async def empty(tx: Transaction, id: str) -> None:
     """Take a message back whoever wrote it: for erasures. Its place stays. The caller has the message's turn."""
     await _delete(tx, id)
-    await _tell_of(tx, MessageDeleted, id)
+    message = await _tell_of(tx, MessageDeleted, id)
+    outbox.queue_change(tx, "delete", space_id=message.space_id, message_id=id)
 
 
 async def _tell_of(tx: Transaction, kind: type[MessageEvent], id: str) -> Message:
@@ -742,3 +755,6 @@ def _tell_reaction(
 ) -> None:
     reaction = MemberReaction(message_id=message.id, member_id=member_id, emoji=emoji)
     record(tx, kind(space_id=message.space_id, run_id=run_id, reaction=reaction))
+    outbox.queue_change(
+        tx, "reaction", space_id=message.space_id, message_id=message.id, member_id=member_id, emoji=emoji
+    )

@@ -58,6 +58,12 @@ async def report(tx: Transaction, caller: Principal, jid: str, name: str) -> Cha
     return chat
 
 
+async def select_space_id(tx: Transaction, jid: str) -> str | None:
+    """The space that this chat is, if somebody has registered it."""
+    chat = _CHATS.read_one(await tx.one(_SELECT, jid=jid))
+    return None if chat is None else chat.space_id
+
+
 async def select_many(tx: Transaction, *, registered: bool | None, before: str, limit: int) -> list[Chat]:
     wanted = -1 if registered is None else int(registered)
     return _CHATS.read_all(await tx.all(_SELECT_MANY, registered=wanted, before=before, limit=limit))

@@ -28,8 +28,9 @@ from sqlalchemy.sql import ColumnElement
 
 from bullpen.files import rows as file_rows
 from bullpen.inbox.types import Recipient
+from bullpen.outbox import rows as outbox
 from bullpen.spaces import rules
-from bullpen.spaces.types import Audience, Room, SpaceRow
+from bullpen.spaces.types import Audience, Numbered, Room, SpaceRow
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, Mapped
 from bullpen.storage.statements import contains, insert_or_ignore, inside
@@ -63,11 +64,13 @@ _UPDATE_SPACE = Statement(
 _SELECT_ROOM = Statement(select(*_ROOMS.columns).where(spaces.c.id == bindparam("id")))
 # Does any webhook listen? Asked along with what every message asks anyway, so that nobody pays for there being none.
 _ANYBODY_LISTENS = exists(select(webhooks.c.id).where(webhooks.c.enabled == literal_column("1")))
+# And is the space a chat elsewhere?
+_CHAT = outbox.bridged_chat(bindparam("id_", type_=spaces.c.id.type))
 _BUMP = Statement(
     update(spaces)
     .where(spaces.c.id == bindparam("id_"))
     .values(last_seq=spaces.c.last_seq + 1)
-    .returning(spaces.c.last_seq, _ANYBODY_LISTENS)
+    .returning(spaces.c.last_seq, _ANYBODY_LISTENS, _CHAT)
 )
 # The same for an agent's words, which are paid for: `agents_free_at` is when the space's agents will have paid for all
 # they said, and it may lie a window ahead, but not further: then the clock was put back, and they owe nothing. One
@@ -79,7 +82,7 @@ _BUMP_PAID = Statement(
     update(spaces)
     .where(spaces.c.id == bindparam("id_"), _FREE_AT <= _NOW + rules.AGENT_WINDOW_MS)
     .values(last_seq=spaces.c.last_seq + 1, agents_free_at=_FREE_AT)
-    .returning(spaces.c.last_seq, _ANYBODY_LISTENS)
+    .returning(spaces.c.last_seq, _ANYBODY_LISTENS, _CHAT)
 )
 _SELECT_FREE_AT = Statement(select(spaces.c.agents_free_at).where(spaces.c.id == bindparam("id")))
 
@@ -361,21 +364,21 @@ async def select_made_by(tx: Transaction, created_by: str) -> list[str]:
     return await tx.values(_SELECT_MADE_BY, created_by=created_by)
 
 
-async def update_last_seq(tx: Transaction, space_id: str) -> tuple[int, bool]:
-    """The next number, and whether any webhook listens."""
+async def update_last_seq(tx: Transaction, space_id: str) -> Numbered:
     found = await tx.one(_BUMP, id_=space_id)
     assert found is not None
-    seq, listens = found
-    return seq, bool(listens)
+    return _numbered(found)
 
 
-async def update_last_seq_paid(tx: Transaction, space_id: str, price: int) -> tuple[int, bool] | None:
+async def update_last_seq_paid(tx: Transaction, space_id: str, price: int) -> Numbered | None:
     """The same, if the space's agents can afford one more message. None: not yet."""
     found = await tx.one(_BUMP_PAID, id_=space_id, now=tx.clock.millis(), price=price)
-    if found is None:
-        return None
-    seq, listens = found
-    return seq, bool(listens)
+    return None if found is None else _numbered(found)
+
+
+def _numbered(row: Row) -> Numbered:
+    seq, listens, chat = row
+    return Numbered(seq, bool(listens), chat)
 
 
 async def select_agents_wait(tx: Transaction, space_id: str, price: int) -> int:

@@ -78,6 +78,16 @@ class Author:
     depth: int = 0
     chain_id: str | None = None
     outside: tuple[str, ...] = ()  # where text came from that the run has read, if from outside the office
+    via: str | None = None  # the chat elsewhere in which they speak: what they say there is not sent there again
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The place of a new message in its space, and who besides its members has to hear of it."""
+
+    seq: int
+    anybody_listens: bool  # does any webhook
+    chat: str | None  # the chat elsewhere that the space is, if its bridge was connected
 
 
 @dataclass(slots=True)

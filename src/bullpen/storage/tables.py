@@ -848,3 +848,85 @@ skills = Table(
     UniqueConstraint("space_id", "name", name="skills_name"),
     Index("skills_space", "space_id", "id"),
 )
+
+_unsent = text("status IN ('queued', 'sending', 'unknown')")
+_dead = text("status = 'dead'")
+_finished = text("finished_at IS NOT NULL")
+_new_message = text("kind = 'message'")
+_change = text("kind <> 'message'")
+
+# Bridges that were connected, and which process sends for each.
+bridges = Table(
+    "bridges",
+    metadata,
+    _id("id", primary_key=True),  # what the ids of its chats begin with, as tg in tg:-100…
+    _id("owner", null=True),  # the process that sends for it
+    _number("until", default=0),  # milliseconds of the database's clock: from then on another process may
+    _time("created_at"),
+)
+
+# What has to be sent to chats elsewhere. It names the message; the words are read when they are sent.
+outbox = Table(
+    "outbox",
+    metadata,
+    # Given while the row of the space is locked, so it rises in the order of the commits of each chat.
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _id("bridge"),
+    _id("chat"),  # the id of the chat, as tg:-100…
+    _id("space_id"),
+    _id("message_id"),
+    _fixed("kind"),  # message | edit | delete | reaction
+    _id("member_id", null=True),  # of a reaction: who reacted, and with what
+    _words("emoji", null=True),
+    _fixed("status"),  # queued | sending | unknown | sent | dead | dropped: see outbox/rules.py
+    _number("part", default=0),  # parts of the message that are there
+    _number("attempts", default=0),  # attempts that were begun
+    _number("failures", default=0),  # attempts that failed, one after another
+    _number("next_at", default=0),  # milliseconds: no attempt before then
+    _number("repeated_part", null=True),  # the mark: this part was sent a second time, because of a lost answer
+    _words("error", null=True),
+    _time("created_at"),
+    _time("finished_at", null=True),
+    Index("outbox_message", "message_id", unique=True, sqlite_where=_new_message, postgresql_where=_new_message),
+    Index("outbox_change", "message_id", "kind", sqlite_where=_change, postgresql_where=_change),
+    Index("outbox_unsent", "bridge", "chat", "number", sqlite_where=_unsent, postgresql_where=_unsent),
+    Index("outbox_dead", "bridge", "number", sqlite_where=_dead, postgresql_where=_dead),
+    Index("outbox_finished", "finished_at", sqlite_where=_finished, postgresql_where=_finished),
+    Index("outbox_space", "space_id"),
+    sqlite_autoincrement=True,
+)
+
+# What messages are called in the chat elsewhere. A message that was sent in parts has a row for each.
+bridge_messages = Table(
+    "bridge_messages",
+    metadata,
+    _id("chat", primary_key=True),
+    _id("remote_id", primary_key=True),
+    _id("space_id"),
+    _id("message_id"),
+    _number("part", default=0),
+    _number("incoming", default=0),  # it was said there
+    Index("bridge_messages_message", "message_id"),
+    Index("bridge_messages_space", "space_id"),
+)
+
+# Updates of bridges that were taken: the same again changes nothing.
+bridge_updates = Table(
+    "bridge_updates",
+    metadata,
+    _id("bridge", primary_key=True),
+    _id("update_id", primary_key=True),
+    _time("received_at"),
+    Index("bridge_updates_received", "received_at"),
+)
+
+# Who somebody is elsewhere: a person of this office who linked the account, or a guest.
+bridge_accounts = Table(
+    "bridge_accounts",
+    metadata,
+    _id("bridge", primary_key=True),
+    _name("account", primary_key=True),  # what the bridge calls them: an id that does not change, not a name
+    _id("person_id"),
+    _time("created_at"),
+    Index("bridge_accounts_person", "person_id"),
+)

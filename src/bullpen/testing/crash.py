@@ -23,6 +23,7 @@ from sqlalchemy import bindparam, select
 
 from bullpen import app
 from bullpen.api import server
+from bullpen.bridges.types import Bridge
 from bullpen.net.client import Egress
 from bullpen.settings import EngineSettings, Settings
 from bullpen.storage import Statement, Store, Transaction
@@ -94,10 +95,11 @@ async def mortal_office(
     die_after: int | None = None,
     families: Mapping[str, Sequence[Tool]] = FAMILIES,
     egress: Egress | None = None,
+    bridges: Sequence[Bridge] = (),
 ) -> AsyncIterator[tuple[app.Office, Commits]]:
     store = _open_store(settings)
     commits = Commits(store, die_after)
-    async with app.office(settings, store=store, families=families, egress=egress) as opened:
+    async with app.office(settings, store=store, families=families, egress=egress, bridges=bridges) as opened:
         yield opened, commits
 
 

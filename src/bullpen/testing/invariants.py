@@ -28,7 +28,8 @@ from bullpen.audit import rows as audit_rows
 from bullpen.audit import rules as audit_rules
 from bullpen.audit.types import Entry
 from bullpen.events.types import Place
-from bullpen.testing import deliveries, money, schedules, snapshot, telling
+from bullpen.testing import deliveries, money, outgoing, schedules, snapshot, telling
+from bullpen.testing.bridges import Arrival, read_journal
 from bullpen.testing.histories import Effect, Follower, Send, read_effects, read_follower, read_sends
 from bullpen.testing.snapshot import CannotRead, Row, Snapshot, grouped
 
@@ -48,6 +49,7 @@ class Seen:
     sends: Sequence[Send] = ()
     followers: Sequence[Follower] = ()
     effects: Sequence[Effect] = ()
+    arrivals: Sequence[Arrival] = ()  # in chats elsewhere
     canaries: Sequence[str] = ()
     other: Snapshot | None = None  # of another database, in which the same happened
     blobs: Path | None = None  # where the bytes of files are, on this disk
@@ -396,6 +398,10 @@ def effects_fit_their_class(seen: Seen) -> Iterator[str]:
             yield f"{call_id} happened, but nobody asked for it"
 
 
+def messages_go_out_once(seen: Seen) -> Iterator[str]:
+    yield from outgoing.faults(seen.rows, seen.arrivals, at_rest=seen.at_rest)
+
+
 def the_files_are_sound(seen: Seen) -> Iterator[str]:
     yield from seen.rows.faults
 
@@ -603,6 +609,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "V16": [no_canary_is_anywhere],
     "V17": [the_files_are_sound],
     "V18": [both_stores_tell_the_same],
+    "outbox": [messages_go_out_once],
     "events": [events_tell_what_is_there],
 }
 NOT_YET: tuple[str, ...] = ()
@@ -634,6 +641,7 @@ def _arguments() -> argparse.ArgumentParser:
         "--followers", type=Path, nargs="+", default=[], metavar="FILE", help="histories of followers (V4)"
     )
     parser.add_argument("--effects", type=Path, metavar="FILE", help="what tools did outside (V10)")
+    parser.add_argument("--arrivals", type=Path, metavar="FILE", help="what arrived in chats elsewhere (outbox)")
     parser.add_argument("--canary", nargs="+", default=[], metavar="TEXT", help="must stand nowhere (V16)")
     parser.add_argument("--same-as", metavar="DATABASE_URL", help="another database that tells the same (V18)")
     parser.add_argument("--files", type=Path, metavar="DIR", help="where the bytes of files are: hashes them all (V13)")
@@ -652,6 +660,7 @@ async def _look(args: argparse.Namespace) -> Seen:
         sends=[send for path in args.clients for send in read_sends(path)],
         followers=[read_follower(path) for path in args.followers],
         effects=[] if args.effects is None else read_effects(args.effects),
+        arrivals=[] if args.arrivals is None else read_journal(args.arrivals),
         canaries=args.canary,
         other=None if args.same_as is None else await snapshot.read(args.same_as),
         blobs=args.files,

@@ -17,6 +17,7 @@ from bullpen.audit.actions import note
 from bullpen.clock import AHEAD_MS
 from bullpen.events import rows as events
 from bullpen.inbox import rows as inbox
+from bullpen.outbox import rows as outbox
 from bullpen.runs import rows as runs
 from bullpen.storage import Store, Transaction
 from bullpen.tasks import firing
@@ -82,6 +83,7 @@ async def bring_forward(store: Store, group_wait_ms: int) -> Moved:
         runs.bring_forward,
         calls.bring_forward,
         partial(webhooks.bring_forward, lease_ms=webhook_actions.LEASE_MS),
+        outbox.bring_forward,
     ):
         waits += await store.transact(kind)
     moved, after = 0, ""

@@ -29,6 +29,7 @@ from bullpen.files import rows as file_rows
 from bullpen.hooks import rows as hooks
 from bullpen.inbox import rows as inbox_rows
 from bullpen.memory import rows as memory_rows
+from bullpen.outbox import rows as outbox
 from bullpen.runs import actions as runs
 from bullpen.runs import rows as run_rows
 from bullpen.skills import actions as skills
@@ -80,6 +81,8 @@ async def begin(tx: Transaction, caller: Principal, kind: Begun, id: str) -> Tar
     await skills.forget(tx, target.id)
     await webhooks.delete_webhooks_of(tx, target.id)
     await webhooks.delete_in_space(tx, target.id)
+    await outbox.delete_in_space(tx, target.id)
+    await access_rows.delete_accounts(tx, target.id)
     return target
 
 

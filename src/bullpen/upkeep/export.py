@@ -142,6 +142,8 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
         yield "hook", hook
     for webhook in await store.read(lambda tx: webhooks.select_webhooks(tx, before=LAST, limit=PAGE, person_id=id)):
         yield "webhook", webhook if readable is None else webhook_actions.shown_to_others(webhook)
+    for account in await store.read(lambda tx: access_rows.select_accounts_of(tx, id)):
+        yield "account", account
     for task in await store.read(lambda tx: tasks.select_of_cause(tx, id)):
         if readable is None or task.space_id in readable:
             yield "task", tasks.on_the_wire(task)

@@ -28,6 +28,7 @@ from bullpen.errors import CannotStart
 from bullpen.events import rows as event_rows
 from bullpen.files import checking
 from bullpen.files.types import Blobs
+from bullpen.outbox import actions as outbox
 from bullpen.settings import Settings
 from bullpen.storage import Store, Transaction, copies, migrations
 from bullpen.storage.copies import LineReader, Progress
@@ -139,11 +140,12 @@ def _renewed(path: Path) -> Any:
 
 
 async def begin_new_life(tx: Transaction) -> str:
-    """Nobody drives a thread yet, nobody is signed in, a cursor from before names nothing here, and what webhooks were
-    about to be told is long past."""
+    """Nobody drives a thread yet, nobody is signed in, and a cursor from before names nothing here. What webhooks were
+    about to be told is long past, and what was about to be sent to chats may have been sent."""
     await leases.release_every(tx)
     await access_rows.end_all_sessions(tx)
     await webhook_rows.drop_queued(tx, None, "The office was restored from a backup.")
+    await outbox.bury_unsent(tx)
     return await event_rows.renew_incarnation(tx)
 
 

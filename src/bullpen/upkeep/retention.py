@@ -18,6 +18,7 @@ from bullpen.ending import end
 from bullpen.engine.worker import survive
 from bullpen.events import rows as event_rows
 from bullpen.hooks import rows as hooks
+from bullpen.outbox import rows as outbox
 from bullpen.runs import rows as run_rows
 from bullpen.settings import RetentionSettings
 from bullpen.storage import Store, Transaction
@@ -130,11 +131,13 @@ async def _forget_tasks(store: Store, days: int) -> int:
 
 
 async def _forget_deliveries(tx: Transaction, days: int) -> int:
-    """What webhooks were told; and, sooner, under which keys hooks were rung."""
+    """What webhooks were told, what was sent elsewhere; and, sooner, under which keys hooks were rung."""
     if not await rows.try_turn(tx):
         return 0
+    before = tx.clock.at(tx.clock.millis() - days * DAY)
     await hooks.delete_old_uses(tx, tx.clock.at(tx.clock.millis() - KEYS_DAYS * DAY))
-    return await webhooks.delete_old(tx, tx.clock.at(tx.clock.millis() - days * DAY), EVENTS)
+    updates = await outbox.delete_updates(tx, before, EVENTS)
+    return updates + await outbox.delete_old(tx, before, EVENTS) + await webhooks.delete_old(tx, before, EVENTS)
 
 
 class Rounds:

@@ -66,7 +66,7 @@ def key_of(asked: Asked, asks: int) -> str:
 
 
 def listener_of(found: Listening) -> Listener:
-    held = access.ROLES.get(found.role, frozenset()) & access.parsed(found.grants)
+    held = access.grants_of(found.role) & access.parsed(found.grants)
     principal = Principal("person", found.person_id, found.name, held, credential=found.webhook_id)
     members = found.members or (found.person_id,)
     return Listener(found.webhook_id, principal, frozenset(found.events), members, found.member_id is not None)

@@ -1,22 +1,19 @@
 """The sender: brings what is queued to whoever listens.
 
-It looks when a commit has queued something, and whenever the engine sweeps; in between there is nothing of it in
-memory. Each webhook that has something to be told gets a task of its own, one delivery after the other, so that one who
-is slow keeps nobody else waiting. A task ends when there is nothing left, or at a failure: the rest waits for a later
-look. Killed between sending and settling, a delivery is sent again under the same id.
+Each webhook that has something to be told gets a task of its own (engine/couriers.py), one delivery after the other. A
+task ends when there is nothing left, or at a failure: the rest waits for a later look. Killed between sending and
+settling, a delivery is sent again under the same id.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from bullpen import ids
-from bullpen.ending import end
-from bullpen.engine.worker import survive
+from bullpen.engine.couriers import Couriers
 from bullpen.errors import EgressError, KeyMissing, SecretInvalid
 from bullpen.net.types import Limits
 from bullpen.observe import counts
@@ -32,73 +29,29 @@ if TYPE_CHECKING:
 USE: Final = "webhook"  # what an owner lists private receivers for
 AT_ONCE: Final = 64
 SECONDS: Final = 10.0
-GRACE_SECONDS: Final = 3.0
 LIMITS: Final = Limits(total=SECONDS, connect=SECONDS, answer=SECONDS, hops=0)
 
 
-class Sender:
+class Sender(Couriers):
     def __init__(self, store: Store, vault: Vault, egress: Callable[[], Egress], url: Callable[[], str]) -> None:
+        super().__init__(store, self._find_due, self._tell, at_once=AT_ONCE)
         self._store = store
         self._vault = vault
         self._egress = egress
         self._url = url
-        self._open = False
-        self._asked = False
-        self._full = False
-        self._looking: asyncio.Task[None] | None = None
-        self._working: dict[str, asyncio.Task[None]] = {}
 
     def start(self) -> None:
         """From now on what is queued here is sent here. Others only queue."""
-        self._open = True
+        super().start()
         self._store.listen_after(actions.QUEUED, lambda _: self.hurry())
 
-    async def stop(self) -> None:
-        """Begin nothing more; what is under way may end, for a moment."""
-        self._open = False
-        under_way = [*self._working.values(), *([self._looking] if self._looking is not None else [])]
-        if under_way:
-            _, late = await asyncio.wait(under_way, timeout=GRACE_SECONDS)
-            await end(*late)
-
-    def hurry(self) -> None:
-        """Something was queued: look for it soon."""
-        self._asked = True
-        if self._open and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.get_running_loop().create_task(self._look_while_asked())
-
-    async def _look_while_asked(self) -> None:
-        while self._asked and self._open:
-            self._asked = False
-            await survive(self._store, self.look())
-
-    async def look(self) -> None:
-        """Begin with whatever is due. Waits for nobody who is told."""
-        if not self._open:
-            return
-        due = await self._store.read(lambda tx: rows.select_due(tx, AT_ONCE + len(self._working)))
-        for webhook_id in due:
-            if webhook_id in self._working:
-                continue
-            if len(self._working) >= AT_ONCE:
-                self._full = True  # whoever ends will look again
-                return
-            task = asyncio.create_task(self._work(webhook_id))
-            self._working[webhook_id] = task
-            task.add_done_callback(partial(self._ended, webhook_id))
-
-    def _ended(self, webhook_id: str, task: asyncio.Task[None]) -> None:
-        del self._working[webhook_id]
-        if self._full:
-            self._full = False
-            self.hurry()
-
-    async def _work(self, webhook_id: str) -> None:
-        await survive(self._store, self._tell(webhook_id))
+    async def _find_due(self) -> AsyncIterator[str]:
+        for webhook_id in await self._store.read(partial(rows.select_due, limit=AT_ONCE + len(self.working))):
+            yield webhook_id
 
     async def _tell(self, webhook_id: str) -> None:
         take = partial(actions.take, webhook_id=webhook_id, url=self._url())
-        while self._open and (letter := await self._store.transact(take)) is not None:
+        while self.is_open and (letter := await self._store.transact(take)) is not None:
             sent = await self.send(letter)
             arrived = await self._store.transact(partial(actions.settle, letter=letter, sent=sent))
             counts.DELIVERIES.add("arrived" if arrived else "failed")

@@ -38,7 +38,8 @@ StopReason = Literal[
 ]
 RunMessageType = Literal["user_message", "assistant_message", "tool_call_message", "tool_return_message"]
 InboxKind = Literal["message", "tool_result", "task", "skill", "subagent", "trigger", "expired"]
-Role = Literal["member", "admin", "owner"]
+GivenRole = Literal["member", "admin", "owner"]
+Role = Literal["guest", "member", "admin", "owner"]  # a guest speaks in a chat elsewhere and cannot sign in
 ScopeKind = Literal["workspace", "person", "space", "agent", "thread"]
 VariableType = Literal["text", "secret"]
 ExecutionType = Literal["gateway", "external", "space", "internal", "function"]
@@ -46,6 +47,16 @@ Decision = Literal["allow", "ask", "deny"]
 PendingKind = Literal["external", "space", "approval", "variables", "takeover"]
 WebhookEvent = Literal["mention", "tool.requires_action"]
 DeliveryStatus = Literal["queued", "delivered", "failed", "dropped"]
+OutboxKind = Literal["message", "edit", "delete", "reaction"]
+OutboxStatus = Literal[
+    "queued",
+    "sending",
+    "unknown",  # no answer came: it is sent again, once
+    "sent",
+    "dead",  # it is not tried any more; an owner decides
+    "dropped",  # there was nothing left to send, or an owner decided so
+]
+BridgeStatus = Literal["ok", "failing", "off"]
 BudgetKind = Literal["agent", "space", "person", "task", "office"]
 BudgetPeriod = Literal["day", "month"]
 BudgetUnit = Literal["USD", "tokens"]
@@ -424,7 +435,7 @@ class Invite(Wire):
     """As it is listed: never its code, which is shown once."""
 
     id: str
-    role: Role
+    role: GivenRole
     created_by: str
     created_at: str
     expires_at: str
@@ -740,6 +751,35 @@ class Delivery(Wire):
     next_attempt_at: str | None = None
     last_status: int | None = None
     last_error: str | None = None
+    created_at: str
+    finished_at: str | None = None
+
+
+class Bridge(Wire):
+    """A way to chats elsewhere, and what waits to be sent there. `off`: no process here runs it."""
+
+    id: str
+    status: BridgeStatus
+    health: str
+    queued: int
+    oldest_at: str | None = None
+    dead: int
+    last_error: str | None = None
+
+
+class OutboxEntry(Wire):
+    """Something that is sent to a chat elsewhere. `repeated`: a part was sent twice, because an answer was lost."""
+
+    id: str
+    bridge: str
+    chat: str
+    space_id: str
+    message_id: str
+    kind: OutboxKind
+    status: OutboxStatus
+    attempts: int
+    repeated: bool
+    error: str | None = None
     created_at: str
     finished_at: str | None = None
 

@@ -25,10 +25,10 @@ from bullpen.wire.nouns import (
     BudgetUnit,
     ContextMode,
     Decision,
+    GivenRole,
     Limits,
     MissedPolicy,
     OnNewMessage,
-    Role,
     ScheduleType,
     ScopeKind,
     SkillStatus,
@@ -339,7 +339,7 @@ class ChangePassword(Request):
 
 
 class CreateInvite(Request):
-    role: Role = "member"
+    role: GivenRole = "member"
     hours: int = Field(default=72, ge=1, le=24 * 90)
 
 
@@ -352,12 +352,12 @@ class AcceptInvite(Request):
 class CreatePerson(Request):
     name: PersonName
     password: NewPassword | None = None
-    role: Role = "member"
+    role: GivenRole = "member"
 
 
 class UpdatePerson(Request):
     name: PersonName | None = None
-    role: Role | None = None
+    role: GivenRole | None = None
     disabled: bool | None = None
     password: NewPassword | None = None
 

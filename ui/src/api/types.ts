@@ -323,6 +323,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/bridges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Bridges
+         * @description All that were ever connected; `off` are those that no process here runs.
+         */
+        get: operations["list_bridges_api_bridges_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/bridges/{id}/dead": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Dead
+         * @description What could not be sent, and why; newest first.
+         */
+        get: operations["list_dead_api_bridges__id__dead_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/bridges/{id}/dead/{entry_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Drop Dead
+         * @description Never send it.
+         */
+        delete: operations["drop_dead_api_bridges__id__dead__entry_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/bridges/{id}/dead/{entry_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Dead
+         * @description Send it after all. It goes before what was said later and is not sent yet.
+         */
+        post: operations["retry_dead_api_bridges__id__dead__entry_id__retry_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/budgets": {
         parameters: {
             query?: never;
@@ -2505,6 +2585,29 @@ export interface components {
             updatedAt?: string | null;
         };
         /**
+         * Bridge
+         * @description A way to chats elsewhere, and what waits to be sent there. `off`: no process here runs it.
+         */
+        Bridge: {
+            /** Dead */
+            dead: number;
+            /** Health */
+            health: string;
+            /** Id */
+            id: string;
+            /** Lasterror */
+            lastError?: string | null;
+            /** Oldestat */
+            oldestAt?: string | null;
+            /** Queued */
+            queued: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "failing" | "off";
+        };
+        /**
          * Budget
          * @description How much may be spent in a day or a month (UTC), and how much was. In dollars, or in tokens.
          */
@@ -3473,7 +3576,7 @@ export interface components {
             /** Name */
             name: string;
             /** Role */
-            role?: ("member" | "admin" | "owner") | null;
+            role?: ("guest" | "member" | "admin" | "owner") | null;
         };
         /** Member */
         Member: {
@@ -3882,6 +3985,42 @@ export interface components {
             /** Url */
             url: string;
         };
+        /**
+         * OutboxEntry
+         * @description Something that is sent to a chat elsewhere. `repeated`: a part was sent twice, because an answer was lost.
+         */
+        OutboxEntry: {
+            /** Attempts */
+            attempts: number;
+            /** Bridge */
+            bridge: string;
+            /** Chat */
+            chat: string;
+            /** Createdat */
+            createdAt: string;
+            /** Error */
+            error?: string | null;
+            /** Finishedat */
+            finishedAt?: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "message" | "edit" | "delete" | "reaction";
+            /** Messageid */
+            messageId: string;
+            /** Repeated */
+            repeated: boolean;
+            /** Spaceid */
+            spaceId: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "queued" | "sending" | "unknown" | "sent" | "dead" | "dropped";
+        };
         /** Page[AuditRow] */
         Page_AuditRow_: {
             /** Items */
@@ -3893,6 +4032,13 @@ export interface components {
         Page_Block_: {
             /** Items */
             items: components["schemas"]["Block"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[Bridge] */
+        Page_Bridge_: {
+            /** Items */
+            items: components["schemas"]["Bridge"][];
             /** Next */
             next?: string | null;
         };
@@ -3970,6 +4116,13 @@ export interface components {
         Page_Message_: {
             /** Items */
             items: components["schemas"]["Message"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[OutboxEntry] */
+        Page_OutboxEntry_: {
+            /** Items */
+            items: components["schemas"]["OutboxEntry"][];
             /** Next */
             next?: string | null;
         };
@@ -4190,7 +4343,7 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "member" | "admin" | "owner";
+            role: "guest" | "member" | "admin" | "owner";
         };
         /**
          * Policy
@@ -6994,6 +7147,133 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditCheck"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_bridges_api_bridges_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Bridge_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_dead_api_bridges__id__dead_get: {
+        parameters: {
+            query?: {
+                /** @description How many, at most 200. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: number | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_OutboxEntry_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    drop_dead_api_bridges__id__dead__entry_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    retry_dead_api_bridges__id__dead__entry_id__retry_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                entry_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutboxEntry"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
