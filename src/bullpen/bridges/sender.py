@@ -30,6 +30,7 @@ from bullpen.wire.nouns import OutboxStatus
 CHATS_AT_ONCE: Final = 64
 SECONDS: Final = 30.0  # for one attempt; less than the lease
 AGAIN_SECONDS: Final = 1.0  # until the database is asked again to keep what has happened
+PATIENCE_SECONDS: Final = 1.0  # for which a chat that has to wait keeps its task
 REST_SECONDS: Final = 60.0  # a chat that has to wait for longer is looked at now and then
 # Hints come with every change in the office. Looks are this far apart, and take a tenth of the time at most.
 GAP_SECONDS: Final = 0.02
@@ -97,12 +98,16 @@ class Sender(Couriers):
             await self._settle(found, await self._attempt(found))
 
     async def _wait_turn(self, chat: str) -> bool:
-        """False: there is nothing to send to it, or we are to end."""
+        """False: there is nothing to send to it, it has to wait for long, or we are to end."""
         head = partial(rows.select_head, bridge=self.bridge.name, chat=chat)
         if await self._store.read(head) is None:
             return False
         clock = asyncio.get_running_loop().time
-        await self._sleep_until(self._pacing.chat_free_at(chat, clock()))
+        free_at = self._pacing.chat_free_at(chat, clock())
+        if free_at - clock() > PATIENCE_SECONDS:
+            self._rest(chat, free_at - clock())
+            return False
+        await self._sleep_until(free_at)
         await self._sleep_until(self._pacing.reserve(clock()))
         return self.is_open
 

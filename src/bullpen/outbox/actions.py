@@ -201,7 +201,7 @@ async def _with_words(tx: Transaction, entry: Entry, said: Said, remote_ids: tup
     answered, _ = ((), False) if said.reply_to is None else await rows.select_remote(tx, entry.chat, said.reply_to)
     return Outgoing(
         entry,
-        author_name=names.get(said.author_id, said.author_id),
+        author_name=access.SYSTEM.name if said.author_kind == "system" else names.get(said.author_id, said.author_id),
         author_kind=said.author_kind,
         type=said.type,
         text=masker.clean(said.text),
