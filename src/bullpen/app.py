@@ -70,6 +70,7 @@ from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools import actions as tool_actions
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.naming import reserved_names
+from bullpen.tools.open_executors import OpenExecutors
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
@@ -210,6 +211,7 @@ class Office:
         self.thumbnails = Thumbnails(self.blobs)
         self.sweeper = Sweeper(store, self.blobs, settings.files)
         store.on_dropped = self.sweeper.hurry
+        self.executors = OpenExecutors(store, self.owner, settings.engine.lease_seconds)
         self.models = open_models(settings, self.egress, self.vault)
         self.world = loop.World(
             store,
@@ -274,6 +276,7 @@ class Office:
             tasks=self.task_rules,
             check_model=self.models.check_choice,
             skills_per_space=self.settings.skills.per_space,
+            executors=self.executors,
         )
 
     def _teaching(self) -> dict[str, str]:
@@ -473,6 +476,7 @@ async def office(
             await opened.upkeep.stop()
             await opened.sweeper.stop()
             await opened.engine.stop()
+            await opened.executors.close()
             await opened.webhooks.stop()
             await opened.feed.stop()
             await opened.signals.stop()

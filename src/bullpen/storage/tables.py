@@ -244,6 +244,16 @@ leases = Table(
     _number("since", default=0),  # when its driver took it, by the same clock
 )
 
+# What only one process of the office may hold at a time: an MCP session, a runner, a browser, a poller.
+holders = Table(
+    "holders",
+    metadata,
+    _text("name", primary_key=True),
+    _text("owner", null=True),  # the process; None: nobody has it
+    _number("token", default=0),  # rises with every owner
+    _number("until", default=0),  # milliseconds of the database's clock
+)
+
 _unclaimed = text("claimed_by IS NULL")
 
 inbox_items = Table(

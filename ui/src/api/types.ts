@@ -3671,6 +3671,10 @@ export interface components {
             failing?: string[];
             /** Ready */
             ready: boolean;
+            /** Unhealthy */
+            unhealthy?: {
+                [key: string]: string;
+            } | null;
         };
         /**
          * Refusal
