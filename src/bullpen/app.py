@@ -71,6 +71,7 @@ from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, TEACHING
 from bullpen.tools.naming import reserved_names
+from bullpen.tools.open_executors import OpenExecutors
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
@@ -219,6 +220,7 @@ class Office:
         self.thumbnails = Thumbnails(self.blobs, self.pool)
         self.sweeper = Sweeper(store, self.blobs, settings.files)
         store.listen_after(files.DROPPED, self.sweeper.hurry)
+        self.executors = OpenExecutors(store, self.owner, settings.engine.lease_seconds)
         self.models = open_models(settings, self.egress, self.vault)
         holdings = Holdings()
         self.world = loop.World(
@@ -288,6 +290,7 @@ class Office:
             tasks=self.task_rules,
             check_model=self.models.check_choice,
             skills_per_space=self.settings.skills.per_space,
+            executors=self.executors,
         )
 
     def _teaching(self) -> dict[str, str]:
@@ -453,6 +456,7 @@ async def office(
             await opened.upkeep.stop()
             await opened.sweeper.stop()
             await opened.engine.stop()
+            await opened.executors.close()
             await opened.webhooks.stop()
             await opened.bridges.stop()
             await opened.feed.stop()

@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from bullpen.access import rows as access_rows
-from bullpen.api.door import Office, Store, owner_of, principal_of
+from bullpen.api.door import LOCAL, Office, Store, owner_of, principal_of
 from bullpen.api.pages import answer
 from bullpen.engine.backlog import select_backlog, select_stalled
 from bullpen.observe import counts, process
@@ -38,10 +38,14 @@ async def alive() -> Response:
 
 
 @router.get("/readyz", response_model=Readiness, responses={503: {"model": Readiness}}, openapi_extra=OPEN)
-async def ready(office: Office, store: Store) -> Response:
+async def ready(request: Request, office: Office, store: Store) -> Response:
     """200 when requests can be served and agents are driven; else 503, with the names of what is missing."""
     failing = await missing(office, store)
-    return answer({"ready": not failing, "failing": failing}, 503 if failing else 200)
+    said: dict[str, Any] = {"ready": not failing, "failing": failing}
+    # An executor that is not well does not keep the rest from working. What an office uses is not everybody's business.
+    if request.scope.get(LOCAL) and (problems := await office.executors.find_problems()):
+        said["unhealthy"] = problems
+    return answer(said, 503 if failing else 200)
 
 
 def _no_answer(store: Store) -> tuple[type[Exception], ...]:

@@ -27,6 +27,7 @@ from bullpen.settings import Settings
 from bullpen.spaces.types import PostingRules
 from bullpen.storage import Store
 from bullpen.tasks.actions import Rules as TaskRules
+from bullpen.tools.open_executors import OpenExecutors
 from bullpen.tools.registry import Registry
 from bullpen.upkeep.sweep import Sweeper
 from bullpen.variables.actions import Vault
@@ -52,6 +53,7 @@ class Office(Protocol):
 
     blobs: Blobs
     engine: Worker
+    executors: OpenExecutors
     feed: Feed
     models: Models
     pool: ProcessPool

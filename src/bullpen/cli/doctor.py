@@ -59,7 +59,11 @@ async def _examine(args: Namespace) -> AsyncIterator[Finding]:
             yield finding
     yield await _storage(settings)
     running = machine.server_runs(settings)
-    yield await _server(settings) if running else ok("server", f"No server runs on {settings.data}.")
+    if running:
+        async for finding in _server(settings):
+            yield finding
+    else:
+        yield ok("server", f"No server runs on {settings.data}.")
     if _is_anothers(settings):
         yield problem("database", "Not looked at: the folder belongs to another user.", "Run this as that user.")
         return
@@ -119,7 +123,7 @@ async def _models(settings: Settings) -> AsyncIterator[Finding]:
             yield ok("models", f"{name}: {said}") if found.answered else problem("models", f"{name}: {said}", advice)
 
 
-async def _server(settings: Settings) -> Finding:
+async def _server(settings: Settings) -> AsyncIterator[Finding]:
     """What only the process itself knows."""
     pid = holder(settings.data)
     named = "A server" if not pid else f"The server (pid {pid})"
@@ -127,13 +131,20 @@ async def _server(settings: Settings) -> Finding:
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=ASK_SECONDS) as http:
             response = await http.get("/readyz")
-            failing = response.json()["failing"]
+            said = response.json()
+            failing = said["failing"]
     except (httpx.HTTPError, OSError, ValueError, KeyError):
         advice = "It may be starting or stopping. If it stays so, its log says why; restart it."
-        return problem("server", f"{named} holds the folder and does not answer at {settings.socket_path}.", advice)
+        yield problem("server", f"{named} holds the folder and does not answer at {settings.socket_path}.", advice)
+        return
     if failing:
-        return problem("server", f"{named} is not ready: {', '.join(failing)}.", "Its log says more; see below, too.")
-    return ok("server", f"{named} runs, and is ready.")
+        yield problem("server", f"{named} is not ready: {', '.join(failing)}.", "Its log says more; see below, too.")
+    else:
+        yield ok("server", f"{named} runs, and is ready.")
+    for name, why in said.get("unhealthy", {}).items():
+        yield warning(
+            "executors", f"{name}: {why}", "Calls of its tools fail until it is well. The next call tries again."
+        )
 
 
 def _line(finding: Finding) -> str:

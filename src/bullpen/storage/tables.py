@@ -252,6 +252,16 @@ leases = Table(
     _number("since", default=0),  # when its driver took it, by the same clock
 )
 
+# What only one process of the office may hold at a time: an MCP session, a runner, a browser, a poller.
+holders = Table(
+    "holders",
+    metadata,
+    _id("name", primary_key=True),
+    _id("owner", null=True),  # the process; None: nobody has it
+    _number("token", default=0),  # rises with every owner
+    _number("until", default=0),  # milliseconds of the database's clock
+)
+
 _unclaimed = text("claimed_by IS NULL")
 
 inbox_items = Table(
@@ -872,7 +882,7 @@ outbox = Table(
     # Given while the row of the space is locked, so it rises in the order of the commits of each chat.
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     _id("bridge"),
-    _id("chat"),  # the id of the chat, as tg:-100…
+    _name("chat"),  # the id of the chat, as tg:-100…
     _id("space_id"),
     _id("message_id"),
     _fixed("kind"),  # message | edit | delete | reaction
@@ -900,7 +910,7 @@ outbox = Table(
 bridge_messages = Table(
     "bridge_messages",
     metadata,
-    _id("chat", primary_key=True),
+    _name("chat", primary_key=True),
     _id("remote_id", primary_key=True),
     _id("space_id"),
     _id("message_id"),

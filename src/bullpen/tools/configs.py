@@ -60,7 +60,7 @@ def declared(config: ToolConfig) -> tuple[VariableDefinition, ...]:
 
 
 def made(config: ToolConfig) -> Tool:
-    function, effect = _EXECUTORS[config.execution_type](config)
+    function, effect = _FUNCTIONS[config.execution_type](config)
     schema = orjson.dumps(config.input_schema)
     return Tool(
         name=config.name,
@@ -81,9 +81,9 @@ def made(config: ToolConfig) -> Tool:
 
 
 Made = tuple[Callable[..., Any], Effect]
-_EXECUTORS: Mapping[ExecutionType, Callable[[ToolConfig], Made]] = {
-    "gateway": gateway.executor,
-    "internal": internal.executor,
-    "external": answered.executor,
-    "space": answered.executor,
+_FUNCTIONS: Mapping[ExecutionType, Callable[[ToolConfig], Made]] = {
+    "gateway": gateway.make_function,
+    "internal": internal.make_function,
+    "external": answered.make_function,
+    "space": answered.make_function,
 }

@@ -43,11 +43,11 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.door import Door, keep_result, show_under_way
 from bullpen.tools.registry import Registry
-from bullpen.tools.schema import Function
 from bullpen.tools.types import (
     Denied,
     Done,
     Effects,
+    Executor,
     Failed,
     Journal,
     Means,
@@ -269,13 +269,14 @@ async def _run_in_transaction(door: Door, tool: Tool, call: ToolCall, args: Mapp
         await door.journal.check(tx)
         await waiting.begin_call(tx, door, tool, call, args)
         context = door.context(tool, call, tx, prepared)
-        value = await _call(door, tool, tool.function, context, args)
+        value = await _call(door, tool, context, partial(tool.executor.call, tool, context, args))
         result = ToolResult(call, Done(value, tool.act), call.shown, context.effects)
         return await keep_result(tx, door, tool, result)
 
     try:
         if tool.prepare is not None:
-            prepared = await _call(door, tool, tool.prepare, door.context(tool, call, None), args)
+            before = door.context(tool, call, None)
+            prepared = await _call(door, tool, before, partial(tool.prepare, before, **args))
         return await _in_its_place(door, body)
     except _ToolRaised as raised:
         # The transaction is undone, so nothing of the call happened; what is left is to say so.
@@ -302,6 +303,12 @@ async def _in_its_place(door: Door, body: Body[ToolResult]) -> ToolResult:
 
 
 async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult:
+    context = door.context(tool, call, None)
+    try:
+        context.executor = await _open(door, tool, context)
+    except _ToolRaised as raised:  # before anything has begun
+        return await _settle(door, tool, call, _as_outcome(tool, raised.error))
+
     async def begin(tx: Transaction) -> None:
         await door.journal.check(tx)
         await waiting.begin_call(tx, door, tool, call, args, outlives=True)
@@ -310,9 +317,11 @@ async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str
             await show_under_way(tx, door, tool, call, "streaming")
 
     await door.store.transact(begin)
-    context = door.context(tool, call, None)
+    carry_out = context.executor.call
+    if context.executor.name:
+        carry_out = partial(door.means.executors.call, context.executor)
     try:
-        outcome: Outcome = Done(await _call(door, tool, tool.function, context, args), tool.act)
+        outcome: Outcome = Done(await _call(door, tool, context, partial(carry_out, tool, context, args)), tool.act)
     except _ToolRaised as raised:
         outcome = _as_outcome(tool, raised.error)
     return await _settle(door, tool, replace(call, started=True), outcome, context.effects)
@@ -333,13 +342,27 @@ class _ToolRaised(Exception):
         self.error = error
 
 
-async def _call(door: Door, tool: Tool, function: Function, context: ToolContext, args: Mapping[str, Any]) -> Any:
-    """Run one of the tool's functions, bounded in time. Outside a transaction it ends at once if its run is to end."""
+async def _open(door: Door, tool: Tool, context: ToolContext) -> Executor:
+    """The executor that the call needs, open. One that holds nothing is."""
+    wanted = tool.executor.choose(context)
+    if not wanted.name:
+        return wanted
+    try:
+        with door.journal.stoppable():
+            return await door.means.executors.open(wanted, tool.timeout_ms / 1000)
+    except Exception as error:
+        if isinstance(error, door.store.connection_errors):
+            raise
+        raise _ToolRaised(error) from error
+
+
+async def _call(door: Door, tool: Tool, context: ToolContext, work: Callable[[], Awaitable[Any]]) -> Any:
+    """Run some of the tool's own code, bounded in time. Outside a transaction it ends at once if its run is to end."""
     stoppable = door.journal.stoppable() if context.transaction is None else nullcontext()
     try:
         with stoppable:
             async with asyncio.timeout(tool.timeout_ms / 1000):
-                return await function(context, **args)
+                return await work()
     except Exception as error:
         if isinstance(error, door.store.driver_errors) and context.transaction is not None:
             raise  # the store's to explain, or to try again

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from bullpen.access.types import Grant
 from bullpen.define import Misfit, arranged, input_schema, parameters_of, spellings, validated
 from bullpen.errors import BadArguments
-from bullpen.tools.types import DEFAULT_TIMEOUT_MS, Act, Effect, Tool
+from bullpen.tools.types import DEFAULT_TIMEOUT_MS, STATELESS, Act, Effect, Executor, Tool
 from bullpen.wire.nouns import Decision, VariableDefinition
 
 Function = Callable[..., Awaitable[Any]]
@@ -38,6 +38,7 @@ def tool(
     wary: bool = False,
     policy: Decision | None = None,
     proposes: bool = False,
+    executor: Executor = STATELESS,
 ) -> Callable[[Function], Tool]:
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
@@ -62,6 +63,7 @@ def tool(
             wary=wary,
             policy=policy,
             proposes=proposes,
+            executor=executor,
         )
 
     return make

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import orjson
 
@@ -43,6 +43,38 @@ DEFAULT_TIMEOUT_MS = 30_000
 GROUP_FOLDER = "group-"  # how the names of folders begin that belong to a group, and to no thread
 
 
+class Executor:
+    """How the calls of a tool are carried out. This one holds nothing, and calls the tool's function.
+
+    One that holds something for long, like an MCP session, a runner or a browser, has a name and overrides the rest:
+    it is opened before its first call and closed with the office, and `context.executor` is the one that is open. See
+    tools/open_executors.py.
+    """
+
+    name: str = ""  # of what is held, in the whole office: mcp:SERVER, browser:GROUP. Empty: nothing is
+    exclusive: bool = False  # only one process at a time may hold it
+
+    def choose(self, context: ToolContext) -> Executor:
+        """The one that a call needs, not open yet: where each group has its own, the one of the run's group."""
+        return self
+
+    async def open(self) -> None:
+        """Make it ready for calls, or raise ToolFailed with a sentence for the model."""
+
+    async def call(self, tool: Tool, context: ToolContext, args: Mapping[str, Any]) -> Any:
+        return await tool.function(context, **args)
+
+    async def close(self) -> None:
+        """Let go of all that it holds, well or not."""
+
+    async def health(self) -> str | None:
+        """What is wrong with it; None: it is well. Asked while it is open."""
+        return None
+
+
+STATELESS: Final = Executor()
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     name: str
@@ -74,9 +106,12 @@ class Tool:
     wary: bool = False  # what it does outlives the run: one that has read outside text asks first, if nobody says else
     proposes: bool = False  # when somebody has to be asked first, it keeps what it would do as a proposal, by itself
     hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
+    executor: Executor = STATELESS
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
 
     def __post_init__(self) -> None:
+        if self.effect == "tx" and self.executor is not STATELESS:
+            raise Broken(f"{self.name} only touches our database (effect `tx`), so it can hold nothing else.")
         object.__setattr__(self, "spec", ToolSpec(self.name, self.description, self.input_schema))
 
     @property
@@ -136,6 +171,14 @@ class Effects:
     seen_in: tuple[str, ...] = ()  # whose text of this office it shows
 
 
+class HoldsExecutors(Protocol):
+    """The office's executors that are open. tools/open_executors.py is the one that there is."""
+
+    async def open(self, wanted: Executor, seconds: float) -> Executor: ...
+
+    async def call(self, executor: Executor, tool: Tool, context: ToolContext, args: Mapping[str, Any]) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What the office lends to its tools, besides the transaction."""
@@ -150,6 +193,7 @@ class Means:
     tasks: Rules
     check_model: Callable[[str | None, Any], None]  # raises Invalid, if no agent could think with it
     skills_per_space: int
+    executors: HoldsExecutors
 
 
 @dataclass(slots=True)
@@ -165,6 +209,7 @@ class ToolContext:
     prepared: Any = None  # what the tool's `prepare` came to
     asks: bool = False  # somebody has to be asked first: for a tool that `proposes`
     judged: tuple[str, ...] | None = None  # the spaces that policies were read for; None: none have been yet
+    executor: Executor = STATELESS  # the one that is open for the call
     effects: Effects = field(default_factory=Effects)
 
     def variable(self, name: str) -> str | None:

@@ -570,6 +570,8 @@ class Alive(Wire):
 class Readiness(Wire):
     ready: bool
     failing: list[str] = Field(default_factory=list)
+    # Executors that this process cannot open, or that are not well, and why. Told on the machine itself alone.
+    unhealthy: dict[str, str] | None = None
 
 
 class Erased(Wire):

@@ -1788,7 +1788,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get Tool */
+        /**
+         * Get Tool
+         * @description For people, and for a token that answers calls of this tool.
+         */
         get: operations["get_tool_api_tools__name__get"];
         put?: never;
         post?: never;
@@ -4653,6 +4656,10 @@ export interface components {
             failing?: string[];
             /** Ready */
             ready: boolean;
+            /** Unhealthy */
+            unhealthy?: {
+                [key: string]: string;
+            } | null;
         };
         /**
          * Refusal

@@ -12,7 +12,7 @@ from bullpen.tools.types import Effect, ToolContext
 from bullpen.wire.nouns import ToolConfig
 
 
-def executor(config: ToolConfig) -> tuple[Any, Effect]:
+def make_function(config: ToolConfig) -> tuple[Any, Effect]:
     async def never(context: ToolContext, /, **args: Any) -> Any:
         raise Broken(f"{config.name} is answered by somebody else, and was run here.")
 

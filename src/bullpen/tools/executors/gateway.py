@@ -60,7 +60,7 @@ def _refused(field: str, problem: str) -> Invalid:
     return Invalid(f"The tool's {field} {problem}.", fields={field: problem})
 
 
-def executor(config: ToolConfig) -> tuple[Any, Effect]:
+def make_function(config: ToolConfig) -> tuple[Any, Effect]:
     execution = config.execution
     assert execution is not None
     method = execution.method.upper()

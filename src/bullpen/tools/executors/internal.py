@@ -8,7 +8,7 @@ from bullpen.tools.types import Effect, ToolContext
 from bullpen.wire.nouns import ToolConfig
 
 
-def executor(config: ToolConfig) -> tuple[Any, Effect]:
+def make_function(config: ToolConfig) -> tuple[Any, Effect]:
     async def shown(context: ToolContext, /, **args: Any) -> dict[str, Any]:
         return {"success": True, "args": args}
 

@@ -1,0 +1,7 @@
+CREATE TABLE holders (
+    name TEXT COLLATE "C" NOT NULL,
+    owner TEXT COLLATE "C",
+    token BIGINT DEFAULT 0 NOT NULL,
+    until BIGINT DEFAULT 0 NOT NULL,
+    PRIMARY KEY (name)
+);
