@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 YOU: Final = "You"  # the agent itself: the only speaker without an id
 INDENT: Final = "    "
+_BREAK: Final = f"\n{INDENT}"  # within the text of a line
 _END: Final = re.compile(rf"\n(?!{INDENT})")  # of a line with all of its text
 _AUTHOR: Final = re.compile(r" \((person|agent|system) ([^\s()]+)\): ")
 _NO_BREAK: Final = "\u00a0"
@@ -55,7 +56,7 @@ def write_short_line(ref: str, speaker: str, text: str) -> str:
 
 def indent(text: str) -> str:
     """Further lines are indented, so that no message can look like the beginning of another."""
-    return text.replace("\r", "\n").replace("\n", f"\n{INDENT}")
+    return text.replace("\r", "\n").replace("\n", _BREAK)
 
 
 def _clean_speaker(line: Line) -> str:
@@ -84,7 +85,7 @@ def read_line(text: str) -> Line | None:
 
 
 def _remove_indent(text: str) -> str:
-    return text.replace(f"\n{INDENT}", "\n")
+    return text.replace(_BREAK, "\n")
 
 
 # ── lines among other text ──────────────────────────────────────────────────────────────────────────────────────────
@@ -102,7 +103,7 @@ def change_lines(text: str, change: Change) -> str:
 
 def change_summary(text: str, change: Change) -> str:
     """The same for a summary, whose lines stand below its first one and are indented themselves."""
-    return f"\n{INDENT}".join(_change_pieces(text.split(f"\n{INDENT}"), change))
+    return _BREAK.join(_change_pieces(text.split(_BREAK), change))
 
 
 def _change_pieces(pieces: list[str], change: Change) -> list[str]:
