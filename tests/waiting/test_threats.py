@@ -17,7 +17,9 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
+from bullpen.storage import Transaction
 from bullpen.testing import FakeClock, snapshot
+from bullpen.threads import actions as threads
 from tests.connections import api, resident
 from tests.databases import Database
 from tests.driver import Api, Driver, Offices
@@ -111,6 +113,29 @@ async def test_a_late_result_sent_repeatedly_makes_one_inbox_row(office: Driver,
     await office.idle()
     assert await rows_of(database) == before
     assert len(await inbox(database, "tool_result")) == 1
+
+
+@pytest.mark.proves("C11")
+@pytest.mark.parametrize("policy", [None, "ask"], ids=["answer", "approval"])
+async def test_a_run_that_goes_on_after_the_expiry_hears_it_once(
+    offices: Offices, database: Database, policy: str | None
+) -> None:
+    """Its run looks before the sweep does, when both the time-out and the expiry are over."""
+    clock = FakeClock()
+    office = await offices.open(clock=clock)
+    asked = await with_tool(office, FETCH if policy is None else {**FETCH, "policy": policy})
+    clock.advance(timedelta(days=31).total_seconds())
+    thread_id = (await office.get(f"/runs/{asked['runId']}"))["threadId"]
+
+    async def look(tx: Transaction) -> None:
+        threads.go_on_waiting(tx, thread_id)
+
+    await office.office.store.transact(look)
+    await office.run_finished()
+    office.office.engine.sweep_at(clock.millis())
+    await office.idle()
+    assert await inbox(database, "expired") == []
+    assert (await office.get(f"/pending/{asked['callId']}"))["status"] == "expired"
 
 
 @pytest.mark.proves("C11")

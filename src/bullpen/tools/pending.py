@@ -255,6 +255,14 @@ async def expire(tx: Transaction, call_id: str) -> None:
         await give_up(tx, waiting, "expired", "Bullpen", unanswered(waiting))
 
 
+async def expire_if_due(tx: Transaction, waiting: Waiting) -> bool:
+    """A run that goes on after so long that its call is over for good reads that. The sweep would tell it again."""
+    if waiting.expires_at is None or waiting.expires_at > tx.clock.millis():
+        return False
+    await give_up(tx, waiting, "expired", "Bullpen", unanswered(waiting))
+    return True
+
+
 def unanswered(waiting: Waiting) -> str:
     if waiting.kind == "approval":
         return f"Nobody approved {waiting.tool_name} in time, so it was not carried out."

@@ -118,7 +118,7 @@ async def _take_answer(tx: Transaction, tool: Tool | None, call: ToolCall, waiti
         return Done(waiting.result, "acted") if error is None else Failed(error)
     if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
         return None
-    if waiting.status == "waiting":
+    if waiting.status == "waiting" and not await pending.expire_if_due(tx, waiting):
         await pending.move(tx, waiting, replace(waiting, status="pending"), "run")
         why = pending.unanswered(waiting) if tool is None else f"Tool timed out after {tool.timeout_ms}ms"
         return Failed(why, {"pendingToolCallId": waiting.call_id})
@@ -168,7 +168,7 @@ async def find_approval(tx: Transaction, door: Door, tool: Tool | None, call: To
     if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
         await park(tx, door, waiting)
         return None
-    if waiting.status == "waiting":
+    if waiting.status == "waiting" and not await pending.expire_if_due(tx, waiting):
         await pending.move(tx, waiting, replace(waiting, status="pending"), "run")
         return await _tell_waiting(tx, here, tool, call)
     result = ToolResult(call, Denied(await _why_not(tx, waiting)), call.shown, Effects())

@@ -72,7 +72,8 @@ def _files() -> dict[str, Path]:
 
 
 def _is_hashed(path: Path) -> bool:
-    return "-" in path.stem and path.is_relative_to(PAGE) and len(path.stem.rpartition("-")[2]) == 8
+    """`index-C-8XsaUN.js`: a name, and eight characters that may hold hyphens themselves."""
+    return path.is_relative_to(PAGE) and path.stem[-9:-8] == "-"
 
 
 def _answer(request: Request, path: Path, keep: str) -> Response:
