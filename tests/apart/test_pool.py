@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bullpen.apart import pool as pool_module
 from bullpen.apart.pool import CHILDREN, Answer, ApartFailed, Died, ProcessPool, TooDear
 from tests.waiting.dear_schemas import nested
 from tests.waits import until
@@ -146,6 +147,26 @@ async def test_a_child_inherits_nothing(pool: ProcessPool, monkeypatch: pytest.M
     (child,) = pool.process_ids
     assert b"very-secret-indeed" not in Path(f"/proc/{child}/environ").read_bytes()
     assert {path.name for path in Path(f"/proc/{child}/fd").iterdir()} == {"0", "1", "2"}
+
+
+PIECE = "b'\\0\\x10\\0\\0' + bytes(1 << 20)"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["b'\\xff' * 100", "b'\\0\\0\\0\\4null{}' + bytes(4)", "b'\\0\\0\\0\\1{' + bytes(4)", f"({PIECE}) * 40"],
+    ids=["huge", "torn", "no JSON", "without end"],
+)
+async def test_a_child_that_was_taken_over_is_not_believed(
+    pool: ProcessPool, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    program = f"import sys; sys.stdout.buffer.write({said}); sys.stdout.flush(); sys.stdin.read()"
+    with monkeypatch.context() as patch:
+        patch.setattr(pool_module, "PROGRAM", program)
+        with pytest.raises(ApartFailed):
+            await ask(pool, seconds=1)
+    assert pool.process_ids == []
+    await ask(pool)
 
 
 async def test_a_child_that_nobody_asks_ends() -> None:

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from bullpen.apart import pictures
+from bullpen.apart import pictures, pool
+from bullpen.apart.frames import END, pack_piece
 from bullpen.files import thumbnails
 from tests.databases import Database
 from tests.driver import Driver, Offices
@@ -165,6 +166,13 @@ async def test_a_child_that_dies_drawing_costs_only_the_thumbnail(office: Driver
     os.kill(child, signal.SIGKILL)
     assert "thumbnail" not in await giving
     assert "thumbnail" in await give(office, picture(), "r.png")
+
+
+async def test_a_child_cannot_choose_what_browsers_are_shown(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    fields, page = b'{"type":"text/html","width":1,"height":1}', b"<script>"
+    said = pack_piece(fields) + pack_piece(page) + END
+    monkeypatch.setattr(pool, "PROGRAM", f"import sys; sys.stdout.buffer.write({said!r}); sys.stdout.flush(); input()")
+    assert "thumbnail" not in await give(office, picture(), "p.png")
 
 
 async def is_busy(office: Driver) -> bool:

@@ -75,11 +75,20 @@ class _Child:
                 await sink.drain()
         sink.write(END)
         await sink.drain()
-        found = orjson.loads(await self._read_piece())
-        pieces = []
+        return await self._read_answer()
+
+    async def _read_answer(self) -> Answer:
+        """What it says is checked here and by whoever asked: hostile bytes may have taken it over."""
+        pieces = [await self._read_piece()]
         while piece := await self._read_piece():
             pieces.append(piece)
-        return Answer(found, b"".join(pieces))
+            if sum(map(len, pieces)) > ANSWER_BYTES:
+                raise Died("A child answers without end.")
+        try:
+            fields = orjson.loads(pieces[0])
+        except orjson.JSONDecodeError:
+            raise Died("A child did not answer with JSON.") from None
+        return Answer(fields, b"".join(pieces[1:]))
 
     async def _read_piece(self) -> bytes:
         source = self.process.stdout
@@ -131,6 +140,7 @@ class ProcessPool:
         async with self._turns:
             child = await self._take()
             try:
+                self._check_open()  # it may have been closed while the child started
                 answer = await _ask(child, packed, data, patience=5 + 5 * seconds)
             except BaseException:
                 await self._end(child)
@@ -145,9 +155,12 @@ class ProcessPool:
             await self._end(child)
         await asyncio.gather(*self._endings)
 
-    async def _take(self) -> _Child:
+    def _check_open(self) -> None:
         if self._closed:
             raise Died("The office is closed.")
+
+    async def _take(self) -> _Child:
+        self._check_open()
         while self._idle:
             child = self._idle.pop()
             if child.timer is not None:
