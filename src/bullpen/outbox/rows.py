@@ -92,7 +92,7 @@ async def take_lease(tx: Transaction, id: str, owner: str, millis: int) -> int |
     # One process owns a SQLite file, so a holder there is this very process in an earlier life: dead.
     if tx.store.shared and holder not in (None, owner) and until > now:
         return int(until - now)
-    if holder != owner or until < now + millis // 2:
+    if holder != owner or until < now + millis * 3 // 4:  # what is left must outlast an attempt
         await tx.run(_LEASE, id_=id, owner_=owner, millis=millis)
     return None
 
