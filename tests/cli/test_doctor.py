@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from bullpen.cli import doctor
+from bullpen.settings import load_settings
 from bullpen.testing.model_server import KEY, fails, model_server, plays
 from bullpen.testing.wires import Text
 from bullpen.variables.keys import Keys
@@ -402,3 +404,19 @@ def test_doctor_names_poor_secrets_of_the_environment(claimed_data: Path) -> Non
     assert "BOT_TOKEN" in said
     assert "hunter2" not in said
     assert "CITY" not in said
+
+
+async def test_executors_that_are_not_well_are_shown(tmp_path: Path) -> None:
+    """A server says so by its socket; here it is one that says nothing else."""
+    settings = load_settings({}, data=tmp_path)
+    body = b'{"ready":true,"failing":[],"unhealthy":{"mcp:library":"It hung up."}}'
+
+    async def tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        writer.close()
+
+    async with await asyncio.start_unix_server(tell, settings.socket_path):
+        told = [finding async for finding in doctor._server(settings)]
+    assert [(finding.level, finding.part) for finding in told] == [("ok", "server"), ("warning", "executors")]
+    assert told[1].message == "mcp:library: It hung up."

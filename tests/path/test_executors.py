@@ -132,6 +132,8 @@ async def test_cancelling_a_run_ends_the_opening_of_its_session(offices: Offices
     (run,) = await office.runs()
     await office.ask("POST", f"/runs/{run['id']}/cancel")
     assert (await office.run_finished("ada"))["status"] == "cancelled"
+    told = "fetch was stopped while it ran, along with the run. It had no effect."
+    assert await office.results(run["id"]) == [{"error": told}]
     history.opening = None
     assert await fetched(office, 2) == GOOD
 

@@ -142,9 +142,8 @@ async def _server(settings: Settings) -> AsyncIterator[Finding]:
     else:
         yield ok("server", f"{named} runs, and is ready.")
     for name, why in said.get("unhealthy", {}).items():
-        yield warning(
-            "executors", f"{name}: {why}", "Calls of its tools fail until it is well. The next call tries again."
-        )
+        advice = "Calls of its tools fail. The next one tries to open it again."
+        yield warning("executors", f"{name}: {why.rstrip('.')}.", advice)
 
 
 def _line(finding: Finding) -> str:

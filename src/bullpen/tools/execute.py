@@ -304,10 +304,13 @@ async def _in_its_place(door: Door, body: Body[ToolResult]) -> ToolResult:
 
 async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult:
     context = door.context(tool, call, None)
+    outcome: Outcome
     try:
         context.executor = await _open(door, tool, context)
-    except _ToolRaised as raised:  # before anything has begun
-        return await _settle(door, tool, call, _as_outcome(tool, raised.error))
+    except _ToolRaised as raised:
+        unbegun = isinstance(raised.error, Stopped) and not call.started  # so there is no doubt about its effect
+        outcome = Failed(rules.stopped(tool.name)) if unbegun else _as_outcome(tool, raised.error)
+        return await _settle(door, tool, call, outcome)
 
     async def begin(tx: Transaction) -> None:
         await door.journal.check(tx)
@@ -321,7 +324,7 @@ async def _run_outside(door: Door, tool: Tool, call: ToolCall, args: Mapping[str
     if context.executor.name:
         carry_out = partial(door.means.executors.call, context.executor)
     try:
-        outcome: Outcome = Done(await _call(door, tool, context, partial(carry_out, tool, context, args)), tool.act)
+        outcome = Done(await _call(door, tool, context, partial(carry_out, tool, context, args)), tool.act)
     except _ToolRaised as raised:
         outcome = _as_outcome(tool, raised.error)
     return await _settle(door, tool, replace(call, started=True), outcome, context.effects)

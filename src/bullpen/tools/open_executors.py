@@ -17,6 +17,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
+from bullpen.ending import end
 from bullpen.engine import holders
 from bullpen.engine.holders import HeldBy
 from bullpen.errors import BullpenError, ToolFailed, Unavailable
@@ -27,7 +28,7 @@ from bullpen.tools.types import Executor, Tool, ToolContext
 logger = logging.getLogger("bullpen.tools")
 
 LOOK_SECONDS = 1.0  # so often a call looks whether another process has let go
-CLOSE_SECONDS = 5.0
+CLOSE_SECONDS = 2.0  # the whole server has ten to end
 HEALTH_SECONDS = 2.0
 
 
@@ -96,8 +97,7 @@ class OpenExecutors:
         """Close all of them, and open none any more. Their calls are over."""
         self._closed = True
         if self._renewing is not None:
-            self._renewing.cancel()
-            await asyncio.wait([self._renewing])
+            await end(self._renewing)
         await asyncio.gather(*map(self._close_slot, self._slots.values()))
 
     async def _close_slot(self, slot: _Slot) -> None:
@@ -151,7 +151,9 @@ class OpenExecutors:
     async def _renew_forever(self) -> None:
         while True:
             await asyncio.sleep(self._seconds / 3)
-            await self.renew()
+            (failure,) = await asyncio.gather(self.renew(), return_exceptions=True)
+            if failure is not None:  # it is tried again, and what was not renewed in time is not used
+                logger.warning("leases of executors were not renewed: %s", _describe(failure))
 
     async def renew(self) -> None:
         """Keep what is ours. What is another's by now, or may be, is closed."""
