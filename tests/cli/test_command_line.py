@@ -18,6 +18,7 @@ from tests.waits import BOUND
 
 COMMANDS = (
     "serve",
+    "bridges",
     "worker",
     "migrate",
     "token",

@@ -117,7 +117,7 @@ async def test_a_late_result_sent_repeatedly_makes_one_inbox_row(office: Driver,
 
 @pytest.mark.proves("C11")
 @pytest.mark.parametrize("policy", [None, "ask"], ids=["answer", "approval"])
-async def test_a_run_that_goes_on_after_the_expiry_hears_it_once(
+async def test_a_run_woken_after_the_expiry_hears_it_once(
     offices: Offices, database: Database, policy: str | None
 ) -> None:
     """Its run looks before the sweep does, when both the time-out and the expiry are over."""
