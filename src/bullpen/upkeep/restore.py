@@ -8,6 +8,7 @@ the bytes of files has them put back first, so that no row is ever there without
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -16,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from bullpen.access import rows as access_rows
@@ -36,6 +38,8 @@ from bullpen.storage.lock import FolderLock
 from bullpen.storage.sqlite import SqliteStore
 from bullpen.upkeep import archive, backup
 from bullpen.webhooks import rows as webhook_rows
+
+CLOSING_SECONDS = 2.0
 
 # An office in which nothing has happened yet has rows of these.
 ALWAYS_THERE = frozenset({"meta", "schema_migrations"})
@@ -325,9 +329,16 @@ async def _replace(
 
 
 async def _refuse_while_served(connection: Any) -> None:
-    """Starting servers wait for this lock; running ones have connections open, always."""
+    """Starting servers wait for this lock; running ones have connections open, always.
+
+    The database needs a moment to see that a server which was just stopped has closed its own.
+    """
     free = await connection.fetchval("SELECT pg_try_advisory_lock($1)", migrations.POSTGRES_LOCK)
-    if not free or await connection.fetchval(_OTHERS):
+    give_up = monotonic() + CLOSING_SECONDS
+    while free and await connection.fetchval(_OTHERS):
+        free = monotonic() < give_up
+        await asyncio.sleep(0.05)
+    if not free:
         raise CannotStart("A server or a worker uses this database. Stop all of them first, then restore.")
 
 
