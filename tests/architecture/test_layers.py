@@ -30,7 +30,7 @@ TABLE = """
     storage
     observe
     settings
-    errors · ids · clock · ending · patterns · apart
+    errors · ids · clock · ending · patterns · replacing · apart
 """
 LINE = {name: depth for depth, line in enumerate(TABLE.split("\n")) for name in line.split() if name != "·"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -11,6 +10,7 @@ from sqlalchemy import Table, Text, and_, bindparam, delete, exists, literal, or
 from bullpen.access import rules as access
 from bullpen.inbox import rules
 from bullpen.inbox.types import Cause, Item
+from bullpen.replacing import replace
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, Mapped
 from bullpen.storage.statements import insert_or_ignore, inside

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import lru_cache, partial
 from hashlib import sha256
 from time import monotonic
@@ -34,6 +33,7 @@ from bullpen.llm.types import Reply
 from bullpen.memory import rows as memory_rows
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
+from bullpen.replacing import replace
 from bullpen.runs import concern, rows, rules, steps, transcript
 from bullpen.runs.steps import Asking
 from bullpen.runs.types import CallPlace, Entry, Run

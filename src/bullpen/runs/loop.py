@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -28,6 +28,7 @@ from bullpen.llm.prices import Prices
 from bullpen.llm.types import Reply, Transcript, Turn, takes_pictures
 from bullpen.observe import logs
 from bullpen.observe.redact import REDACTOR, Concern, concerning, owner
+from bullpen.replacing import replace
 from bullpen.runs import actions, asking, bounds, concern, holds, late, past, pictures, rows, rules, transcript
 from bullpen.runs.live import Live
 from bullpen.runs.steps import Asking

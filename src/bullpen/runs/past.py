@@ -8,13 +8,14 @@ from outside the office: whoever reads it has read outside text.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from bullpen.agents import rows as agent_rows
 from bullpen.files import rows as file_rows
 from bullpen.llm.types import Turn, UserTurn
 from bullpen.observe.redact import REDACTOR, owner
+from bullpen.replacing import replace
 from bullpen.runs import bounds, rows, transcript
 from bullpen.runs.bounds import Bounds
 from bullpen.runs.types import Run, WindowMessage

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final, get_args
 
 import orjson
 
 from bullpen.errors import Broken
+from bullpen.replacing import replace
 from bullpen.runs.types import Entry, Mark, Run
 from bullpen.tasks import rules as task_rules
 from bullpen.wire import Limits

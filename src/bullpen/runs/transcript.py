@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +30,7 @@ from bullpen.llm.types import (
     UserTurn,
 )
 from bullpen.observe.redact import here
+from bullpen.replacing import replace
 from bullpen.runs import bounds
 from bullpen.runs.bounds import Bounds
 from bullpen.runs.lines import YOU, Author, Line, find_lines, write_line, write_short_line

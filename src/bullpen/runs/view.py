@@ -6,10 +6,9 @@ call's own row, since the run may have been forgotten by then; it acts with the 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
+from bullpen.replacing import replace
 from bullpen.runs import rules
 from bullpen.runs.types import Run
 from bullpen.settings import LimitSettings

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 
 from bullpen import ids
 from bullpen.engine import leases, nudges
 from bullpen.errors import Broken
+from bullpen.replacing import replace
 from bullpen.storage import Stage, Transaction
 from bullpen.threads import rows, rules
 from bullpen.threads.rules import SCOPES

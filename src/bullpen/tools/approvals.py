@@ -10,7 +10,6 @@ is said in tools/execute.py.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from pydantic import ValidationError
 
 from bullpen.agents import rows as agent_rows
 from bullpen.errors import BadArguments, Conflict, Invalid
+from bullpen.replacing import replace
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
 from bullpen.tools import actions, pending, rows

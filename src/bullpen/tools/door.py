@@ -8,7 +8,7 @@ a ToolContext that is made from it. Nothing here opens a transaction.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from bullpen.audit.actions import note
 from bullpen.errors import Fenced, SecretInvalid
 from bullpen.observe import counts
 from bullpen.observe.redact import here
+from bullpen.replacing import replace
 from bullpen.storage import Store, Transaction
 from bullpen.tools import approvals, cards, outward, pending
 from bullpen.tools import rows as tool_rows

@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -36,6 +36,7 @@ from bullpen.errors import (
 )
 from bullpen.events.actions import in_turn
 from bullpen.llm.types import ToolSpec
+from bullpen.replacing import replace
 from bullpen.storage import Store, Transaction
 from bullpen.storage.store import Body, RetryTransaction
 from bullpen.tools import judging, rules, waiting

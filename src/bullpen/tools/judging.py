@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_jsonable_python
 
 from bullpen.errors import RequestError, ToolError
+from bullpen.replacing import replace
 from bullpen.storage import Transaction
 from bullpen.storage.statements import storable
 from bullpen.tools import outward, policies

@@ -9,7 +9,6 @@ tools/rules.py, and a compare-and-set on the row.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Literal
 
 from bullpen import ids
@@ -17,6 +16,7 @@ from bullpen.errors import Broken, Conflict, Gone
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
 from bullpen.inbox.types import Item
+from bullpen.replacing import replace
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads

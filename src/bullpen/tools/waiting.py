@@ -7,11 +7,11 @@ answer by now. The rows and what becomes of them are in tools/pending.py and too
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from bullpen.engine import nudges
 from bullpen.events.actions import in_turn
+from bullpen.replacing import replace
 from bullpen.storage import Transaction
 from bullpen.tools import approvals, cards, judging, pending, rules
 from bullpen.tools import rows as tool_rows
