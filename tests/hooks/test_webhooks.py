@@ -285,12 +285,14 @@ async def test_a_secret_in_a_message_is_not_told(office: Driver) -> None:
     secret = "canary-4711-in-its-mine"
     await office.ask("PUT", "/variables/CANARY", json={"value": secret, "type": "secret"})
     pia = await pia_in(office, "lab")
+    await office.ask("PATCH", "/spaces/lab", json={"name": f"where {secret} is known"})
     async with one(office) as receiver:
         await webhook(pia)
         await office.post("lab", f"@pia it is {secret}")
         told = await receiver.told()
     assert told["data"]["text"].startswith("@pia it is ***")
     assert MASK in told["data"]["text"]
+    assert MASK in told["data"]["spaceName"]
     assert secret.encode() not in receiver.asked[0].body
 
 
