@@ -106,6 +106,8 @@ class _Child:
         if self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.kill()
+        # asyncio waits for the end of the pipes too, and nobody reads one that was full. Only this closes them.
+        self.process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
         await self.process.wait()
 
 
