@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,9 @@ from bullpen.llm.types import AssistantTurn, OnDelta, Reply, ToolSpec, ToolTurn,
 from tests.driver import Driver
 from tests.path.scripts import Json
 from tests.waits import BOUND
+
+
+DAY = re.compile(r"\w+day \d{4}-\d\d-\d\d:")  # stands above the messages of a day
 
 
 class Puppet:
@@ -82,7 +86,8 @@ def told(transcript: Transcript) -> list[str]:
 
 def window(transcript: Transcript) -> list[str]:
     """The lines of the space's latest messages, without their ids; empty when it was shown none."""
-    return [line.partition("] ")[2] for line in shown_window(transcript).splitlines()[1:]]
+    lines = shown_window(transcript).splitlines()[1:]
+    return [line.partition("] ")[2] for line in lines if not DAY.match(line)]
 
 
 def shown_window(transcript: Transcript) -> str:
@@ -90,7 +95,7 @@ def shown_window(transcript: Transcript) -> str:
     texts = told(transcript)
     for number, text in enumerate(texts):
         if text.startswith("The latest messages in "):
-            pieces = [text, *(each for each in texts[number + 1 :] if each.startswith("[msg_"))]
+            pieces = [text, *(each for each in texts[number + 1 :] if DAY.match(each))]
             return "\n".join(pieces)
     return ""
 
