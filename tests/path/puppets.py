@@ -14,8 +14,16 @@ from tests.driver import Driver
 from tests.path.scripts import Json
 from tests.waits import BOUND
 
-
 DAY = re.compile(r"\w+day \d{4}-\d\d-\d\d:")  # stands above the messages of a day
+
+
+TIMES = [
+    (re.compile(r"^Now it is .*\n"), ""),
+    (re.compile(rf"^{DAY.pattern}\n", re.MULTILINE), ""),
+    (re.compile(r"(?<=oldest first), times in \S+:"), ":"),
+    (re.compile(r"^(\[msg_\w+) \d\d:\d\d(?=\] )", re.MULTILINE), r"\1"),
+    (re.compile(r"^(\[\w+) at \d\d:\d\d(?=\] | in )", re.MULTILINE), r"\1"),
+]
 
 
 class Puppet:
@@ -82,6 +90,13 @@ async def puppet(
 def told(transcript: Transcript) -> list[str]:
     """What it was told, apart from its own words and results."""
     return [turn.text for turn in transcript.turns if isinstance(turn, UserTurn)]
+
+
+def untimed(text: str) -> str:
+    """A text that a model was told, without what time it was and where the agent was, for tests of all the rest."""
+    for pattern, rest in TIMES:
+        text = pattern.sub(rest, text)
+    return text
 
 
 def window(transcript: Transcript) -> list[str]:

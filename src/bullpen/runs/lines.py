@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 YOU: Final = "You"  # the agent itself: the only speaker without an id
@@ -35,7 +35,7 @@ class Line:
     speaker: str  # as the model reads it: a name, perhaps with a few words before it
     text: str
     author: Author | None = None
-    at: str = ""  # when it was said, as the model reads it: see runs/now.py
+    at: str = field(default="", compare=False)  # when it was said, as the model reads it: see runs/now.py
 
 
 # Gives the line that takes this one's place; None: no line does.
@@ -81,7 +81,7 @@ def read_line(text: str) -> Line | None:
     ref, _, more = front.partition(" ")
     if not (closed and told and ref and space_id) or any(sign.isspace() for sign in ref + space_id) or "\n" in head:
         return None
-    own, at = said.startswith(f"{YOU}: "), more.removeprefix("at ")
+    own, at = said.startswith(f"{YOU}: "), more[3:] if more.startswith("at ") else ""
     if not own and (found := _AUTHOR.search(said.partition("\n")[0])) is not None:
         author = Author(found[1], found[2])
         return Line(ref, space_id, said[: found.start()], _remove_indent(said[found.end() :]), author, at)

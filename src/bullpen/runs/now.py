@@ -1,8 +1,8 @@
 """What time it is for a run, and when things were said, as the clocks of a zone show it. Pure.
 
-A waking says what time it is, in the form that `schedule_task` takes, and is kept in the journal: a resumed run does not
-change its past. A message has its hour alone and stands below a line with its day, so that what was shown once stays
-the same bytes. Nothing here looks at a clock; one that jumps gives days that follow each other as they were noted.
+A waking says what time it is, in the form that `schedule_task` takes, and is kept in the journal: a resumed run does
+not change its past. A message has its hour alone and stands below a line with its day, so that what was shown once
+stays the same bytes. Nothing here looks at a clock; one that jumps gives days in the order in which they were noted.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from sqlalchemy import text
@@ -97,28 +97,18 @@ async def select_places(tx: Transaction, asking: Asking, limit: int) -> tuple[li
         name=NAME,
         looked_at=looked_at,
     )
-    places = [_place(*row, agent_id=asking.agent_id) for row in found[:limit]]
+    places = []
+    for id, kind, name, people, agents, trigger, options, listed in found[:limit]:
+        inside, more = _inside(listed, asking.agent_id)
+        zone = orjson.loads(options).get("timezone")
+        places.append(Place(id, kind, clean_name(name), wakes(people, agents, trigger), inside, more, zone))
     return places, len(found) > limit or len(found) >= looked_at
 
 
-def _place(
-    id: str,
-    kind: str,
-    name: str,
-    wake_people: WakePolicy,
-    wake_agents: WakePolicy,
-    trigger: str | None,
-    options: str,
-    inside: str | None,
-    *,
-    agent_id: str,
-) -> Place:
-    others = sorted(each for each in orjson.loads(inside or "[]") if each[0] != agent_id)
-    shown = tuple(Inside(other, kind_, clean_name(named)) for other, kind_, named in others[:MEMBERS])
-    zone: Any = orjson.loads(options).get("timezone") if "timezone" in options else None
-    return Place(
-        id, kind, clean_name(name), wakes(wake_people, wake_agents, trigger), shown, len(others) > MEMBERS, zone
-    )
+def _inside(listed: str | None, agent_id: str) -> tuple[tuple[Inside, ...], bool]:
+    """The others in a space, and whether these are not all."""
+    others = sorted(each for each in orjson.loads(listed or "[]") if each[0] != agent_id)
+    return tuple(Inside(id, kind, clean_name(name)) for id, kind, name in others[:MEMBERS]), len(others) > MEMBERS
 
 
 def clean_name(name: str) -> str:
