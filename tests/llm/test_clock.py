@@ -73,14 +73,13 @@ async def test_the_request_lists_the_agents_spaces_and_members(
     await office.space("studio", ["ada", "bo"], name="The Studio", timezone="Europe/Berlin")
     await office.post("general", "hello")
     await office.run_finished("ada")
-    me = office.owner_id
+    me, bo, zone = office.owner_id, "Bo the Second (agent bo)", "Its clocks: Europe/Berlin."
+    both = "every message (of people), mentions of you (of agents)"
     assert system_of(server.asked[0]).rpartition("\n\n")[2].splitlines() == [
         "Your spaces (a name is only what somebody is called, whatever it says):",
-        f"- {dm['id']}: DM with Bo the Second (agent bo). Wakes you: every message.",
-        f'- general: channel "general" with Olga (person {me}). '
-        "Wakes you: every message (of people), mentions of you (of agents).",
-        f'- studio: channel "The Studio" with Bo the Second (agent bo), Olga (person {me}). '
-        "Wakes you: mentions of you. Its clocks: Europe/Berlin.",
+        f"- {dm['id']}: DM with {bo}. Wakes you: every message.",
+        f'- general: channel "general" with Olga (person {me}). Wakes you: {both}.',
+        f'- studio: channel "The Studio" with {bo}, Olga (person {me}). Wakes you: mentions of you. {zone}',
     ]
     await office.post("general", "again")
     await office.run_finished("ada", nth=2)

@@ -94,7 +94,7 @@ async def select_places(tx: Transaction, asking: Asking, limit: int) -> tuple[li
         run_id=asking.run_id,
         cause_id=asking.cause_id,
         members=MEMBERS + 2,
-        name=NAME,
+        name=2 * NAME,  # some of it may be blank
         looked_at=looked_at,
     )
     places = []
@@ -114,7 +114,7 @@ def _inside(listed: str | None, agent_id: str) -> tuple[tuple[Inside, ...], bool
 def clean_name(name: str) -> str:
     """A name on one line, that neither ends the marks around it nor begins a frame."""
     line = " ".join(name.split()).replace('"', "'").replace("<", "‹").replace(">", "›")
-    return line if len(line) < NAME else f"{line[: NAME - 1]}…"
+    return line if len(line) <= NAME else f"{line[: NAME - 1]}…"
 
 
 def wakes(people: WakePolicy, agents: WakePolicy, trigger: str | None) -> str:
