@@ -43,7 +43,7 @@ async def test_tomorrow_at_nine_becomes_one_right_call(
     await office.agent("ada", model=model, scope=scope, tools=["messaging", "tasks"])
     await office.space("general", ["ada"], wake={"people": "all"}, timezone="Europe/Berlin")
     await office.space("other", ["ada"], wake={"people": "all"})
-    due = {}
+    due: dict[str, str] = {}
     for nth, space in enumerate(("general", "other"), start=1):
         server.gives(schedules_tomorrow_at_nine() if scope == "space" or nth == 1 else plays(SILENT), plays(SILENT))
         await office.post(space, "Remind me tomorrow at nine")
