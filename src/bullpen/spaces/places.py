@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -54,16 +55,18 @@ class Asking:
 
 # The inner selects end after so many rows of an index. `{mine}` says which memberships, `{list}` how JSON is made.
 _SQL: Final = """
-SELECT s.id, s.kind, substr(s.name, 1, :name), s.wake_people, s.wake_agents, substr(s.trigger, 1, :name), s.options,
+SELECT (SELECT count(*) FROM (SELECT 1 FROM members WHERE {mine} LIMIT :looked_at) AS l),
+    s.id, s.kind, substr(s.name, 1, :name), s.wake_people, s.wake_agents, substr(s.trigger, 1, :name), s.options,
     (SELECT {list} FROM (SELECT m.member_id, m.kind FROM members m WHERE m.space_id = s.id
         ORDER BY m.member_id LIMIT :members) AS i
         LEFT JOIN people p ON p.id = i.member_id LEFT JOIN agents a ON a.id = i.member_id)
-FROM (SELECT space_id FROM members WHERE {mine} ORDER BY space_id LIMIT :looked_at) AS mine
+FROM (SELECT s.* FROM (SELECT space_id FROM members WHERE {mine} ORDER BY space_id LIMIT :looked_at) AS mine
 JOIN spaces s ON s.id = mine.space_id
 WHERE s.kind <> 'group' OR s.id = :home OR :manages = 1 OR (
     EXISTS (SELECT 1 FROM members c WHERE c.space_id = s.id AND c.member_id = :cause_id)
     AND NOT EXISTS (SELECT 1 FROM inbox_items n WHERE n.claimed_by = :run_id AND NOT EXISTS
         (SELECT 1 FROM members o WHERE o.space_id = s.id AND o.member_id = n.cause_id)))
+ORDER BY s.id LIMIT :shown) AS s
 ORDER BY s.id
 """
 _NAMED: Final = "i.member_id, i.kind, substr(coalesce(p.name, a.name, i.member_id), 1, :name)"
@@ -96,15 +99,18 @@ async def select_places(tx: Transaction, asking: Asking, limit: int) -> tuple[li
         members=MEMBERS + 2,
         name=2 * NAME,  # some of it may be blank
         looked_at=looked_at,
+        shown=limit + 1,
     )
-    places = []
-    for id, kind, name, people, agents, trigger, options, listed in found[:limit]:
+    places, left_out = [], len(found) > limit
+    for count, id, kind, name, people, agents, trigger, options, listed in found[:limit]:
+        left_out = left_out or count >= looked_at
         inside, more = _inside(listed, asking.agent_id)
         zone = orjson.loads(options).get("timezone")
         places.append(Place(id, kind, clean_name(name), wakes(people, agents, trigger), inside, more, zone))
-    return places, len(found) > limit or len(found) >= looked_at
+    return places, left_out
 
 
+@lru_cache(maxsize=1024)  # they rarely change
 def _inside(listed: str | None, agent_id: str) -> tuple[tuple[Inside, ...], bool]:
     """The others in a space, and whether these are not all."""
     others = sorted(each for each in orjson.loads(listed or "[]") if each[0] != agent_id)
