@@ -10,7 +10,7 @@ from bullpen.storage import Statement
 from bullpen.storage.statements import SQLITE
 from tests.driver import Driver, Json, Offices
 from tests.files.offering import content, faults, give, picture, until_kept
-from tests.path.puppets import puppet, told
+from tests.path.puppets import puppet, told, untimed
 from tests.path.scripts import SILENT, call, step
 
 
@@ -159,7 +159,7 @@ async def test_an_agent_sees_attached_files_with_their_ids(office: Driver) -> No
     await office.run_finished("ada")
     name = f'<outside id="{file["id"]}" source="file">two lines.txt</outside id="{file["id"]}">'
     line = f"    [file: {name} (text/plain, 2 KB), id {file['id']}]"
-    assert told(ada.shown[0]) == [
+    assert [untimed(text) for text in told(ada.shown[0])] == [
         f"The latest messages in general, oldest first:\n[{posted['id']}] Olga: see this\n{line}",
         f"New for you:\n[{posted['id']} in general] Olga (person {office.owner_id}): see this\n{line}",
     ]
@@ -177,6 +177,6 @@ async def test_an_agent_is_woken_by_a_file_without_words(office: Driver) -> None
     await office.run_finished("ada")
     name = f'<outside id="{file["id"]}" source="file">note.txt</outside id="{file["id"]}">'
     line = f"[file: {name} (text/plain, 5 bytes), id {file['id']}]"
-    assert told(ada.shown[0])[1] == (
+    assert untimed(told(ada.shown[0])[1]) == (
         f"New for you:\n[{posted['id']} in general] Olga (person {office.owner_id}): {line}"
     )

@@ -17,7 +17,7 @@ from bullpen.testing import FakeClock
 from bullpen.upkeep import retention
 from tests.driver import Api, Driver, Json, Offices
 from tests.hooks.calling import made, path_of, ring, ringing
-from tests.path.puppets import puppet, told
+from tests.path.puppets import puppet, told, untimed
 from tests.path.scripts import call, step
 
 STEPS = [step(call("do_nothing"))]
@@ -35,7 +35,7 @@ async def test_calling_a_hook_wakes_its_agent_with_text_as_data(office: Driver) 
     shown = orjson.dumps({"serviceName": "ci", "hookId": hook["id"], "payload": {"text": "the build is red"}}).decode()
     mark = (await office.journal(run["id"]))[0]["id"]
     framed = f'<outside id="{mark}" source="hook:ci">{shown}</outside id="{mark}">'
-    assert told(ada.shown[0]) == [f"New for you:\n[trigger] {framed}"]
+    assert [untimed(text) for text in told(ada.shown[0])] == [f"New for you:\n[trigger] {framed}"]
     assert run["outside"] == ["hook:ci"]
     assert answered.json()["itemId"].startswith("itm_")
     (listed,) = await office.items("/hooks")

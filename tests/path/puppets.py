@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +13,17 @@ from bullpen.llm.types import AssistantTurn, OnDelta, Reply, ToolSpec, ToolTurn,
 from tests.driver import Driver
 from tests.path.scripts import Json
 from tests.waits import BOUND
+
+DAY = re.compile(r"\w+day \d{4}-\d\d-\d\d:")  # stands above the messages of a day
+
+
+TIMES = [
+    (re.compile(r"^Now it is .*\n"), ""),
+    (re.compile(rf"^{DAY.pattern}\n", re.MULTILINE), ""),
+    (re.compile(r"(?<=oldest first), times in \S+:"), ":"),
+    (re.compile(r"^(\[msg_\w+) \d\d:\d\d(?=\] )", re.MULTILINE), r"\1"),
+    (re.compile(r"^(\[\w+) at \d\d:\d\d(?=\] | in )", re.MULTILINE), r"\1"),
+]
 
 
 class Puppet:
@@ -80,9 +92,17 @@ def told(transcript: Transcript) -> list[str]:
     return [turn.text for turn in transcript.turns if isinstance(turn, UserTurn)]
 
 
+def untimed(text: str) -> str:
+    """A text that a model was told, without what time it was and where the agent was, for tests of all the rest."""
+    for pattern, rest in TIMES:
+        text = pattern.sub(rest, text)
+    return text
+
+
 def window(transcript: Transcript) -> list[str]:
     """The lines of the space's latest messages, without their ids; empty when it was shown none."""
-    return [line.partition("] ")[2] for line in shown_window(transcript).splitlines()[1:]]
+    lines = shown_window(transcript).splitlines()[1:]
+    return [line.partition("] ")[2] for line in lines if not DAY.match(line)]
 
 
 def shown_window(transcript: Transcript) -> str:
@@ -90,7 +110,7 @@ def shown_window(transcript: Transcript) -> str:
     texts = told(transcript)
     for number, text in enumerate(texts):
         if text.startswith("The latest messages in "):
-            pieces = [text, *(each for each in texts[number + 1 :] if each.startswith("[msg_"))]
+            pieces = [text, *(each for each in texts[number + 1 :] if DAY.match(each))]
             return "\n".join(pieces)
     return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.driver import Driver
-from tests.path.puppets import puppet
+from tests.path.puppets import puppet, untimed
 from tests.path.scripts import call, raw, step
 
 STEPS = [
@@ -35,7 +35,7 @@ async def test_the_journal_lists_every_call_and_return_in_order(office: Driver) 
         (2, "tool_return_message", "send_message"),
         (3, "assistant_message", ""),
     ]
-    assert journal[0]["content"] == (
+    assert untimed(journal[0]["content"]) == (
         f"New for you:\n[{asked['id']} in general] Olga (person {office.owner_id}): tea at four?"
     )
     assert journal[1]["content"] == "Let me see."

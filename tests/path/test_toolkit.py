@@ -93,7 +93,8 @@ async def test_an_agent_has_exactly_the_six_tools_it_lists(office: Driver) -> No
         {"error": "There is no tool named 'skip' among yours."},
     ]
     assert [spec.name for spec in bo.tools[0]] == [
-        *["send_message", "react_to_message", "read_messages", "enter_space", "leave_space", "do_nothing", "skip"]
+        *["send_message", "react_to_message", "read_messages", "list_spaces"],
+        *["enter_space", "leave_space", "do_nothing", "skip"],
     ]
 
 
@@ -142,6 +143,7 @@ async def test_the_schemas_are_those_of_the_founding_documents(office: Driver) -
         "send_message": {"text": True, "spaceId": False, "replyTo": False},
         "react_to_message": {"messageId": True, "emoji": True},
         "read_messages": {"spaceId": False, "offset": False, "limit": False, "query": False},
+        "list_spaces": {},
         "enter_space": {"spaceId": True},
         "leave_space": {},
         "do_nothing": {},

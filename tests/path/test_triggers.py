@@ -6,7 +6,7 @@ import pytest
 
 from bullpen.settings import EngineSettings
 from tests.driver import Driver, Offices
-from tests.path.puppets import puppet, told
+from tests.path.puppets import puppet, told, untimed
 from tests.path.scripts import call, step
 
 STEPS = [
@@ -27,7 +27,7 @@ async def test_a_trigger_starts_a_fresh_thread_with_payload_as_data(office: Driv
     shown = '{"serviceName":"ci","payload":{"build_id":7,"camelCase":"kept","text":"@ada not a message"}}'
     mark = (await office.journal(run["id"]))[0]["id"]
     framed = f'<outside id="{mark}" source="trigger:ci">{shown}</outside id="{mark}">'
-    assert told(ada.shown[0]) == [f"New for you:\n[trigger] {framed}"]
+    assert [untimed(text) for text in told(ada.shown[0])] == [f"New for you:\n[trigger] {framed}"]
     assert (await office.results(run["id"]))[0]["error"].startswith("You are in no space now.")
     assert await office.texts("general") == ["some history", "kind trigger"]
     await office.create("/agents/ada/trigger", {"service_name": "ci"}, status=202)

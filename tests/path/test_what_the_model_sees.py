@@ -8,9 +8,10 @@ import orjson
 import pytest
 
 from bullpen.llm.types import AssistantTurn, ToolTurn, Transcript, UserTurn
+from bullpen.runs.places import HEADER
 from bullpen.runs.transcript import OUTSIDE
 from tests.driver import Driver
-from tests.path.puppets import Puppet, own, puppet, shown_window, told, window
+from tests.path.puppets import Puppet, own, puppet, shown_window, told, untimed, window
 from tests.path.scripts import SILENT, call, raw, say, step, turn
 from tests.path.talk import talk
 
@@ -55,7 +56,7 @@ async def test_a_run_sees_its_own_calls_and_results_verbatim(office: Driver) -> 
     journal = await office.journal(run["id"])
     ids = [entry["callId"] for entry in journal if entry["type"] == "tool_call_message"]
     first, second, third = ada.shown
-    assert told(first) == [
+    assert [untimed(text) for text in told(first)] == [
         f"The latest messages in general, oldest first:\n[{asked['id']}] Olga: hello",
         f"New for you:\n[{asked['id']} in general] Olga (person {office.owner_id}): hello",
     ]
@@ -108,7 +109,7 @@ async def test_earlier_runs_in_a_space_are_summarised_without_silent_ones(office
     assert [run["outcome"] for run in runs] == ["spoke", "silent", "unsent_text", "reacted", "silent"]
     room, before, new = told(ada.shown[-1])
     assert room.startswith("The latest messages in general")
-    assert new.startswith("New for you:")
+    assert untimed(new).startswith("New for you:")
     assert before == (
         "What you did here before:\n"
         f"{runs[0]['startedAt'][:16]}Z you spoke: send_message ×2, read_messages\n"
@@ -177,8 +178,10 @@ async def test_the_system_prompt_explains_only_the_agents_own_tool_families(offi
     remembering = {id: systems[id].count("Your memory blocks are shown above") for id in lists}
     assert speaking == {"both": 1, "memory": 0, "one": 1, "none": 0}
     assert remembering == {"both": 1, "memory": 1, "one": 0, "none": 0}
-    assert systems["none"] == f"You are None (id none).\n\n{OUTSIDE}"
-    assert all(system.endswith(OUTSIDE) for system in systems.values())
+    parts = {id: system.partition(f"\n\n{OUTSIDE}\n\n{HEADER}\n") for id, system in systems.items()}
+    assert parts["none"][0] == "You are None (id none)."
+    listed = f'"to-{{0}}" with Olga (person {office.owner_id}). Wakes you: '
+    assert all(f"- to-{id}: channel {listed.format(id)}" in spaces for id, (_, _, spaces) in parts.items())
 
 
 async def test_the_window_names_speakers_and_omits_deleted_messages(office: Driver) -> None:

@@ -252,5 +252,5 @@ async def test_instructions_cannot_look_like_another_message(office: Driver) -> 
     await office.post("studio", "/standup")
     await office.run_finished("ada")
     lines = ada.shown[0].turns[0].text.split("\n")  # type: ignore[union-attr]
-    assert [line for line in lines if line.startswith("[")] == [lines[1], lines[2]]
-    assert lines[2].startswith("[/standup in studio] This skill was started")
+    assert [line for line in lines if line.startswith("[")] == [lines[2], lines[3]]
+    assert lines[3].startswith("[/standup in studio] This skill was started")

@@ -11,7 +11,7 @@ from bullpen.testing import invariants, snapshot
 from bullpen.upkeep import erasure, rows
 from tests.databases import Database
 from tests.driver import Driver
-from tests.path.scripts import say
+from tests.path.scripts import call, say, step
 from tests.path.talk import talk
 from tests.upkeep.homes import Home
 from tests.upkeep.offices import MEMORY, NAME, WORD, Lived, hits
@@ -34,7 +34,7 @@ async def test_an_erased_persons_words_and_name_remain_nowhere(lived: Lived) -> 
     found = set(await hits(database, WORD))
     assert {"messages.text", "events.body", "run_messages.content", "run_messages.result", "runs.payload"} <= found
     assert {"inbox_items.payload", "messages.client_message_id", "message_words.words"} <= found
-    assert {"people.name", "tokens.name", "events.body"} <= set(await hits(database, NAME))
+    assert {"people.name", "tokens.name", "events.body", "prompts.text"} <= set(await hits(database, NAME))
     await office.create(f"/people/{lived.erin_id}/erase", {})
     assert await hits(database, WORD) == []
     assert await hits(database, NAME) == []
@@ -175,6 +175,20 @@ async def test_one_mind_continues_without_what_an_erased_space_told_it(office: D
     await office.post("two", "go on")
     await office.idle()
     assert (await office.texts("two"))[-2:] == ["go on", "heard"]
+    assert await whole(database) == ""
+
+
+async def test_an_erased_spaces_name_remains_in_no_prompt_or_listing(office: Driver, database: Database) -> None:
+    await office.agent("lea", steps=[step(call("list_spaces")), say("heard"), {}], scope="agent")
+    await office.space("one", ["lea"], name=f"The {WORD} room")
+    await office.space("two", ["lea"], wake={"people": "all"})
+    await office.post("two", "hello")
+    await office.idle()
+    assert {"prompts.text", "run_messages.result"} <= set(await hits(database, WORD))
+    await office.ask("DELETE", "/spaces/one")
+    assert await hits(database, WORD) == []
+    await office.post("two", "go on")
+    await office.idle()
     assert await whole(database) == ""
 
 

@@ -67,7 +67,7 @@ CASES = [
     Case("pay", lambda ids: {"amount": 5}, "lab", "lab", (call("enter_space", spaceId="den"),)),
 ]
 # They act in the space the agent is in and have no way to name another.
-HERE = {"send_file", "leave_space", "do_nothing", "skip"}
+HERE = {"send_file", "leave_space", "list_spaces", "do_nothing", "skip"}
 PAY: Json = {
     "name": "pay",
     "description": "Pay",

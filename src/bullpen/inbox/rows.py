@@ -157,7 +157,7 @@ _BRING_FORWARD = Statement(
     )
 )
 _SELECT_AGENTS_ITEMS = Statement(
-    select(*_ITEMS.columns, inbox_items.c.created_at)
+    select(*_ITEMS.columns)
     .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
     .where(
         threads.c.agent_id == bindparam("agent_id"),
@@ -192,12 +192,11 @@ _DROP = Statement(
 async def insert_item(tx: Transaction, item: Item, *, key: str, rank: int, due_at: int) -> bool:
     touched = await tx.run(
         _INSERT,
-        **_ITEMS.write(item),
+        **_ITEMS.write(replace(item, created_at=tx.clock.now())),
         key=key,
         rank=rank,
         due_at=due_at,
         claimed_by=None,
-        created_at=tx.clock.now(),
     )
     return touched > 0
 
@@ -280,7 +279,7 @@ async def batch_is_busy(tx: Transaction, batch: str, *, but_for: str) -> bool:
 async def select_of_agent(tx: Transaction, agent_id: str, *, before: str, limit: int) -> list[tuple[Item, str]]:
     """What waits for an agent, newest first, and since when."""
     found = await tx.all(_SELECT_AGENTS_ITEMS, agent_id=agent_id, before=before, limit=limit)
-    return [(_ITEMS.read(row), created_at) for *row, created_at in found]
+    return [(item, item.created_at) for item in _ITEMS.read_all(found)]
 
 
 async def are_members(tx: Transaction, space_id: str, run_id: str, cause_id: str) -> bool:

@@ -42,3 +42,4 @@ class Item:
     chain_id: str
     addressed: bool = False  # are its words meant for the agent?
     batch: str | None = None  # the message whose agents answer one after another
+    created_at: str = ""  # noted when it is kept

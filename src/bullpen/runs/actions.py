@@ -34,11 +34,12 @@ from bullpen.memory import rows as memory_rows
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
 from bullpen.replacing import replace
-from bullpen.runs import concern, rows, rules, steps, transcript
+from bullpen.runs import concern, places, rows, rules, steps, transcript
+from bullpen.runs.now import Moment
 from bullpen.runs.steps import Asking
 from bullpen.runs.types import CallPlace, Entry, Run
 from bullpen.spaces import rows as space_rows
-from bullpen.spaces.types import Room
+from bullpen.spaces.types import Home, Room
 from bullpen.storage import Stage, Transaction
 from bullpen.tasks import items as task_items
 from bullpen.tasks import rows as task_rows
@@ -99,8 +100,12 @@ def _shown_again(text: str, version: object) -> str:
 # ── start or resume ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str]) -> tuple[Run, list[Entry]] | None:
-    """The thread's run and its journal. None: nothing is unclaimed, and the thread rests; or its agent is paused."""
+async def start_or_resume(
+    tx: Transaction, lease: Lease, teaching: dict[str, str], timezone: str
+) -> tuple[Run, list[Entry]] | None:
+    """The thread's run and its journal. None: nothing is unclaimed, and the thread rests; or its agent is paused.
+
+    `timezone` is the server's, for runs in a space that names none."""
     run = await rows.select_under_way(tx, lease.thread_id)
     if run is not None:
         return run, await rows.select_entries(tx, run.id)
@@ -121,7 +126,7 @@ async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str
         if await _rest(tx, lease):
             return None
     with concerning(await _concern(tx, lease, thread, agent, items)):
-        return await _start(tx, lease, id, thread, agent, items, teaching)
+        return await _start(tx, lease, id, thread, agent, items, teaching, timezone)
 
 
 async def _concern(tx: Transaction, lease: Lease, thread: Thread, agent: Agent, items: Sequence[Item]) -> Concern:
@@ -140,10 +145,12 @@ async def _start(
     agent: Agent,
     items: Sequence[Item],
     teaching: dict[str, str],
+    timezone: str,
 ) -> tuple[Run, list[Entry]]:
     space_id = _active_space(thread, agent, items)
-    room = None if space_id is None else await space_rows.select_room(tx, space_id)
-    prompt, remembers = await _prompt(tx, agent, room, teaching)
+    home = None if space_id is None else await space_rows.select_home(tx, space_id)
+    room = None if home is None else home.room
+    prompt, remembers = await _prompt(tx, agent, room, thread.space_id, teaching)
     newest = items[-1]
     run = Run(
         id=id,
@@ -184,7 +191,7 @@ async def _start(
         seen_in=merge_places(_spoken_in(items), (MEMORY,) if remembers else ()),
     )
     entry_id = ids.run_message()
-    content = shown(transcript.waking([(item.kind, item.payload) for item in items], entry_id))
+    content = shown(transcript.waking(items, entry_id, _moment(tx, home, timezone), space_id))
     entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)]
     if newest.kind == "task":
         precheck = await task_items.note_run(tx, newest.payload, id)
@@ -207,13 +214,16 @@ def _look_first(
     return replace(run, status=rules.move(run, "acting"), position=run.position + 1), [*entries, call]
 
 
-async def take_in(tx: Transaction, lease: Lease, run: Run, entries: list[Entry]) -> tuple[Run, list[Entry]]:
+async def take_in(
+    tx: Transaction, lease: Lease, run: Run, entries: list[Entry], timezone: str
+) -> tuple[Run, list[Entry]]:
     """What was said since the run began goes into it: by whoever caused it, since it works in their name and with what
     is theirs, and as long as it gives the run neither more rights nor fewer."""
     await leases.check(tx, lease)
     thread = await thread_rows.select_thread(tx, lease.thread_id)
     most = None if thread is None else thread.grants
-    room = None if run.space_id is None else await space_rows.select_room(tx, run.space_id)
+    home = None if run.space_id is None else await space_rows.select_home(tx, run.space_id)
+    room = None if home is None else home.room
     items = []
     for item in await inbox_rows.select_unclaimed(tx, lease.thread_id, inbox.DRAIN):
         theirs = item.kind == "message" and (item.cause.kind, item.cause.id) == (run.cause_kind, run.cause_id)
@@ -224,7 +234,8 @@ async def take_in(tx: Transaction, lease: Lease, run: Run, entries: list[Entry])
         return run, entries
     await inbox_rows.claim(tx, [item.id for item in items], run.id)
     id = ids.run_message()
-    heard = shown(transcript.waking([(item.kind, item.payload) for item in items], id))
+    place = None if thread is None else thread.active_space_id
+    heard = shown(transcript.waking(items, id, _moment(tx, home, timezone), place))
     entry = Entry(id, run.id, run.position, run.step, "user_message", tx.clock.now(), lease.token, content=heard)
     await rows.insert_entries(tx, [entry])
     run = replace(
@@ -235,6 +246,11 @@ async def take_in(tx: Transaction, lease: Lease, run: Run, entries: list[Entry])
         seen_in=merge_places(run.seen_in, _spoken_in(items)),
     )
     return await written(tx, lease, run), [*entries, entry]
+
+
+def _moment(tx: Transaction, home: Home | None, timezone: str) -> Moment:
+    """Now, by the clocks of the space, else by those of the server."""
+    return Moment(tx.clock.now(), timezone if home is None else home.timezone or timezone)
 
 
 def _spoken_in(items: Sequence[Item]) -> set[str]:
@@ -276,12 +292,16 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
     return found
 
 
-async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]) -> tuple[str, bool]:
+async def _prompt(
+    tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: dict[str, str]
+) -> tuple[str, bool]:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. And
     whether it shows any."""
-    blocks = await memory_rows.select_shown(tx, agent.id, room.id if room is not None and room.stays else None)
+    stays_in = room.id if room is not None and room.stays else None
+    blocks = await memory_rows.select_shown(tx, agent.id, stays_in)
     lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
-    text = _shown_again(transcript.system_prompt(agent, blocks, lessons), here().version)
+    spaces = await places.read(tx, agent, thread_space, stays_in)
+    text = _shown_again(transcript.system_prompt(agent, blocks, lessons, spaces), here().version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
     return hash, bool(blocks)

@@ -4,15 +4,15 @@ A line is `[msg_1 in general] Erin (person psn_1): Hello`. Further lines of its 
 look like another line. The journal and the summary of a run keep such lines; an erasure and the pictures of a run look
 for them. The window of a space has a shorter form, which is written anew each time and never searched.
 
-To tell more in a line (a time), put it behind the reference, as in `[msg_1 at 09:30 in general]`. `read_line` skips
-what stands there, so lines of both forms are found.
+Behind the reference there may be when it was said, as in `[msg_1 at 09:30 in general]`. `read_line` finds lines of both
+forms: older journals have none.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 YOU: Final = "You"  # the agent itself: the only speaker without an id
@@ -35,6 +35,7 @@ class Line:
     speaker: str  # as the model reads it: a name, perhaps with a few words before it
     text: str
     author: Author | None = None
+    at: str = field(default="", compare=False)  # when it was said, as the model reads it: see runs/now.py
 
 
 # Gives the line that takes this one's place; None: no line does.
@@ -46,12 +47,16 @@ Change: TypeAlias = Callable[[Line], Line | None]
 
 def write_line(line: Line) -> str:
     author = "" if line.author is None else f" ({line.author.kind} {line.author.id})"
-    return f"[{line.ref} in {line.space_id}] {_clean_speaker(line)}{author}: {indent(line.text)}"
+    return f"[{line.ref}{written_time(line.at)} in {line.space_id}] {_clean_speaker(line)}{author}: {indent(line.text)}"
 
 
-def write_short_line(ref: str, speaker: str, text: str) -> str:
-    """For the window of a space, which says once which space it is."""
-    return f"[{ref}] {speaker}: {indent(text)}"
+def written_time(at: str) -> str:
+    return f" at {at}" if at else ""
+
+
+def write_short_line(ref: str, hour: str, speaker: str, text: str) -> str:
+    """For the window of a space, which says once which space and which day it is."""
+    return f"[{ref} {hour}] {speaker}: {indent(text)}"
 
 
 def indent(text: str) -> str:
@@ -73,15 +78,15 @@ def read_line(text: str) -> Line | None:
         return None
     head, closed, said = text[1:].partition("] ")
     front, told, space_id = head.rpartition(" in ")
-    ref = front.partition(" ")[0]
+    ref, _, more = front.partition(" ")
     if not (closed and told and ref and space_id) or any(sign.isspace() for sign in ref + space_id) or "\n" in head:
         return None
-    own = said.startswith(f"{YOU}: ")
+    own, at = said.startswith(f"{YOU}: "), more[3:] if more.startswith("at ") else ""
     if not own and (found := _AUTHOR.search(said.partition("\n")[0])) is not None:
         author = Author(found[1], found[2])
-        return Line(ref, space_id, said[: found.start()], _remove_indent(said[found.end() :]), author)
+        return Line(ref, space_id, said[: found.start()], _remove_indent(said[found.end() :]), author, at)
     speaker, _, rest = said.partition(": ")
-    return Line(ref, space_id, speaker, _remove_indent(rest))
+    return Line(ref, space_id, speaker, _remove_indent(rest), at=at)
 
 
 def _remove_indent(text: str) -> str:

@@ -133,6 +133,7 @@ class Drive:
     said: str = ""  # the text of what woke the run
     scope: ThreadScope = "space"  # of its thread
     home: Room | None = None  # where it was woken
+    zone: str = "UTC"  # whose clocks are looked at
     concern: Concern = field(init=False)  # whose secrets are masked in it
     cleaned: object = None  # for which values of the redactor all of this is clean
     defined: dict[str, Tool] = field(default_factory=dict)  # tools of the agent that somebody has made
@@ -158,7 +159,7 @@ async def drive(world: World, thread_id: str, epoch: int) -> float | None:
         lease = await leases.claim(tx, thread_id, epoch, owner=world.owner, millis=millis)
         if not isinstance(lease, Lease) or lease.approved:
             return None
-        return await actions.start_or_resume(tx, lease, world.teaching)
+        return await actions.start_or_resume(tx, lease, world.teaching, world.settings.timezone)
 
     begun = await world.store.transact(claim)
     if isinstance(lease, Held):
@@ -181,7 +182,7 @@ async def _drive_thread(world: World, lease: Lease, begun: tuple[Run, list[Entry
 async def _next(tx: Transaction, world: World, lease: Lease) -> tuple[Run, list[Entry]] | None:
     """Something came in while the last run was under way: the thread goes on without resting."""
     await leases.check(tx, lease)
-    return await actions.start_or_resume(tx, lease, world.teaching)
+    return await actions.start_or_resume(tx, lease, world.teaching, world.settings.timezone)
 
 
 async def _drive_run(drive: Drive) -> None:
@@ -265,7 +266,7 @@ async def _look_at_pictures(drive: Drive) -> None:
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
     """Whoever is shown outside text has read it, whether or not it was the one to fetch it."""
-    seen = await past.read(tx, drive.run, drive.scope, drive.tokens)
+    seen = await past.read(tx, drive.run, drive.scope, drive.tokens, drive.zone)
     drive.before, drive.outside, drive.seen_in, drive.cleaned = seen.turns, seen.outside, seen.seen_in, None
     await concern.add_shown(tx, drive.concern, seen.run_ids)
 
@@ -278,11 +279,12 @@ def _takes_pictures(drive: Drive) -> bool:
 
 async def _choose(tx: Transaction, drive: Drive, agent: Agent) -> Any:
     space_id = drive.run.space_id
+    drive.zone = drive.world.settings.timezone
     found = None if space_id is None else await space_rows.select_home(tx, space_id)
     if found is None:
         return agent.model
-    drive.home, provider, model = found
-    return in_space(agent.model, provider, model)
+    drive.home, drive.zone = found.room, found.timezone or drive.zone
+    return in_space(agent.model, found.provider, found.model)
 
 
 async def _fill_in(tx: Transaction, drive: Drive, agent: Agent) -> None:
@@ -385,7 +387,7 @@ async def _take_in(drive: Drive) -> None:
     """What came in meanwhile is heard before the next step. Looks first: mostly nothing has."""
     if await drive.world.store.read(lambda tx: inbox_rows.has_unclaimed(tx, drive.lease.thread_id)):
         drive.run, drive.entries = await drive.world.store.transact(
-            lambda tx: actions.take_in(tx, drive.lease, drive.run, drive.entries)
+            lambda tx: actions.take_in(tx, drive.lease, drive.run, drive.entries, drive.world.settings.timezone)
         )
         await _look_at_pictures(drive)
 

@@ -36,19 +36,19 @@ class Past:
     run_ids: Set[str] = frozenset()  # the runs whose words are among it
 
 
-async def read(tx: Transaction, run: Run, scope: ThreadScope, tokens: int) -> Past:
-    """`scope` is the thread's; `tokens` is the size of the whole context."""
+async def read(tx: Transaction, run: Run, scope: ThreadScope, tokens: int, zone: str) -> Past:
+    """`scope` is the thread's; `tokens` is the size of the whole context; `zone` is that of the run's space."""
     most = bounds.of(tokens)
     match SCOPES[scope].past:
         case "runs":
             return await _of_mind(tx, run, most)
         case "messages":
-            return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most)
+            return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most, zone)
         case "nothing":
             return Past([])
 
 
-async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> Past:
+async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds, zone: str) -> Past:
     # Somebody may have wanted the agents to begin anew; what was said until then is not shown.
     anew = await rows.select_anew(tx, space_id, upto=run.window_seq)
     start = max(transcript.window_start(run.window_seq), anew)
@@ -56,7 +56,7 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds) -> P
     names = await agent_rows.select_names(tx, sorted({each.author_id for each in window}))
     with_files = [each.id for each in window if each.files]
     files = await file_rows.select_shown(tx, with_files) if with_files else {}
-    shown, first = transcript.history(window, names, space_id, files, most)
+    shown, first = transcript.history(window, names, space_id, files, most, zone)
     cut = start if first is None else first - 1
     summaries = partial(rows.select_space_summaries, tx, run.thread_id, before=run.ordinal, limit=transcript.SUMMARIES)
     # Those of the runs that saw nothing of the window stay the same as long as its beginning does.

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from bullpen.files.rules import size_of
+from bullpen.inbox.types import Item
 from bullpen.llm.types import (
     AssistantTurn,
     Attachment,
@@ -31,9 +32,10 @@ from bullpen.llm.types import (
 )
 from bullpen.observe.redact import here
 from bullpen.replacing import replace
-from bullpen.runs import bounds
+from bullpen.runs import bounds, now
 from bullpen.runs.bounds import Bounds
-from bullpen.runs.lines import YOU, Author, Line, find_lines, write_line, write_short_line
+from bullpen.runs.lines import YOU, Author, Line, find_lines, write_line, write_short_line, written_time
+from bullpen.runs.now import Moment
 from bullpen.runs.types import Entry, Run, WindowMessage
 from bullpen.tools.outside import FILE, together
 from bullpen.wire import Agent
@@ -63,7 +65,7 @@ def window_start(last: int, size: int = WINDOW) -> int:
 # ── the system part ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def system_prompt(agent: Agent, blocks: Sequence[tuple[str, str]], teaching: Sequence[str]) -> str:
+def system_prompt(agent: Agent, blocks: Sequence[tuple[str, str]], teaching: Sequence[str], spaces: str = "") -> str:
     parts = [f"You are {agent.name} (id {agent.id})."]
     if agent.instructions:
         parts.append(agent.instructions)
@@ -71,6 +73,8 @@ def system_prompt(agent: Agent, blocks: Sequence[tuple[str, str]], teaching: Seq
         parts.append("Your memory:\n" + "\n".join(f"<{label}>\n{content}\n</{label}>" for label, content in blocks))
     parts.extend(teaching)
     parts.append(OUTSIDE)
+    if spaces:
+        parts.append(spaces)
     return "\n\n".join(parts)
 
 
@@ -125,33 +129,43 @@ def history(
     room: str,
     files: Mapping[str, Sequence[File]] | None = None,
     most: Bounds | None = None,
+    zone: str = "UTC",
 ) -> tuple[list[UserTurn], int | None]:
     """The window of a space, one line a message. What others say is quoted data, never instructions to the system.
 
-    `files` are those that a message shows, by its id. Also the number of the first message that is shown, if those
-    before it were too long.
+    `files` are those that a message shows, by its id; `zone` is the one whose clocks are shown. Also the number of the
+    first message that is shown, if those before it were too long.
     """
-    lines = []
+    lines: list[tuple[int, str, str]] = []
     for said in window:
         if said.deleted_at is not None:
             continue
         who = "note" if said.author_kind == "system" else names.get(said.author_id, said.author_id)
         shown = said.text if most is None else bounds.cut(said.text, most.message, READ_ON)
         shown = shown if said.type != "tool" else f"[tool] {shown}"
-        lines.append((said.seq, write_short_line(said.id, who, _with_files(shown, (files or {}).get(said.id, ())))))
-    first = 0 if most is None else bounds.first_shown([bounds.tokens(line) for _, line in lines], most.window)
+        shown = _with_files(shown, (files or {}).get(said.id, ()))
+        day, hour = now.time_of(Moment(said.created_at, zone))
+        lines.append((said.seq, day, write_short_line(said.id, hour, who, shown)))
+    first = 0 if most is None else bounds.first_shown([bounds.tokens(line) for _, _, line in lines], most.window)
     upto = window[-1].seq if window else 0
+    room = f"{room}, oldest first, times in {now.zone_name(zone)}"
     return _in_pieces(lines[first:], upto, room), lines[first][0] if first else None
 
 
-def _in_pieces(lines: Sequence[tuple[int, str]], upto: int, room: str) -> list[UserTurn]:
-    """Each piece is the messages of ten numbers: a whole one stays as it is."""
+def _in_pieces(lines: Sequence[tuple[int, str, str]], upto: int, room: str) -> list[UserTurn]:
+    """Each piece is the messages of ten numbers: a whole one stays as it is. So each says anew which day it is."""
     pieces: dict[int, list[str]] = {}
-    for seq, line in lines:
-        pieces.setdefault((seq - 1) // PIECE, []).append(line)
+    days: dict[int, str] = {}
+    for seq, day, line in lines:
+        number = (seq - 1) // PIECE
+        piece = pieces.setdefault(number, [])
+        if days.get(number) != day:
+            days[number] = day
+            piece.append(f"{day}:")
+        piece.append(line)
     turns = [UserTurn("\n".join(piece), stable=upto >= (n + 1) * PIECE) for n, piece in pieces.items()]
     if turns:
-        turns[0] = replace(turns[0], text=f"The latest messages in {room}, oldest first:\n{turns[0].text}")
+        turns[0] = replace(turns[0], text=f"The latest messages in {room}:\n{turns[0].text}")
     return turns
 
 
@@ -168,28 +182,34 @@ def file_line(name: str, type: str, size: int, id: str) -> str:
 # ── what woke the run ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def waking(payloads: Sequence[tuple[str, Mapping[str, Any]]], mark: str) -> str:
-    """What woke the run: its inbox items, in order. Kept in the journal as the run's first entry; `mark` is its id."""
-    return "\n".join(["New for you:", *(_item(kind, payload, mark) for kind, payload in payloads)])
+def waking(items: Sequence[Item], mark: str, moment: Moment, space_id: str | None) -> str:
+    """What woke the run: what time it is and where it is, and its inbox items, in order.
+
+    Kept in the journal as the run's first entry; `mark` is its id.
+    """
+    place = "You are in no space." if space_id is None else f"You are in {space_id}."
+    told = [_item(item.kind, item.payload, mark, now.since(item.created_at, moment)) for item in items]
+    return "\n".join([f"{now.tell(moment)} {place}", "New for you:", *told])
 
 
-def _item(kind: str, payload: Mapping[str, Any], mark: str) -> str:
+def _item(kind: str, payload: Mapping[str, Any], mark: str, at: str) -> str:
     """Two lines for a skill, since the words may be of two people: what somebody wrote, and what the skill says."""
     match kind:
         case "message":
-            return write_line(_message_line(payload, str(payload.get("text"))))
+            return write_line(_message_line(payload, str(payload.get("text")), at))
         case "skill":
             started = f"/{payload['skill']['name']} {payload.get('text')}".rstrip()
-            return "\n".join(map(write_line, (_message_line(payload, started), _skill_line(payload["skill"]))))
+            return "\n".join(map(write_line, (_message_line(payload, started, at), _skill_line(payload["skill"]))))
         case "task":
             return write_line(_task_line(payload, mark))
     text = orjson.dumps({name: value for name, value in payload.items() if name != "outside"}).decode()
-    return f"[{kind}] {framed(text, payload['outside'], mark) if payload.get('outside') else text}"
+    return f"[{kind}{written_time(at)}] {framed(text, payload['outside'], mark) if payload.get('outside') else text}"
 
 
-def _message_line(payload: Mapping[str, Any], text: str) -> Line:
+def _message_line(payload: Mapping[str, Any], text: str, at: str) -> Line:
     shown = [file_line(f["name"], f["type"], f["size"], f["id"]) for f in payload.get("attachments", ())]
-    return _line(payload, payload.get("messageId"), "\n".join([text, *shown] if text else shown))
+    line = _line(payload, payload.get("messageId"), "\n".join([text, *shown] if text else shown))
+    return replace(line, at=at)
 
 
 def _skill_line(skill: Mapping[str, Any]) -> Line:

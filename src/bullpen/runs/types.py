@@ -140,6 +140,7 @@ class WindowMessage:
     author_kind: str
     type: str
     text: str
+    created_at: str
     deleted_at: str | None
     files: int = 0  # how many it shows
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -30,7 +30,7 @@ from bullpen.files import rows as file_rows
 from bullpen.inbox.types import Recipient
 from bullpen.outbox import rows as outbox
 from bullpen.spaces import rules
-from bullpen.spaces.types import Audience, Numbered, Room, SpaceRow
+from bullpen.spaces.types import Audience, Home, Numbered, Room, SpaceRow
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, Mapped
 from bullpen.storage.statements import contains, insert_or_ignore, inside
@@ -267,14 +267,13 @@ async def select_with_folder(tx: Transaction, folder: str) -> Room | None:
     return next(found, None)
 
 
-async def select_home(tx: Transaction, id: str) -> tuple[Room, str | None, Any] | None:
-    """A space, and the provider and the model that it asks for, if it does."""
+async def select_home(tx: Transaction, id: str) -> Home | None:
     found = await tx.one(_SELECT_HOME, id=id)
     if found is None:
         return None
     *room, kept = found
     options = orjson.loads(kept)
-    return _ROOMS.read(room), options.get("provider"), options.get("model")
+    return Home(_ROOMS.read(room), options.get("provider"), options.get("model"), options.get("timezone"))
 
 
 async def select_spaces(

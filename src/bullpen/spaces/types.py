@@ -33,6 +33,16 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """A space as a run in it needs it: which model it asks for, if it does, and whose clocks are looked at."""
+
+    room: Room
+    provider: str | None
+    model: Any
+    timezone: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class PostingRules:
     """What the operator says about posting. Made once from the settings; every post is given them whole."""
 

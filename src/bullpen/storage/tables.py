@@ -151,7 +151,7 @@ members = Table(
     _number("position"),  # join order
     _number("read_seq", default=0),
     _time("joined_at"),
-    Index("members_member", "member_id"),
+    Index("members_member", "member_id", "space_id"),  # the first spaces of somebody, of however many
 )
 
 _anew = text("wake = 'command:new'")

@@ -31,6 +31,7 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.memory import rows as memory_rows
 from bullpen.outbox import rows as outbox
 from bullpen.runs import actions as runs
+from bullpen.runs import places
 from bullpen.runs import rows as run_rows
 from bullpen.skills import actions as skills
 from bullpen.spaces import actions as spaces
@@ -295,6 +296,17 @@ async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any,
             await rows.rewrite_shared(tx, table, id, clean)
 
 
+async def _scrub_prompts(store: Store, target: Target) -> None:
+    """Others were told with whom they share a space, by name."""
+
+    async def scrub(tx: Transaction, after: Any, upto: Any) -> None:
+        for hash, text in await rows.select_prompts(tx, target.id, after, upto):
+            if (clean := places.forget(text, target.id)) != text:
+                await rows.rewrite_prompt(tx, hash, clean)
+
+    await _in_windows(store, "prompts", scrub)
+
+
 _CLEAN: Mapping[Holds, Callable[[str, Target], str]] = {
     Holds.COPIES: rules.scrub_json,
     Holds.LINES: rules.scrub_lines,
@@ -382,6 +394,7 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _drop_files,
         _delete_space_events,
         _scrub,
+        _scrub_prompts,
     ),
     "person": (
         _empty_messages,
@@ -389,6 +402,7 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _take_reactions,
         _forget_calls,
         _scrub,
+        _scrub_prompts,
     ),
     "agent": (
         _silence_runs,
@@ -399,5 +413,6 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _take_reactions,
         _delete_agent_events,
         _scrub,
+        _scrub_prompts,
     ),
 }

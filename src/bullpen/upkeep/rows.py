@@ -15,7 +15,7 @@ from sqlalchemy import Table, bindparam, delete, func, or_, select, text, update
 from bullpen.storage import Statement, Transaction
 from bullpen.storage.columns import shared_columns
 from bullpen.storage.statements import contains, insert_or_ignore, inside
-from bullpen.storage.tables import files, inbox_items, messages, meta, metadata, passages, runs, tasks
+from bullpen.storage.tables import files, inbox_items, messages, meta, metadata, passages, prompts, runs, tasks
 from bullpen.upkeep.rules import Target
 
 # ── an office that opens ────────────────────────────────────────────────────────────────────────────────────────────
@@ -94,7 +94,12 @@ def _rewrite(table: Table, columns: Sequence[str]) -> Statement:
 SHARED = shared_columns(metadata)
 _SELECT_SHARED = {name: _select_shared(metadata.tables[name], [*columns]) for name, columns in SHARED.items()}
 _REWRITE_SHARED = {name: _rewrite(metadata.tables[name], [*columns]) for name, columns in SHARED.items()}
-_KEYS: Mapping[str, str] = {**dict.fromkeys(SHARED, "id"), "reactions": "message_id", "pending_calls": "call_id"}
+_KEYS: Mapping[str, str] = {
+    **dict.fromkeys(SHARED, "id"),
+    "reactions": "message_id",
+    "pending_calls": "call_id",
+    "prompts": "hash",
+}
 _WINDOWS = {name: _window(metadata.tables[name], key) for name, key in _KEYS.items()}
 
 
@@ -114,3 +119,21 @@ async def select_shared(
 
 async def rewrite_shared(tx: Transaction, table: str, id: Any, values: Mapping[str, Any]) -> None:
     await tx.run(_REWRITE_SHARED[table], id_=id, **{f"{column}_": value for column, value in values.items()})
+
+
+# ── erasure: prompts ────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SELECT_PROMPTS = Statement(
+    select(prompts.c.hash, prompts.c.text).where(inside(prompts.c.hash), contains(prompts.c.text, "id"))
+)
+_REWRITE_PROMPT = Statement(update(prompts).where(prompts.c.hash == bindparam("hash_")).values(text=bindparam("text_")))
+
+
+async def select_prompts(tx: Transaction, id: str, after: Any, upto: Any) -> list[tuple[str, str]]:
+    """Prompts in which an id stands."""
+    return [(hash, text) for hash, text in await tx.all(_SELECT_PROMPTS, id=id, after=after, upto=upto)]
+
+
+async def rewrite_prompt(tx: Transaction, hash: str, text: str) -> None:
+    """It keeps its hash: runs find it by that."""
+    await tx.run(_REWRITE_PROMPT, hash_=hash, text_=text)

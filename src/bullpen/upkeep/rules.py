@@ -20,6 +20,7 @@ Kind = Literal["space", "person", "agent"]
 
 NAMES: Mapping[Kind, str] = {"person": "Erased person", "agent": "Erased agent", "space": "Erased space"}
 ERASED = {"erased": True}
+_OF_A_SPACE = frozenset({"messages", "members"})  # a tool told what it is called, what was said and who is in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def scrub_value(value: Any, target: Target) -> Any:
     if not isinstance(value, dict):
         return value
     if target.kind == "space":
-        if value.get("spaceId") == target.id and "messages" in value:
+        if value.get("spaceId") == target.id and not _OF_A_SPACE.isdisjoint(value):
             return {"spaceId": target.id, **ERASED}
         return {name: scrub_value(item, target) for name, item in value.items()}
     return _remove_words({name: scrub_value(item, target) for name, item in value.items()}, target)

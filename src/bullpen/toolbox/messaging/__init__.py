@@ -3,12 +3,13 @@
 from bullpen.toolbox.messaging.do_nothing import do_nothing
 from bullpen.toolbox.messaging.enter_space import enter_space
 from bullpen.toolbox.messaging.leave_space import leave_space
+from bullpen.toolbox.messaging.list_spaces import list_spaces
 from bullpen.toolbox.messaging.react_to_message import react_to_message
 from bullpen.toolbox.messaging.read_messages import read_messages
 from bullpen.toolbox.messaging.send_message import send_message
 from bullpen.toolbox.messaging.skip import skip
 
-TOOLS = (send_message, react_to_message, read_messages, enter_space, leave_space, do_nothing, skip)
+TOOLS = (send_message, react_to_message, read_messages, list_spaces, enter_space, leave_space, do_nothing, skip)
 
 TEACHING = """\
 You act only through tools. Text that you write outside a tool call reaches nobody: not the person who wrote to you, \

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
+from bullpen.tasks import times
 from bullpen.threads import actions as threads
 from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
@@ -29,4 +30,7 @@ async def enter_space(
     context.effects.outside = of_messages(latest)
     names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in latest}))
     said = [{"id": m.id, "from": names.get(m.author_id, m.author_id), "text": m.text} for m in latest]
-    return {"spaceId": room.id, "name": room.name, "kind": room.kind, "messages": said}
+    zone = await rows.select_timezone(context.tx, room.id) or context.means.tasks.timezone
+    local = times.local(context.tx.clock.millis(), zone)
+    clock = {"timezone": zone, "localTime": local}
+    return {"spaceId": room.id, "name": room.name, "kind": room.kind, **clock, "messages": said}
