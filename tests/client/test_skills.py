@@ -33,12 +33,14 @@ async def test_skills_are_stored_proposed_approved_started_and_deleted(office: D
         begun = await bp.skills.invoke("studio", "standup", "today")
         run = await office.run_finished("ada")
         assert (begun.thread_id, run["trigger"]["skill"]) == (run["threadId"], "standup")
+        await bp.skills.store("studio", "standup", description="Waits", instructions="Wait.", status="proposed")
+        assert (await bp.skills.approve("studio", "standup")).instructions == "Wait."
         await bp.skills.store("studio", "standup", **SAID, status="proposed")
         await bp.skills.reject("studio", "standup")
         assert (await bp.skills.get("studio", "standup")).proposal is None
         with pytest.raises(Invalid):
             await bp.skills.store("studio", "help", **SAID)
-        assert "Say boo." in await bp.skills.export_text("studio", "standup")
+        assert "Wait." in await bp.skills.export_text("studio", "standup")
         await bp.skills.delete("studio", "standup")
         with pytest.raises(NotFound):
             await bp.skills.get("studio", "standup")

@@ -13,6 +13,8 @@ from tests.skills.offices import STANDUP, TOOLS, call, stored, studio, told, tur
 STORE = call("store_skill", name="standup", **STANDUP)
 CHANGE = call("store_skill", name="standup", description="Who did what", instructions="Say boo.", parameters="[day]")
 AT = "/spaces/studio/skills/standup"
+MAY = "Any person who is a member of this space can approve it."
+WAITS = f"/standup waits for approval and starts nothing yet. Ada proposed it. {MAY}"
 
 
 @pytest.mark.one_database
@@ -29,7 +31,7 @@ async def test_what_an_agent_stores_waits_and_starts_nothing_meanwhile(office: D
     await office.idle()
     assert len(await office.runs()) == 1
     told_of = [message["text"] for message in await office.messages("studio") if message["type"] == "system"]
-    assert told_of == ["Ada proposes a skill /standup. It waits for somebody to look at it and approve of it."]
+    assert told_of == ["Ada proposes a skill /standup. It waits for somebody to look at it and approve of it.", WAITS]
 
 
 async def test_an_active_skill_applies_until_the_proposed_diff_is_approved(
@@ -79,6 +81,50 @@ async def test_an_approval_covers_only_the_version_that_was_reviewed(office: Dri
     assert approved["instructions"] == "Say boo."
     assert await office.create(f"{AT}/approve", {"hash": second["hash"]}) == approved, "again changes nothing"
     await office.create(f"{AT}/approve", {"hash": first["hash"]}, status=409)
+
+
+async def test_what_waits_now_is_approved_without_a_hash(office: Driver) -> None:
+    await studio(office)
+    ada = await office.as_agent("ada")
+    await stored(ada)
+    await ada.create(f"{AT}/approve", {}, status=403)
+    approved = await office.create(f"{AT}/approve", {})
+    assert (approved["status"], approved["approvedBy"]) == ("active", office.owner_id)
+    assert await office.create(f"{AT}/approve", {}) == approved, "again changes nothing"
+    _, anna = await office.person("Anna")
+    await anna.create("/spaces/studio/members", {"memberId": "psn_anna"})
+    await anna.create(f"{AT}/approve", {}, status=409)
+
+
+async def test_a_waiting_skills_name_is_answered_and_wakes_nobody(office: Driver) -> None:
+    await office.agent("ada", steps=[say("never")], tools=TOOLS)
+    await office.space("studio", ["ada"], wake={"people": "all"})
+    await stored(await office.as_agent("ada"))
+    assert (await office.create("/spaces/studio/preview", {"text": "/standup"}, status=200))["wakes"] == []
+    said = await office.post("studio", "/standup today")
+    await office.idle()
+    answer = (await office.messages("studio"))[-1]
+    assert (answer["type"], answer["replyTo"], answer["text"]) == ("system", said["id"], WAITS)
+    assert await office.runs() == []
+    why = await office.get(f"/messages/{said['id']}/why")
+    assert [agent["code"] for agent in why["agents"]] == ["command"]
+
+
+@pytest.mark.one_database
+async def test_an_agent_is_shown_which_skills_wait(office: Driver) -> None:
+    await studio(office, turn("which", call("list_skills")))
+    ada = await office.as_agent("ada")
+    await stored(office, "active")
+    await stored(office, "changing")
+    await stored(ada, "changing", instructions="Say boo.", description="hush")
+    await stored(ada, "fresh")
+    listed = (await told(office, "which"))["skills"]
+    assert [(skill["name"], skill["status"], skill.get("waits")) for skill in listed] == [
+        ("active", "active", None),
+        ("changing", "active", f"A change waits for approval. {MAY}"),
+        ("fresh", "proposed", f"It waits for approval. {MAY}"),
+    ]
+    assert "hush" not in str(listed)
 
 
 @pytest.mark.one_database

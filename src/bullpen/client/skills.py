@@ -55,9 +55,9 @@ class Skills:
         """As a SKILL.md; of one that nobody has approved of yet, what it would say."""
         return b"".join([piece async for piece in self._connection.pieces(_at(space, name, "export"))]).decode()
 
-    async def approve(self, space: str, name: str, hash: str) -> Skill:
-        """Answer for what is proposed: `hash` is that of the proposal you have looked at."""
-        body = {"hash": hash}
+    async def approve(self, space: str, name: str, hash: str | None = None) -> Skill:
+        """Answer for what is proposed. With the `hash` of the one you have looked at, another is a conflict."""
+        body = {} if hash is None else {"hash": hash}
         found = await self._connection.request("POST", _at(space, name, "approve"), body=body, repeatable=True)
         return Skill.model_validate(found)
 

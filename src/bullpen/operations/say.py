@@ -38,9 +38,14 @@ class Understood:
     skill: Skill | None = None
 
     @property
+    def starts(self) -> bool:
+        """A skill that still waits for approval starts nothing: the office says so, as it answers a command."""
+        return self.skill is not None and self.skill.active is not None
+
+    @property
     def kept(self) -> str:
         """What is kept with the message instead of the policy it met."""
-        return f"{space_rules.COMMAND if self.skill is None else space_rules.SKILL}:{self.name}"
+        return f"{space_rules.SKILL if self.starts else space_rules.COMMAND}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,9 @@ async def say_in(
     )
     if found is None or not draft.created:
         return Said(draft)
+    if found.skill is not None and not found.starts:
+        await spaces.announce(tx, room.id, await skills.tell_waiting(tx, found.skill), reply_to=draft.id)
+        return Said(draft)
     if found.skill is not None:
         started = await skills.start(tx, room, found.skill, draft, found.parameters)
         if started is None:
@@ -128,7 +136,7 @@ async def _understand(tx: Transaction, room: Room, author: Author, text: str) ->
     if name in slash.COMMANDS:
         return Understood(name, parameters)
     skill = await skill_rows.select_skill(tx, room.id, name)
-    return None if skill is None or skill.active is None else Understood(name, parameters, skill)
+    return None if skill is None else Understood(name, parameters, skill)
 
 
 async def preview(

@@ -172,16 +172,24 @@ def _note(tx: Transaction, by: Writer | Principal, action: str, skill: Skill) ->
 # ── what waits for approval ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def approve(tx: Transaction, caller: Principal, skill: Skill, hash: str) -> Skill:
-    """A person answers for what was proposed. Their rights are the most that its runs have. The caller has the turn."""
+async def approve(tx: Transaction, caller: Principal, skill: Skill, hash: str | None) -> Skill:
+    """A person answers for what was proposed. Their rights are the most that its runs have. The caller has the turn.
+
+    `hash`: of the proposal that they have looked at. None: whatever is proposed now.
+    """
     if skill.proposed is None:
-        if skill.active is not None and skill.active.hash == hash:
-            return skill  # it was approved before
+        if skill.active is not None and _was_approved(skill.active, caller, hash):
+            return skill
         raise Conflict(f"Nothing is proposed for /{skill.name}.", fields={"hash": "nothing is proposed"})
-    if skill.proposed.hash != hash:
+    if hash not in (None, skill.proposed.hash):
         raise Conflict("This is not any more what you have looked at. Look at it again.", fields={"hash": "old"})
     version = replace(skill.proposed, approved_by=caller.id, grants=access.written(caller.grants), diff="")
     return await _keep(tx, replace(skill, active=version, proposed=None), skill, caller, "skill.approved")
+
+
+def _was_approved(active: Version, caller: Principal, hash: str | None) -> bool:
+    """Is this the same approval once more?"""
+    return active.approved_by == caller.id if hash is None else active.hash == hash
 
 
 async def reject(tx: Transaction, caller: Principal, skill: Skill) -> Skill | None:
@@ -233,6 +241,13 @@ def _without(version: Version | None, whose: str) -> Version | None:
 
 
 # ── starting one ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def tell_waiting(tx: Transaction, skill: Skill) -> str:
+    """What whoever writes `/name` reads as long as nobody has approved of it."""
+    by = skill.shown.written_by
+    name = (await agent_rows.select_names(tx, [by])).get(by, by)
+    return f"/{skill.name} waits for approval and starts nothing yet. {name} proposed it. {rules.WHO_APPROVES}"
 
 
 async def follower(tx: Transaction, room: Room, version: Version, parameters: str) -> Recipient | None:

@@ -19,6 +19,7 @@ NAME_IS: Final = "1–32 of a–z, 0–9 and _, beginning with a letter"
 RESERVED: Final = frozenset(
     {"help", "new", "status", "stop", "tasks", "why", "approve", "config", "deny", "settings", "skills", "start"}
 )
+WHO_APPROVES: Final = "Any person who is a member of this space can approve it."
 MOST_LINES: Final = 1000  # comparing more takes too long; then all of both is shown
 
 

@@ -447,7 +447,10 @@ class ImportSkill(Request):
 
 
 class ApproveSkill(Request):
-    hash: Annotated[ShortText, Field(description="Of the proposal that was looked at; another one is a conflict.")]
+    hash: Annotated[
+        ShortText | None,
+        Field(description="Of the proposal that was looked at; another one is a conflict. Left out: what waits now."),
+    ] = None
 
 
 class InvokeSkill(Request):

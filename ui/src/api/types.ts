@@ -2532,9 +2532,9 @@ export interface components {
         ApproveSkill: {
             /**
              * Hash
-             * @description Of the proposal that was looked at; another one is a conflict.
+             * @description Of the proposal that was looked at; another one is a conflict. Left out: what waits now.
              */
-            hash: string;
+            hash?: string | null;
         };
         /**
          * AuditCheck

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bullpen.skills import rows
+from bullpen.skills import rows, rules
 from bullpen.skills.types import Skill
 from bullpen.toolbox.tasks.own import own_room
 from bullpen.tools import ToolContext, tool
@@ -31,4 +31,6 @@ def _shown(skill: Skill) -> dict[str, Any]:
     told: dict[str, Any] = {"name": skill.name, "command": f"/{skill.name}", "description": said.description}
     if said.parameters:
         told["parameters"] = said.parameters
+    if skill.proposed is not None:  # of a change only that it waits: its words may come from outside
+        told["waits"] = f"{'A change' if skill.active is not None else 'It'} waits for approval. {rules.WHO_APPROVES}"
     return {**told, "status": skill.status, "createdAt": skill.created_at, "updatedAt": skill.updated_at}
