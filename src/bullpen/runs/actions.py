@@ -91,9 +91,10 @@ def shown(text: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _shown_again(text: str, version: object) -> str:
-    """The same for prompts, which are the same in most runs of an agent."""
-    return shown(text)
+def _shown_again(parts: tuple[tuple[str, str], ...], version: object) -> tuple[str, str]:
+    """The same for prompts, which are the same in most runs of an agent. And how long each part is, as JSON."""
+    sizes = [(name, len(shown(text))) for name, text in parts]
+    return shown(transcript.join_parts(parts)), steps.written_sizes(sizes)
 
 
 # ── start or resume ─────────────────────────────────────────────────────────────────────────────────────
@@ -143,7 +144,7 @@ async def _start(
 ) -> tuple[Run, list[Entry]]:
     space_id = _active_space(thread, agent, items)
     room = None if space_id is None else await space_rows.select_room(tx, space_id)
-    prompt, remembers = await _prompt(tx, agent, room, teaching)
+    prompt, sizes, remembers = await _prompt(tx, agent, room, teaching)
     newest = items[-1]
     run = Run(
         id=id,
@@ -185,7 +186,7 @@ async def _start(
     )
     entry_id = ids.run_message()
     content = shown(transcript.waking([(item.kind, item.payload) for item in items], entry_id))
-    entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)]
+    entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content, usage=sizes)]
     if newest.kind == "task":
         precheck = await task_items.note_run(tx, newest.payload, id)
         run, entries = _look_first(tx, run, entries, precheck, lease)
@@ -276,15 +277,23 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
     return found
 
 
-async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]) -> tuple[str, bool]:
-    """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. And
-    whether it shows any."""
-    blocks = await memory_rows.select_shown(tx, agent.id, room.id if room is not None and room.stays else None)
-    lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
-    text = _shown_again(transcript.system_prompt(agent, blocks, lessons), here().version)
+async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]) -> tuple[str, str, bool]:
+    """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. Also
+    how long its parts are, and whether it shows any blocks."""
+    parts = await read_system(tx, agent, room, teaching)
+    text, sizes = _shown_again(tuple(parts), here().version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
-    return hash, bool(blocks)
+    return hash, sizes, any(name == "memory" for name, _ in parts)
+
+
+async def read_system(
+    tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]
+) -> list[tuple[str, str]]:
+    """The parts of the system part as a run that begins now would be shown them, before secrets are masked."""
+    blocks = await memory_rows.select_shown(tx, agent.id, room.id if room is not None and room.stays else None)
+    lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
+    return transcript.system_parts(agent, blocks, lessons)
 
 
 def _lessons(agent: Agent, teaching: dict[str, str]) -> list[str]:

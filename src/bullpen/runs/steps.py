@@ -5,7 +5,7 @@ A trace shows it, budgets count it, and what a run has used is the sum of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,15 @@ def written(asking: Asking, reply: Reply) -> str:
     if asking.tries > 1:
         said.update(tries=asking.tries, awayMs=asking.away_ms)
     return orjson.dumps(said).decode()
+
+
+def written_sizes(parts: Sequence[tuple[str, int]]) -> str:
+    """How long each part of the system part is: kept beside what woke the run, since the text itself is kept whole."""
+    return orjson.dumps({"parts": parts}).decode()
+
+
+def read_sizes(entry: Entry) -> list[tuple[str, int]]:
+    return [(name, size) for name, size in read(entry).get("parts", ())]
 
 
 def read(entry: Entry) -> dict[str, Any]:
