@@ -163,7 +163,8 @@ def test_runs_can_be_listed_and_read(hall_data: Path) -> None:
     assert "woken by" in shown
     assert 'calls send_message {"text": "LOUD"}' in shown
     step = output(hall_data, "run", run["id"], "--step", "1")
-    assert "── waking" in step and "SHARE" in step
+    assert "── waking" in step
+    assert "SHARE" in step
     assert json.loads(output(hall_data, "run", run["id"], "--step", "1", "--json"))["changed"] == []
     now = json.loads(output(hall_data, "prompt", run["agentId"], "--space", run["spaceId"], "--json"))
     assert "identity" in [part["name"] for part in now["parts"]]
