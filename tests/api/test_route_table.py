@@ -338,6 +338,7 @@ TABLE: dict[str, Row] = {
     "POST /api/agents/resume": Row(MANAGERS, on("/agents/resume")),
     "POST /api/agents/{id}/pause": Row(MANAGERS, on("/agents/ping/pause")),
     "POST /api/agents/{id}/resume": Row(MANAGERS, paused),
+    "GET /api/agents/{id}/prompt": Row(OWN, on("/agents/ada/prompt")),
     "GET /api/agents/{id}/inbox": Row(OWN, on("/agents/ada/inbox")),
     "POST /api/agents/{id}/trigger": Row(answers(MANAGERS, 202), on("/agents/ada/trigger", {"serviceName": "bell"})),
     "GET /api/agents/{id}/blocks": Row(OWN, on("/agents/ada/blocks")),
@@ -373,6 +374,7 @@ TABLE: dict[str, Row] = {
     "GET /api/runs": Row(EVERYBODY, on("/runs")),
     "GET /api/runs/{id}": Row(INSIDE, on("/runs/{team_run}")),
     "GET /api/runs/{id}/messages": Row(JOURNAL, on("/runs/{team_run}/messages")),
+    "GET /api/runs/{id}/steps/{step}/request": Row(JOURNAL, on("/runs/{team_run}/steps/1/request")),
     "GET /api/runs/{id}/trace": Row(JOURNAL, on("/runs/{team_run}/trace")),
     "POST /api/runs/{id}/cancel": Row(answers(SPEAK, 409), on("/runs/{team_run}/cancel")),  # it has finished
     "POST /api/setup": Row(

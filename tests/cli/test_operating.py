@@ -162,6 +162,13 @@ def test_runs_can_be_listed_and_read(hall_data: Path) -> None:
     shown = output(hall_data, "run", run["id"])
     assert "woken by" in shown
     assert 'calls send_message {"text": "LOUD"}' in shown
+    step = output(hall_data, "run", run["id"], "--step", "1")
+    assert "── waking" in step
+    assert "SHARE" in step
+    assert json.loads(output(hall_data, "run", run["id"], "--step", "1", "--json"))["changed"] == []
+    now = json.loads(output(hall_data, "prompt", run["agentId"], "--space", run["spaceId"], "--json"))
+    assert "identity" in [part["name"] for part in now["parts"]]
+    assert "── identity" in output(hall_data, "prompt", run["agentId"], "--space", run["spaceId"])
     read = json.loads(output(hall_data, "run", run["id"], "--json"))
     assert read["run"]["outcome"] == "spoke"
     assert {entry["type"] for entry in read["messages"]} >= {"tool_call_message", "tool_return_message"}

@@ -13,10 +13,10 @@ from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.inbox import rows as inbox_rows
-from bullpen.operations import agents, memory
+from bullpen.operations import agents, memory, seeing
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
-from bullpen.wire.nouns import Block, InboxItem, Passage, Pause, Woken
+from bullpen.wire.nouns import Block, InboxItem, Passage, Pause, Prompt, Woken
 from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, TriggerAgent, UpdateAgent
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
@@ -78,6 +78,30 @@ async def delete_agent(id: str, caller: Caller, store: Store) -> Response:
     """What it is doing just now is stopped; what it said stays."""
     await store.transact(lambda tx: agents.delete(tx, caller, id))
     return Response(status_code=204)
+
+
+@router.get("/{id}/prompt", response_model=Prompt)
+async def get_prompt(
+    id: str,
+    caller: Caller,
+    office: Office,
+    store: Store,
+    space_id: Annotated[str | None, Query(alias="spaceId", max_length=200)] = None,
+) -> Response:
+    """What the agent would be shown if it were woken now, part by part. Nothing is started or claimed."""
+    seen = await store.read(lambda tx: seeing.see_now(tx, office.world, caller, id, space_id))
+    return answer(
+        Prompt(
+            agent_id=id,
+            space_id=space_id,
+            model=seen.model or "",
+            parts=seen.parts,
+            tools=seen.tools,
+            tokens=seen.tokens,
+            window=seen.window,
+            left_out=seen.left_out,
+        )
+    )
 
 
 # ── pausing ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -23,6 +23,7 @@ from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.llm.models import Models
 from bullpen.outbox.types import Health
+from bullpen.runs.loop import World
 from bullpen.settings import Settings
 from bullpen.spaces.types import PostingRules
 from bullpen.storage import Store
@@ -64,6 +65,7 @@ class Office(Protocol):
     thumbnails: Thumbnails
     vault: Vault
     webhooks: Sender
+    world: World
 
     claim: Claim
     guesses: Attempts

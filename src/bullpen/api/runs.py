@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.access.types import Thing
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Store
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
-from bullpen.operations import runs
+from bullpen.operations import runs, seeing
 from bullpen.runs import rows, trace
 from bullpen.runs.types import Entry, Run
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage
-from bullpen.wire.nouns import RunStatus, Trace
+from bullpen.wire.nouns import RunStatus, StepRequest, Trace
 
 router = APIRouter(prefix="/runs", route_class=CappedRoute, tags=["runs"])
 
@@ -84,6 +84,34 @@ async def get_trace(id: str, caller: Caller, store: Store) -> Response:
         return trace.spans(run, await rows.select_entries(tx, id))
 
     return answer({"spans": await store.read(body)})
+
+
+@router.get("/{id}/steps/{step}/request", response_model=StepRequest)
+async def get_step_request(
+    id: str,
+    step: Annotated[int, Path(ge=1, le=1_000_000)],
+    caller: Caller,
+    office: Office,
+    store: Store,
+    body: Annotated[bool, Query(description="Also the request as its provider got it.")] = False,
+) -> Response:
+    """What the model was shown before it gave the answer of this step, part by part, and what has changed since."""
+    seen = await store.read(lambda tx: seeing.see_step(tx, office.world, caller, id, step, body=body))
+    return answer(
+        StepRequest(
+            run_id=id,
+            step=step,
+            at=seen.at,
+            model=seen.model,
+            parts=seen.parts,
+            tools=seen.tools,
+            tokens=seen.tokens,
+            window=seen.window,
+            changed=seen.changed,
+            left_out=seen.left_out,
+            body=seen.body,
+        )
+    )
 
 
 @router.post("/{id}/cancel", response_model=WireRun)

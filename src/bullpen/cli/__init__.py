@@ -42,6 +42,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "password": lambda: import_module("bullpen.cli.password"),
     "pause": lambda: import_module("bullpen.cli.pause"),
     "policies": lambda: import_module("bullpen.cli.policies"),
+    "prompt": lambda: import_module("bullpen.cli.prompt"),
     "resolve": lambda: import_module("bullpen.cli.resolve"),
     "run": lambda: import_module("bullpen.cli.run"),
     "search": lambda: import_module("bullpen.cli.search"),

@@ -498,7 +498,12 @@ def _add_listings(add: Add) -> None:
     _add_json(why)
     run = add("run", "run", "Show one run: what each step took and cost, and its journal.")
     run.add_argument("id", metavar="ID")
+    run.add_argument("--step", type=_count, metavar="N", help="what its model was shown before this answer")
     _add_json(run)
+    prompt = add("prompt", "prompt", "Show what an agent would be shown if it were woken now, part by part.")
+    prompt.add_argument("agent", metavar="AGENT", help="id of the agent")
+    prompt.add_argument("--space", metavar="ID", help="in this space")
+    _add_json(prompt)
 
 
 def _add_json(command: ArgumentParser, help: str = "machine-readable output") -> None:

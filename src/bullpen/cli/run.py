@@ -7,7 +7,7 @@ import json
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 
-from bullpen.cli import door, show
+from bullpen.cli import door, prompt, show
 from bullpen.client import Bullpen
 from bullpen.settings import load_settings
 from bullpen.wire import Run, RunMessage
@@ -17,6 +17,8 @@ INDENT = " " * 6
 
 
 def run(args: Namespace) -> int:
+    if args.step is not None:
+        return prompt.run_step(args)
     found, journal, trace = asyncio.run(_fetch(args))
     if args.json:
         messages = [entry.model_dump(by_alias=True, mode="json") for entry in journal]

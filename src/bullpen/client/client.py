@@ -63,9 +63,11 @@ from bullpen.wire.nouns import (
     Pause,
     Person,
     Preview,
+    Prompt,
     Rotation,
     ScopeKind,
     SkillStatus,
+    StepRequest,
     Trace,
     Variable,
     Why,
@@ -307,6 +309,11 @@ class Agents:
     async def delete(self, id: str) -> None:
         await self._connection.request("DELETE", path("agents", id))
 
+    async def prompt(self, id: str, *, space: str | None = None) -> Prompt:
+        """What it would be shown if it were woken now, part by part with tokens. Nothing is started."""
+        found = await self._connection.request("GET", path("agents", id, "prompt"), query={"spaceId": space})
+        return Prompt.model_validate(found)
+
     async def pause(self, id: str) -> Agent:
         """No run of it begins or goes on until it is resumed. Nothing is lost."""
         found = await self._connection.request("POST", path("agents", id, "pause"), repeatable=True)
@@ -509,6 +516,12 @@ class Runs:
     async def trace(self, id: str) -> Trace:
         """The run as a tree of spans: run, step, tool, with times, tokens and money."""
         return Trace.model_validate(await self._connection.request("GET", path("runs", id, "trace")))
+
+    async def request(self, id: str, step: int, *, body: bool = False) -> StepRequest:
+        """What the model was shown before the answer of this step, and what has changed since. `body`: also as sent."""
+        query = {"body": "true" if body else None}
+        found = await self._connection.request("GET", path("runs", id, "steps", str(step), "request"), query=query)
+        return StepRequest.model_validate(found)
 
     async def submit_result(self, id: str, call_id: str, result: Any) -> Acceptance:
         """What came of a call of this run. The same result again is a duplicate; another one is a Conflict."""

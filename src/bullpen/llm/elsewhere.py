@@ -103,6 +103,10 @@ class RemoteModel:
         known = self.dialect.provider != openai_chat.PROVIDER or self.spec.base_url is None
         return known if said is None else said
 
+    def request(self, transcript: Transcript, tools: Sequence[ToolSpec]) -> dict[str, Any]:
+        """What `ask` sends, without the key."""
+        return self.dialect.request(self.spec, transcript, tools)
+
     def given(self, values: Mapping[str, Value]) -> RemoteModel:
         return replace(self, values=values)
 
@@ -112,7 +116,7 @@ class RemoteModel:
         name, value = self._key()
         about = About(f"{self.spec.provider}:{self.spec.name}", str(url.origin), _where(name, value))
         word = f"var{secrets.token_hex(12)}" if value is not None else ""
-        made = self.dialect.request(self.spec, transcript, tools)
+        made = self.request(transcript, tools)
         body = conversation.encoded(made)
         question = Question(
             str(url),

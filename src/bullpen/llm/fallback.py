@@ -31,6 +31,10 @@ class FallbackModel:
     def takes_pictures(self) -> bool:
         return any(takes_pictures(model) for _, model in self.models)
 
+    def named(self, name: str) -> Model | None:
+        """The one that answered under this name."""
+        return next((model for each, model in self.models if each == name), None)
+
     def given(self, values: Mapping[str, Value]) -> FallbackModel:
         return FallbackModel(
             [(name, model.given(values) if isinstance(model, NeedsValues) else model) for name, model in self.models]

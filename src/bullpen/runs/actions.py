@@ -92,9 +92,10 @@ def shown(text: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _shown_again(text: str, version: object) -> str:
-    """The same for prompts, which are the same in most runs of an agent."""
-    return shown(text)
+def _shown_again(parts: tuple[tuple[str, str], ...], version: object) -> tuple[str, str]:
+    """The same for prompts, which are the same in most runs of an agent. And how long each part is, as JSON."""
+    sizes = [(name, len(shown(text))) for name, text in parts]
+    return shown(transcript.join_parts(parts)), steps.written_sizes(sizes)
 
 
 # ── start or resume ─────────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +151,7 @@ async def _start(
     space_id = _active_space(thread, agent, items)
     home = None if space_id is None else await space_rows.select_home(tx, space_id)
     room = None if home is None else home.room
-    prompt, remembers = await _prompt(tx, agent, room, thread.space_id, teaching)
+    prompt, sizes, remembers = await _prompt(tx, agent, room, thread.space_id, teaching)
     newest = items[-1]
     run = Run(
         id=id,
@@ -192,7 +193,7 @@ async def _start(
     )
     entry_id = ids.run_message()
     content = shown(transcript.waking(items, entry_id, _moment(tx, home, timezone), space_id))
-    entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content)]
+    entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content, usage=sizes)]
     if newest.kind == "task":
         precheck = await task_items.note_run(tx, newest.payload, id)
         run, entries = _look_first(tx, run, entries, precheck, lease)
@@ -294,17 +295,25 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
 
 async def _prompt(
     tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: dict[str, str]
-) -> tuple[str, bool]:
-    """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. And
-    whether it shows any."""
+) -> tuple[str, str, bool]:
+    """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. Also
+    how long its parts are, and whether it shows any blocks."""
+    parts = await read_system(tx, agent, room, thread_space, teaching)
+    text, sizes = _shown_again(tuple(parts), here().version)
+    hash = sha256(text.encode()).hexdigest()
+    await rows.insert_prompt(tx, hash, text)
+    return hash, sizes, any(name == "memory" for name, _ in parts)
+
+
+async def read_system(
+    tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: dict[str, str]
+) -> list[tuple[str, str]]:
+    """The parts of the system part as a run that begins now would be shown them, before secrets are masked."""
     stays_in = room.id if room is not None and room.stays else None
     blocks = await memory_rows.select_shown(tx, agent.id, stays_in)
     lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
-    text = _shown_again(transcript.system_prompt(agent, blocks, lessons, spaces), here().version)
-    hash = sha256(text.encode()).hexdigest()
-    await rows.insert_prompt(tx, hash, text)
-    return hash, bool(blocks)
+    return transcript.system_parts(agent, blocks, lessons, spaces)
 
 
 def _lessons(agent: Agent, teaching: dict[str, str]) -> list[str]:

@@ -12,12 +12,14 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
+import orjson
+
 from bullpen.errors import Invalid, KeyMissing, ModelError, ModelRefused, ModelUnavailable, SecretInvalid
 from bullpen.llm.types import Model, Reply, ToolSpec, Transcript
 from bullpen.observe import counts
 from bullpen.observe.redact import here
 from bullpen.runs import steps, transcript
-from bullpen.runs.steps import Asking
+from bullpen.runs.steps import Asking, Reference
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Transaction
 from bullpen.tools import rows as tool_rows
@@ -41,6 +43,8 @@ async def ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.T
     model = await _model(drive, agent)
     tools = drive.world.registry.listed(agent.tools, drive.defined)
     definitions = [tool.spec for tool in tools]
+    if drive.reference is None:
+        drive.reference = reference(drive, definitions)
     if drive.live.watched:
         await _prepare_live(drive, agent, tools)
     away = 0.0
@@ -124,7 +128,7 @@ def clean(drive: Drive) -> None:
     drive.said = str(drive.run.payload.get("text", ""))
     if not masker.is_clean(drive.said, drive.system, *transcript.texts(drive.before, drive.entries)):
         drive.said, drive.system = masker.clean(drive.said), masker.clean(drive.system)
-        drive.before = [transcript.cleaned(turn) for turn in drive.before]
+        drive.before, drive.reference = [transcript.cleaned(turn) for turn in drive.before], None
         drive.entries = [transcript.cleaned_entry(entry) for entry in drive.entries]
 
 
@@ -132,4 +136,27 @@ def of(drive: Drive, reply: Reply, *, elapsed_ms: int, away_ms: int) -> Asking:
     """What the answer came to. Whoever answered is paid, not whoever was asked first."""
     asked = steps.name_of(drive.model)
     nanodollars, priced = drive.world.prices.cost(reply.model or asked, reply.usage)
-    return Asking(asked, nanodollars, priced, tries=drive.tries, elapsed_ms=elapsed_ms, away_ms=away_ms)
+    return Asking(
+        asked,
+        nanodollars,
+        priced,
+        tries=drive.tries,
+        elapsed_ms=elapsed_ms,
+        away_ms=away_ms,
+        reference=drive.reference,
+    )
+
+
+def reference(drive: Drive, definitions: Sequence[ToolSpec]) -> Reference:
+    """By which people can be shown again what the model is shown now. Once for a drive: its steps begin the same."""
+    past, at = {}, 0
+    for name, count in drive.parts:
+        past[name] = steps.mark_of(*transcript.texts(drive.before[at : at + count], ()))
+        at += count
+    return Reference(
+        tokens=drive.tokens,
+        system=steps.mark_of(drive.system),
+        tools=steps.mark_of(orjson.dumps(definitions).decode()),
+        model=steps.mark_of(str(drive.model)),
+        past=past,
+    )

@@ -111,6 +111,11 @@ def change_summary(text: str, change: Change) -> str:
     return _BREAK.join(_change_pieces(text.split(_BREAK), change))
 
 
+def change_summaries(text: str, change: Change) -> str:
+    """The same for several of them, one below the other."""
+    return "\n".join(change_summary(piece, change) for piece in _END.split(text))
+
+
 def _change_pieces(pieces: list[str], change: Change) -> list[str]:
     kept = []
     for piece in pieces:

@@ -31,7 +31,7 @@ from bullpen.observe.redact import REDACTOR, Concern, concerning, owner
 from bullpen.replacing import replace
 from bullpen.runs import actions, asking, bounds, concern, holds, late, past, pictures, rows, rules, transcript
 from bullpen.runs.live import Live
-from bullpen.runs.steps import Asking
+from bullpen.runs.steps import Asking, Reference
 from bullpen.runs.types import Entry, Run
 from bullpen.runs.view import view_run
 from bullpen.settings import Settings
@@ -126,6 +126,8 @@ class Drive:
     space_id: str | None = None  # the space the agent is in
     system: str = ""
     before: list[Turn] = field(default_factory=list)
+    parts: Sequence[tuple[str, int]] = ()  # what that is, part by part: see runs/past.py
+    reference: Reference | None = None  # what is kept of all this beside an answer
     outside: Sequence[str] = ()  # where that came from, if from outside; counts once it has led to something
     seen_in: Sequence[str] = ()  # whose text it is, if of this office
     tokens: int = 0  # how much the model is shown at once
@@ -137,6 +139,7 @@ class Drive:
     concern: Concern = field(init=False)  # whose secrets are masked in it
     cleaned: object = None  # for which values of the redactor all of this is clean
     defined: dict[str, Tool] = field(default_factory=dict)  # tools of the agent that somebody has made
+    fill: Callable[[str], str] = str  # puts the values of variables in their places
     missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
     tries: int = 0  # how often the model has been asked for the next answer
     live: Live = field(init=False)
@@ -232,30 +235,48 @@ async def _heed_mark(drive: Drive) -> None:
 
 async def _load(drive: Drive) -> None:
     """What the model will be shown of the past. Fixed by the run's row, so a resumed run sees the same."""
-    run = drive.run
 
     async def read(tx: Transaction) -> None:
         # Again, now that `interrupt` knows of us: a request that came before would be noticed only after the model.
-        drive.run = replace(run, cancel_requested=await rows.is_cancel_requested(tx, run.id))
-        drive.agent = await agent_rows.select_definition(tx, run.agent_id)
-        drive.lease.paused = _paused(drive.agent)
-        if drive.agent is not None:
-            drive.model = await _choose(tx, drive, drive.agent)
-        thread = await thread_rows.select_thread(tx, run.thread_id)
-        if thread is not None:
-            drive.space_id, drive.scope = thread.active_space_id, thread.scope
-        drive.system = await rows.select_prompt(tx, run.prompt_hash or "")
-        await concern.load(tx, drive.concern, run, drive.agent, drive.space_id)
-        if drive.agent is not None and drive.agent.variables:
-            await _fill_in(tx, drive, drive.agent)
-        if drive.agent is not None and (others := drive.world.registry.unknown(drive.agent.tools)):
-            drive.defined = {tool.name: made(tool) for tool in await tool_rows.select_tools(tx, others)}
-        if drive.agent is not None:
-            drive.tokens = drive.agent.limits.context_tokens
-            await _look_back(tx, drive)
+        drive.run = replace(drive.run, cancel_requested=await rows.is_cancel_requested(tx, drive.run.id))
+        await _read(tx, drive, await rows.select_prompt(tx, drive.run.prompt_hash or ""))
 
     await drive.world.store.read(read)
     await _look_at_pictures(drive)
+
+
+async def _read(tx: Transaction, drive: Drive, system: str) -> None:
+    run = drive.run
+    drive.agent, drive.system = await agent_rows.select_definition(tx, run.agent_id), system
+    drive.lease.paused = _paused(drive.agent)
+    if drive.agent is not None:
+        drive.model = await _choose(tx, drive, drive.agent)
+    thread = await thread_rows.select_thread(tx, run.thread_id)
+    if thread is not None:
+        drive.space_id, drive.scope = thread.active_space_id, thread.scope
+    await concern.load(tx, drive.concern, run, drive.agent, drive.space_id)
+    if drive.agent is not None and drive.agent.variables:
+        await _fill_in(tx, drive, drive.agent)
+    if drive.agent is not None and (others := drive.world.registry.unknown(drive.agent.tools)):
+        drive.defined = {tool.name: made(tool) for tool in await tool_rows.select_tools(tx, others)}
+    if drive.agent is not None:
+        drive.tokens = drive.agent.limits.context_tokens
+        await _look_back(tx, drive)
+
+
+async def look(
+    tx: Transaction, world: World, run: Run, entries: list[Entry], system: str, tokens: int | None = None
+) -> Drive:
+    """The same for whoever only looks: nothing is claimed, held or written. Not even pictures are read.
+
+    `tokens` is the size of the context, if it was another than the agent's is now.
+    """
+    drive = Drive(world, Lease(run.thread_id, 0), run, entries)
+    await _read(tx, drive, system)
+    if tokens is not None and tokens != drive.tokens:
+        drive.tokens = tokens
+        await _look_back(tx, drive)
+    return drive
 
 
 async def _look_at_pictures(drive: Drive) -> None:
@@ -268,6 +289,7 @@ async def _look_back(tx: Transaction, drive: Drive) -> None:
     """Whoever is shown outside text has read it, whether or not it was the one to fetch it."""
     seen = await past.read(tx, drive.run, drive.scope, drive.tokens, drive.zone)
     drive.before, drive.outside, drive.seen_in, drive.cleaned = seen.turns, seen.outside, seen.seen_in, None
+    drive.parts, drive.reference = seen.parts, None
     await concern.add_shown(tx, drive.concern, seen.run_ids)
 
 
@@ -298,9 +320,12 @@ async def _fill_in(tx: Transaction, drive: Drive, agent: Agent) -> None:
         drive.missing = error
         return
     declared = {definition.name for definition in agent.variables}
-    drive.system = variable_rules.replaced(
-        drive.system, lambda name: str(values.get(name, "")) if name in declared else f"{{{{var:{name}}}}}"
-    )
+
+    def value_of(name: str) -> str:
+        return str(values.get(name, "")) if name in declared else f"{{{{var:{name}}}}}"
+
+    drive.fill = lambda text: variable_rules.replaced(text, value_of)
+    drive.system = drive.fill(drive.system)
 
 
 # ── passes ──────────────────────────────────────────────────────────────────────────────────────────────

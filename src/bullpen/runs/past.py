@@ -34,6 +34,7 @@ class Past:
     outside: tuple[str, ...] = ()
     seen_in: tuple[str, ...] = ()  # whose text it is: see tools/outward.py
     run_ids: Set[str] = frozenset()  # the runs whose words are among it
+    parts: tuple[tuple[str, int], ...] = ()  # what people see it called, and how many of the turns are that
 
 
 async def read(tx: Transaction, run: Run, scope: ThreadScope, tokens: int, zone: str) -> Past:
@@ -65,13 +66,14 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds, zone
     turns: list[Turn] = []
     if lines := transcript.told([summary.text for summary in earlier], most.told):
         turns.append(UserTurn("\n".join([EARLIER, *lines]), stable=True))
+    parts = (("earlier", len(turns)), ("messages", len(shown)), ("lately", 1 if lately else 0))
     turns += shown
     if lately:
         turns.append(UserTurn("\n".join([HERE, *(transcript.short(summary.text) for summary in lately)])))
     told = [*earlier, *lately]
     sources = together(*(_sources(each) for each in window if each.seq > cut), *(summary.outside for summary in told))
     speakers = {each.run_id for each in window if each.run_id is not None}
-    return Past(turns, sources, (space_id,) if turns else (), speakers | {summary.run_id for summary in told})
+    return Past(turns, sources, (space_id,) if turns else (), speakers | {summary.run_id for summary in told}, parts)
 
 
 def _own(said: WindowMessage) -> WindowMessage:
@@ -98,9 +100,11 @@ async def _of_mind(tx: Transaction, run: Run, most: Bounds) -> Past:
     summaries = await rows.select_summaries(tx, run.thread_id, before=before, limit=transcript.SUMMARIES)
     lines = transcript.told([summary.text for summary in summaries], most.told)
     turns: list[Turn] = [UserTurn("\n".join([ANYWHERE, *lines]), stable=True)] if lines else []
+    told = len(turns)
     for journal in journals[first:]:
         turns += journal
     read = [each.outside for each in earlier[first:]] + [summary.outside for summary in summaries]
     run_ids = {each.id for each in earlier[first:]} | {summary.run_id for summary in summaries}
     # A mind keeps what it was ever shown: what it says now may come from any of it.
-    return Past(turns, together(*read), await rows.select_seen_in(tx, run.thread_id, run.ordinal - 1), run_ids)
+    seen_in = await rows.select_seen_in(tx, run.thread_id, run.ordinal - 1)
+    return Past(turns, together(*read), seen_in, run_ids, (("earlier", told), ("journals", len(turns) - told)))

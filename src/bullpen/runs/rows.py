@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from bullpen.clock import Clock
-from bullpen.runs.types import Concerned, EarlierRun, Entry, Mark, Run, Summary, WindowMessage
+from bullpen.runs.types import Concerned, EarlierRun, Entry, Mark, MessageState, Run, Summary, WindowMessage
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, WORDS, Codec, Mapped
 from bullpen.storage.paused import is_paused
@@ -212,6 +212,30 @@ _SELECT_WINDOW = Statement(
     )
     .order_by(messages.c.seq)
 )
+
+
+_STATES = Mapped(MessageState, messages)
+_SELECT_STATES = Statement(select(*_STATES.columns).where(any_of(messages.c.id, "ids")))
+_SELECT_CHANGED = Statement(
+    select(*_STATES.columns)
+    .where(
+        messages.c.space_id == bindparam("space_id"),
+        messages.c.seq > bindparam("after"),
+        messages.c.seq <= bindparam("upto"),
+        or_(messages.c.edited_at > bindparam("since"), messages.c.deleted_at > bindparam("since")),
+    )
+    .order_by(messages.c.seq)
+)
+
+
+async def select_states(tx: Transaction, ids: list[str]) -> dict[str, MessageState]:
+    """What messages are like now, by their ids. Those that are gone are not there."""
+    return {state.id: state for state in _STATES.read_all(await tx.all(_SELECT_STATES, ids=ids))}
+
+
+async def select_changed(tx: Transaction, space_id: str, *, after: int, upto: int, since: str) -> list[MessageState]:
+    """Messages of a window that somebody has edited or deleted since."""
+    return _STATES.read_all(await tx.all(_SELECT_CHANGED, space_id=space_id, after=after, upto=upto, since=since))
 
 
 async def select_seen_in(tx: Transaction, thread_id: str, ordinal: int) -> tuple[str, ...]:

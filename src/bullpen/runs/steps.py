@@ -5,9 +5,10 @@ A trace shows it, budgets count it, and what a run has used is the sum of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+from zlib import crc32
 
 import orjson
 
@@ -15,6 +16,25 @@ from bullpen import ids
 from bullpen.budgets.types import DOLLAR, Spent, Subject
 from bullpen.llm.types import Reply
 from bullpen.runs.types import Entry, Run
+
+BREAK: Final = "\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a model was shown, by size and by marks: enough to build it again from what is kept anyway, and to see
+    where that has changed. No text is in it, so an erasure has nothing to look for."""
+
+    tokens: int  # the size of the context
+    system: str
+    tools: str
+    model: str
+    past: Mapping[str, str]  # by the name of the part
+
+
+def mark_of(*texts: str) -> str:
+    """Differs if they do, nearly always. Short: nobody can try out by it what a text was."""
+    return f"{crc32(BREAK.join(texts).encode('utf-8', 'surrogatepass')):08x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +47,7 @@ class Asking:
     tries: int = 1
     elapsed_ms: int = 0
     away_ms: int = 0  # of the time: the provider was not there, and we waited
+    reference: Reference | None = None
 
 
 def name_of(model: Any) -> str:
@@ -57,7 +78,23 @@ def written(asking: Asking, reply: Reply) -> str:
         said["unpriced"] = True
     if asking.tries > 1:
         said.update(tries=asking.tries, awayMs=asking.away_ms)
+    if (kept := asking.reference) is not None:
+        said["shown"] = [kept.tokens, kept.system, kept.tools, kept.model, kept.past]
     return orjson.dumps(said).decode()
+
+
+def written_sizes(parts: Sequence[tuple[str, int]]) -> str:
+    """How long each part of the system part is: kept beside what woke the run, since the text itself is kept whole."""
+    return orjson.dumps({"parts": parts}).decode()
+
+
+def read_sizes(entry: Entry) -> list[tuple[str, int]]:
+    return [(name, size) for name, size in read(entry).get("parts", ())]
+
+
+def read_reference(entry: Entry | None) -> Reference | None:
+    kept = None if entry is None else read(entry).get("shown")
+    return Reference(*kept) if kept else None
 
 
 def read(entry: Entry) -> dict[str, Any]:

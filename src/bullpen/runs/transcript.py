@@ -46,6 +46,7 @@ JOURNALS = 5
 SUMMARIES = 40
 PIECE = 10  # so many messages are one piece of the window; whole ones are the same in the next run
 LONGEST_QUOTE = 300  # characters, in a summary
+BETWEEN = "\n\n"  # the parts of the system part
 
 OUTSIDE = (
     "What stands between <outside …> and </outside …> of the same id comes from outside this office: from a server, a "
@@ -65,17 +66,36 @@ def window_start(last: int, size: int = WINDOW) -> int:
 # ── the system part ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def system_prompt(agent: Agent, blocks: Sequence[tuple[str, str]], teaching: Sequence[str], spaces: str = "") -> str:
-    parts = [f"You are {agent.name} (id {agent.id})."]
+def system_parts(
+    agent: Agent, blocks: Sequence[tuple[str, str]], teaching: Sequence[str], spaces: str = ""
+) -> list[tuple[str, str]]:
+    """The system part, piece by piece, each with the name under which people see it."""
+    parts = [("identity", f"You are {agent.name} (id {agent.id}).")]
     if agent.instructions:
-        parts.append(agent.instructions)
+        parts.append(("instructions", agent.instructions))
     if blocks:
-        parts.append("Your memory:\n" + "\n".join(f"<{label}>\n{content}\n</{label}>" for label, content in blocks))
-    parts.extend(teaching)
-    parts.append(OUTSIDE)
+        memory = "Your memory:\n" + "\n".join(f"<{label}>\n{content}\n</{label}>" for label, content in blocks)
+        parts.append(("memory", memory))
+    parts.extend(("teaching", text) for text in teaching)
+    parts.append(("outside", OUTSIDE))
     if spaces:
-        parts.append(spaces)
-    return "\n\n".join(parts)
+        parts.append(("spaces", spaces))
+    return parts
+
+
+def join_parts(parts: Iterable[tuple[str, str]]) -> str:
+    return BETWEEN.join(text for _, text in parts)
+
+
+def split_parts(system: str, sizes: Sequence[tuple[str, int]]) -> list[tuple[str, str]]:
+    """What `join_parts` has joined, by how long each part was. A text of another length is one part."""
+    if sum(size for _, size in sizes) + len(BETWEEN) * (len(sizes) - 1) != len(system):
+        return [("system", system)]
+    found, at = [], 0
+    for name, size in sizes:
+        found.append((name, system[at : at + size]))
+        at += size + len(BETWEEN)
+    return found
 
 
 def lessons(defined: Sequence[ToolConfig]) -> list[str]:

@@ -145,3 +145,14 @@ class WindowMessage:
     files: int = 0  # how many it shows
     metadata: dict[str, Any] = field(default_factory=dict)
     run_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageState:
+    """What became of a message that a run was told of."""
+
+    id: str
+    space_id: str
+    text: str
+    edited_at: str | None
+    deleted_at: str | None

@@ -491,6 +491,65 @@ class Trace(Wire):
     spans: list[Span]
 
 
+class PromptPart(Wire):
+    """A piece of what a model is shown. `tokens` is an estimate."""
+
+    name: str
+    text: str
+    tokens: int
+
+
+class PromptTool(Wire):
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    tokens: int
+
+
+class Prompt(Wire):
+    """What an agent would be shown if it were woken now, with nothing new.
+
+    `tokens` is all of it, and `window` the size of the context. `leftOut` names parts that are not yours to see.
+    """
+
+    agent_id: str
+    space_id: str | None = None
+    model: str
+    parts: list[PromptPart]
+    tools: list[PromptTool]
+    tokens: int
+    window: int
+    left_out: list[str] = Field(default_factory=list)
+
+
+class PromptChange(Wire):
+    """A part that cannot be shown as it was: why, and the messages that were edited, deleted or erased since."""
+
+    part: str
+    why: str
+    message_ids: list[str] = Field(default_factory=list)
+
+
+class StepRequest(Wire):
+    """What a model was shown before it gave the answer of a step, built again from what is kept.
+
+    What was edited, deleted or erased since is not shown: `changed` says where. `body` is the request as its provider
+    got it, if you asked for that and the model is the same.
+    """
+
+    run_id: str
+    step: int
+    at: str | None = None
+    model: str | None = None
+    parts: list[PromptPart]
+    tools: list[PromptTool]
+    tokens: int
+    window: int
+    changed: list[PromptChange]
+    left_out: list[str] = Field(default_factory=list)
+    body: dict[str, Any] | None = None
+
+
 class Change(Wire):
     id: str
     change: Literal["created", "updated", "unchanged"]

@@ -224,6 +224,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{id}/prompt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Prompt
+         * @description What the agent would be shown if it were woken now, part by part. Nothing is started or claimed.
+         */
+        get: operations["get_prompt_api_agents__id__prompt_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/{id}/resume": {
         parameters: {
             query?: never;
@@ -1150,6 +1170,26 @@ export interface paths {
          * @description The journal, rising. What an agent thought and called is for owners and for the agent itself.
          */
         get: operations["list_run_messages_api_runs__id__messages_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{id}/steps/{step}/request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Step Request
+         * @description What the model was shown before it gave the answer of this step, part by part, and what has changed since.
+         */
+        get: operations["get_step_request_api_runs__id__steps__step__request_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4489,6 +4529,67 @@ export interface components {
             /** Message */
             message?: string | null;
         };
+        /**
+         * Prompt
+         * @description What an agent would be shown if it were woken now, with nothing new.
+         *
+         *     `tokens` is all of it, and `window` the size of the context. `leftOut` names parts that are not yours to see.
+         */
+        Prompt: {
+            /** Agentid */
+            agentId: string;
+            /** Leftout */
+            leftOut?: string[];
+            /** Model */
+            model: string;
+            /** Parts */
+            parts: components["schemas"]["PromptPart"][];
+            /** Spaceid */
+            spaceId?: string | null;
+            /** Tokens */
+            tokens: number;
+            /** Tools */
+            tools: components["schemas"]["PromptTool"][];
+            /** Window */
+            window: number;
+        };
+        /**
+         * PromptChange
+         * @description A part that cannot be shown as it was: why, and the messages that were edited, deleted or erased since.
+         */
+        PromptChange: {
+            /** Messageids */
+            messageIds?: string[];
+            /** Part */
+            part: string;
+            /** Why */
+            why: string;
+        };
+        /**
+         * PromptPart
+         * @description A piece of what a model is shown. `tokens` is an estimate.
+         */
+        PromptPart: {
+            /** Name */
+            name: string;
+            /** Text */
+            text: string;
+            /** Tokens */
+            tokens: number;
+        };
+        /** PromptTool */
+        PromptTool: {
+            /** Description */
+            description: string;
+            /** Inputschema */
+            inputSchema: {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name: string;
+            /** Tokens */
+            tokens: number;
+        };
         /** PutBlock */
         PutBlock: {
             /** Content */
@@ -5424,6 +5525,39 @@ export interface components {
              * @description The tool.
              */
             toolName: string;
+        };
+        /**
+         * StepRequest
+         * @description What a model was shown before it gave the answer of a step, built again from what is kept.
+         *
+         *     What was edited, deleted or erased since is not shown: `changed` says where. `body` is the request as its provider
+         *     got it, if you asked for that and the model is the same.
+         */
+        StepRequest: {
+            /** At */
+            at?: string | null;
+            /** Body */
+            body?: {
+                [key: string]: unknown;
+            } | null;
+            /** Changed */
+            changed: components["schemas"]["PromptChange"][];
+            /** Leftout */
+            leftOut?: string[];
+            /** Model */
+            model?: string | null;
+            /** Parts */
+            parts: components["schemas"]["PromptPart"][];
+            /** Runid */
+            runId: string;
+            /** Step */
+            step: number;
+            /** Tokens */
+            tokens: number;
+            /** Tools */
+            tools: components["schemas"]["PromptTool"][];
+            /** Window */
+            window: number;
         };
         /**
          * StoppedChain
@@ -6988,6 +7122,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    get_prompt_api_agents__id__prompt_get: {
+        parameters: {
+            query?: {
+                spaceId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Prompt"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -8889,6 +9056,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_RunMessage_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    get_step_request_api_runs__id__steps__step__request_get: {
+        parameters: {
+            query?: {
+                /** @description Also the request as its provider got it. */
+                body?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+                step: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepRequest"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
