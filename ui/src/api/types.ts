@@ -3096,6 +3096,8 @@ export interface components {
              * @enum {string}
              */
             executionType: "gateway" | "external" | "space" | "internal";
+            /** Expiresafter */
+            expiresAfter?: number | null;
             /** Inputschema */
             inputSchema: unknown;
             /**
@@ -5765,6 +5767,8 @@ export interface components {
              * @enum {string}
              */
             executionType: "gateway" | "external" | "space" | "internal" | "function";
+            /** Expiresafter */
+            expiresAfter?: number | null;
             /** Inputschema */
             inputSchema: {
                 [key: string]: unknown;
@@ -6125,6 +6129,8 @@ export interface components {
             execution?: components["schemas"]["ExecutionRequest"] | null;
             /** Executiontype */
             executionType?: ("gateway" | "external" | "space" | "internal") | null;
+            /** Expiresafter */
+            expiresAfter?: number | null;
             /** Inputschema */
             inputSchema?: unknown;
             /** Isasync */
