@@ -73,6 +73,7 @@ class FunctionTool(Generic[P, R]):
         visible: bool = False,
         is_async: bool = False,
         timeout: int = DEFAULT_TIMEOUT_MS,
+        expires_after: int | None = None,
         policy: Policy | None = None,
         variables: Sequence[Mapping[str, Any]] = (),
     ) -> None:
@@ -83,6 +84,7 @@ class FunctionTool(Generic[P, R]):
         self.visible = visible
         self.is_async = is_async
         self.timeout = timeout
+        self.expires_after = expires_after
         self.policy = policy
         self.variables = [dict(variable) for variable in variables]
         _check(self.name, self.description, function)
@@ -110,7 +112,7 @@ class FunctionTool(Generic[P, R]):
             "isAsync": self.is_async,
             "timeout": self.timeout,
         }
-        more = {"policy": self.policy, "variables": self.variables}
+        more = {"expiresAfter": self.expires_after, "policy": self.policy, "variables": self.variables}
         return said | {name: value for name, value in more.items() if value}
 
     def arguments(self, given: Any, call: Call) -> dict[str, Any]:
@@ -145,6 +147,7 @@ def tool(
     visible: bool = False,
     is_async: bool = False,
     timeout: int = DEFAULT_TIMEOUT_MS,
+    expires_after: int | None = None,
     policy: Policy | None = None,
     variables: Sequence[Mapping[str, Any]] = (),
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
@@ -154,7 +157,8 @@ def tool(function: Any = None, /, **fields: Any) -> Any:
     """Make an external tool of a function, async or not: agents call it, and this process carries it out.
 
     The fields are those of a tool's definition. `timeout` is in milliseconds: how long an agent waits for the result.
-    `visible=True` shows each call in the space. `variables` are values that must be set before the tool can be called.
+    `expires_after`: how long one is taken at all (30 days). `visible=True` shows each call in the space. `variables`
+    are values that must be set before the tool can be called.
     """
     if function is not None:
         return FunctionTool(function)

@@ -14,7 +14,7 @@ from bullpen.tools.door import Door
 from tests.driver import Api, Driver, Offices
 from tests.feed.streams import following
 from tests.path.puppets import puppet
-from tests.path.scripts import call, step
+from tests.path.scripts import Json, call, step
 from tests.waiting.calls import ASK, FETCH, agents_token, texts, with_tool
 
 # ── waiting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -185,6 +185,28 @@ async def test_an_unanswered_call_to_a_removed_tool_times_out(
     await office.create(f"/pending/{call_['callId']}/resolve", {"result": "late"}, status=200)
     await office.run_finished(nth=2)
     assert "came later" in await texts(office)
+
+
+@pytest.mark.parametrize("more", [{}, {"policy": "ask"}], ids=["card", "approval"])
+async def test_a_call_expires_when_its_tool_says(office: Driver, more: Json) -> None:
+    asked = await with_tool(office, {**ASK, "expiresAfter": 1_500, **more})
+    lasts = datetime.fromisoformat(asked["expiresAt"]) - datetime.fromisoformat(asked["createdAt"])
+    assert 1.4 <= lasts.total_seconds() <= 1.6
+    over = (await office.event("pending_resolved"))["call"]
+    assert (over["callId"], over["status"]) == (asked["callId"], "expired")
+    await office.run_finished(nth=2)
+    assert "nobody came" in await texts(office)
+
+
+async def test_a_tool_without_expiry_again_keeps_thirty_days(office: Driver) -> None:
+    await office.create("/tools", {**ASK, "name": "other", "expiresAfter": 1_000})
+    assert (await office.get("/tools/other"))["expiresAfter"] == 1_000
+    await office.ask("PATCH", "/tools/other", json={"expiresAfter": None})
+    assert (await office.get("/tools/other")).get("expiresAfter") is None
+    await office.ask("POST", "/tools", json={**ASK, "name": "third", "expiresAfter": 999}, status=422)
+    asked = await with_tool(office, ASK)
+    lasts = datetime.fromisoformat(asked["expiresAt"]) - datetime.fromisoformat(asked["createdAt"])
+    assert 29.9 < lasts.total_seconds() / 86_400 < 30.1
 
 
 async def test_a_clock_put_back_does_not_prolong_waiting(offices: Offices) -> None:

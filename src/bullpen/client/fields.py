@@ -156,6 +156,7 @@ class CreateToolFields(TypedDict, total=False):
     visible: bool | None
     is_async: bool
     timeout: int
+    expires_after: int | None
     execution: ExecutionFields | None
     variables: Sequence[VariableFields]
     policy: Decision | None
@@ -168,6 +169,7 @@ class UpdateToolFields(TypedDict, total=False):
     visible: bool | None
     is_async: bool
     timeout: int
+    expires_after: int | None
     execution: ExecutionFields | None
     variables: Sequence[VariableFields]
     policy: Decision | None

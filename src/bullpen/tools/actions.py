@@ -25,7 +25,7 @@ from bullpen.wire.events import PendingCallEvent, PendingResolved, ToolRequiresA
 from bullpen.wire.nouns import Policy, ToolConfig
 from bullpen.wire.requests import CreateTool, PutPolicy, UpdateTool
 
-REMOVABLE: Final = frozenset({"execution", "policy"})  # what a tool may be without
+REMOVABLE: Final = frozenset({"execution", "policy", "expires_after"})  # what a tool may be without
 
 
 def turn_of(name: str) -> str:

@@ -60,7 +60,7 @@ def _bound(waiting: Waiting, tool_hash: str) -> Waiting:
 
 async def ask(tx: Transaction, run: RunView, tool: Tool, waiting: Waiting) -> Waiting:
     """A call, as it would be carried out."""
-    if run.approval_ms is not None:
+    if run.approval_ms is not None and run.approval_ms < (tool.expires_ms or run.approval_ms + 1):
         waiting = replace(waiting, expires_at=tx.clock.millis() + run.approval_ms)
     waiting = replace(_bound(waiting, tool.hash), asks=1)
     await pending.add(tx, waiting)

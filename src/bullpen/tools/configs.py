@@ -71,6 +71,7 @@ def made(config: ToolConfig) -> Tool:
         effect=effect,
         visible=config.visible,
         timeout_ms=config.timeout,
+        expires_ms=config.expires_after,
         variables=declared(config),
         awaits=config.execution_type if config.execution_type in ("external", "space") else None,
         is_async=config.is_async,

@@ -28,7 +28,7 @@ from bullpen.tools.rules import Mover
 from bullpen.tools.types import RunView, Tool, ToolCall, Waiting
 from bullpen.wire.nouns import InboxKind, MessageStatus, PendingKind, PendingStatus, Progress
 
-KEEP_DAYS = 30  # an answer is taken for so long
+KEEP_DAYS = 30  # an answer is taken for so long, unless the tool says otherwise
 DAY_MS = 86_400_000
 OPEN = ("waiting", "pending")
 
@@ -112,7 +112,7 @@ def made(
         visible=tool.visible,
         outside=run.outside,
         deadline_at=now + tool.timeout_ms if status == "waiting" else None,
-        expires_at=now + KEEP_DAYS * DAY_MS,
+        expires_at=now + (tool.expires_ms or KEEP_DAYS * DAY_MS),
     )
 
 

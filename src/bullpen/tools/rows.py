@@ -49,6 +49,7 @@ _DEFINED = (
     "visible",
     "is_async",
     "timeout",
+    "expires_after",
     "execution",
     "variables",
     "policy",

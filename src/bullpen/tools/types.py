@@ -87,6 +87,7 @@ class Tool:
     act: Act | None = "acted"
     visible: bool = False
     timeout_ms: int = DEFAULT_TIMEOUT_MS
+    expires_ms: int | None = None  # for so long an answer is taken; None: as long as any
     # Arguments that name what the call changes (left out: the space it is in); such calls take turns.
     changes: tuple[str, ...] = ()
     # Which spaces a call touches besides the one the agent is in; policies for each of them count. Left out: the one

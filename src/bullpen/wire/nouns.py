@@ -702,6 +702,7 @@ class ToolConfig(Wire):
     visible: bool
     is_async: bool = False
     timeout: int = 30_000
+    expires_after: int | None = None
     execution: Execution | None = None
     variables: list[VariableDefinition] = Field(default_factory=list)
     policy: Decision | None = None

@@ -366,6 +366,7 @@ ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,
 ToolDescription = Annotated[str, StringConstraints(min_length=1, max_length=4096), AfterValidator(_storable)]
 HeaderText = Annotated[str, StringConstraints(max_length=8192), AfterValidator(_storable)]
 TimeoutMs = Annotated[int, Field(ge=1, le=86_400_000)]
+ExpiryMs = Annotated[int, Field(ge=1_000, le=365 * 86_400_000)]
 
 
 class ExecutionRequest(Request):
@@ -382,6 +383,7 @@ class CreateTool(Request):
     visible: bool | None = None
     is_async: bool = False
     timeout: TimeoutMs = 30_000
+    expires_after: ExpiryMs | None = None
     execution: ExecutionRequest | None = None
     variables: list[DeclaredVariable] = Field(default_factory=list, max_length=100)
     policy: Decision | None = None
@@ -394,6 +396,7 @@ class UpdateTool(Request):
     visible: bool | None = None
     is_async: bool | None = None
     timeout: TimeoutMs | None = None
+    expires_after: ExpiryMs | None = None
     execution: ExecutionRequest | None = None
     variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
     policy: Decision | None = None

@@ -3136,6 +3136,8 @@ export interface components {
              * @enum {string}
              */
             executionType: "gateway" | "external" | "space" | "internal";
+            /** Expiresafter */
+            expiresAfter?: number | null;
             /** Inputschema */
             inputSchema: unknown;
             /**
@@ -5899,6 +5901,8 @@ export interface components {
              * @enum {string}
              */
             executionType: "gateway" | "external" | "space" | "internal" | "function";
+            /** Expiresafter */
+            expiresAfter?: number | null;
             /** Inputschema */
             inputSchema: {
                 [key: string]: unknown;
@@ -6259,6 +6263,8 @@ export interface components {
             execution?: components["schemas"]["ExecutionRequest"] | null;
             /** Executiontype */
             executionType?: ("gateway" | "external" | "space" | "internal") | null;
+            /** Expiresafter */
+            expiresAfter?: number | null;
             /** Inputschema */
             inputSchema?: unknown;
             /** Isasync */
