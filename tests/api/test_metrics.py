@@ -97,11 +97,11 @@ async def test_metric_labels_never_contain_names_from_callers_or_models(office: 
     await office.space("orangery", ["marmalade"], wake={"people": "all"})
     await office.post("orangery", "hello")
     await office.run_finished("marmalade")
-    for path in ("/nowhere/1", "/nowhere/2", "/spaces/none-such"):
+    for path in ("/pergola/1", "/pergola/2", "/spaces/none-such"):
         await office.http.get(path)
     await office.http.request("BREW", "/me")
     response = await office.http.get("http://127.0.0.1/metrics")
-    for word in ("launch_rocket", "nowhere", "none-such", "BREW", "orangery", "marmalade"):
+    for word in ("launch_rocket", "pergola", "none-such", "BREW", "orangery", "marmalade"):
         assert word not in response.text
     found = parsed(response.text)
     assert found['bullpen_tool_calls_total{tool="unknown",ending="denied"}'] >= 1
