@@ -7,7 +7,7 @@ the result, the run's new counts and the events in the very transaction in which
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -51,6 +51,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
+from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, ToolCall, ToolResult
 from bullpen.wire import Agent
 from bullpen.wire.events import (
@@ -99,7 +100,7 @@ def _shown_again(text: str, version: object) -> str:
 # ── start or resume ─────────────────────────────────────────────────────────────────────────────────────
 
 
-async def start_or_resume(tx: Transaction, lease: Lease, teaching: dict[str, str]) -> tuple[Run, list[Entry]] | None:
+async def start_or_resume(tx: Transaction, lease: Lease, teaching: Teaching) -> tuple[Run, list[Entry]] | None:
     """The thread's run and its journal. None: nothing is unclaimed, and the thread rests; or its agent is paused."""
     run = await rows.select_under_way(tx, lease.thread_id)
     if run is not None:
@@ -139,7 +140,7 @@ async def _start(
     thread: Thread,
     agent: Agent,
     items: Sequence[Item],
-    teaching: dict[str, str],
+    teaching: Teaching,
 ) -> tuple[Run, list[Entry]]:
     space_id = _active_space(thread, agent, items)
     room = None if space_id is None else await space_rows.select_room(tx, space_id)
@@ -276,26 +277,22 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
     return found
 
 
-async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: dict[str, str]) -> tuple[str, bool]:
+async def _prompt(tx: Transaction, agent: Agent, room: Room | None, teaching: Teaching) -> tuple[str, bool]:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. And
     whether it shows any."""
     blocks = await memory_rows.select_shown(tx, agent.id, room.id if room is not None and room.stays else None)
-    lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
+    lessons = [*teaching.choose(tuple(agent.tools)), *await _lessons_of_defined(tx, agent, teaching)]
     text = _shown_again(transcript.system_prompt(agent, blocks, lessons), here().version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
     return hash, bool(blocks)
 
 
-def _lessons(agent: Agent, teaching: dict[str, str]) -> list[str]:
-    """The teaching texts of the families this agent has tools of."""
-    return list(dict.fromkeys(text for name in agent.tools if (text := teaching.get(name)) is not None))
-
-
-async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> list[str]:
-    names = [name for name in agent.tools if name not in teaching]
+async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: Teaching) -> list[str]:
+    names = teaching.registry.unknown(agent.tools)
     found = {config.name: config for config in await tool_rows.select_tools(tx, names)} if names else {}
-    return transcript.lessons([found[name] for name in dict.fromkeys(names) if name in found])
+    has = teaching.registry.names_of(agent.tools) if found else frozenset()
+    return transcript.lessons([found[name] for name in dict.fromkeys(names) if name in found], has)
 
 
 async def _rest(tx: Transaction, lease: Lease, *, always: bool = False) -> bool:
@@ -318,7 +315,14 @@ async def _rest(tx: Transaction, lease: Lease, *, always: bool = False) -> bool:
 
 
 async def record_answer(
-    tx: Transaction, lease: Lease, run: Run, entries: Sequence[Entry], reply: Reply, agent: Agent, asking: Asking
+    tx: Transaction,
+    lease: Lease,
+    run: Run,
+    entries: Sequence[Entry],
+    reply: Reply,
+    agent: Agent,
+    asking: Asking,
+    has: Set[str],
 ) -> tuple[Run, list[Entry]]:
     """Keep what the model wants to do. From here on it is not asked again for this step."""
     now = tx.clock.now()
@@ -351,8 +355,8 @@ async def record_answer(
     elif reply.stop == "length":
         run, more = _ask_again(run, rules.CUT_OFF, now, lease)
         added += more
-    elif rules.needs_correction(run, text):
-        run, more = _ask_again(replace(run, corrected=True), rules.CORRECTION, now, lease)
+    elif rules.needs_correction(run, text, has):
+        run, more = _ask_again(replace(run, corrected=True), rules.correct(has), now, lease)
         added += more
     elif rules.is_unsent(run, text) and run.addressed and agent.on_unsent_text == "deliver":
         run, more = _deliver_unsent(run, text, now, lease)
