@@ -78,8 +78,8 @@ def lessons(defined: Sequence[ToolConfig], has: Set[str]) -> list[str]:
     found = []
     if shown := [config.name for config in defined if config.visible]:
         enter = (
-            "Call enter_space before you use one of them: it shows in the space you entered last, and outside a space it "
-            "is refused."
+            "Call enter_space before you use one of them: it shows in the space you entered last, and outside a space "
+            "it is refused."
         )
         where = enter if "enter_space" in has else "They are refused outside a space."
         found.append(f"What you do with these tools is shown in the space you are in: {', '.join(shown)}. {where}")
