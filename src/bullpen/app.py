@@ -69,10 +69,11 @@ from bullpen.tasks import firing
 from bullpen.tasks.actions import Rules as TaskRules
 from bullpen.threads import actions as threads
 from bullpen.threads import rows as thread_rows
-from bullpen.toolbox import FAMILIES, TEACHING
+from bullpen.toolbox import FAMILIES, LESSONS
 from bullpen.tools.naming import reserved_names
 from bullpen.tools.open_executors import OpenExecutors
 from bullpen.tools.registry import Registry
+from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
 from bullpen.upkeep import rows as upkeep_rows
@@ -231,7 +232,7 @@ class Office:
             self._means(),
             settings,
             self.owner,
-            teaching=self._teaching(),
+            teaching=Teaching(self.registry, LESSONS),
             holdings=holdings,
             prices=prices.load(settings.data),
             say=spaces.announce,
@@ -292,12 +293,6 @@ class Office:
             skills_per_space=self.settings.skills.per_space,
             executors=self.executors,
         )
-
-    def _teaching(self) -> dict[str, str]:
-        """The teaching text of each family, under the family's name and under each of its tools' names."""
-        return {
-            name: text for family, text in TEACHING.items() for name in [family, *(t.name for t in FAMILIES[family])]
-        }
 
     async def tidy(self) -> None:
         """With every sweep of the engine: follow a clock that was put back, fire what is due, end what nobody has

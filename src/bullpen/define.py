@@ -180,9 +180,9 @@ def _check(name: str, description: str, function: Callable[..., Any]) -> None:
 
 
 def parameters_of(
-    function: Callable[..., Any], *, left_out: Sequence[str] = (), strict: bool = False
+    function: Callable[..., Any], *, left_out: Sequence[str] = (), strict: bool = False, camel: bool = True
 ) -> type[BaseModel]:
-    """The arguments of a function as a pydantic model. `strict`: "5" is no number."""
+    """The arguments of a function as a pydantic model. `strict`: "5" is no number. `camel`: as on the wire."""
     from pydantic import ConfigDict, create_model
     from pydantic.alias_generators import to_camel
 
@@ -195,7 +195,7 @@ def parameters_of(
         strict=strict,
         extra="forbid",
         frozen=True,
-        alias_generator=to_camel,
+        alias_generator=to_camel if camel else str,
         populate_by_name=True,
         protected_namespaces=(),
     )

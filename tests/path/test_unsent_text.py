@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
-from bullpen.runs.rules import CORRECTION
 from tests.driver import Driver, Json
 from tests.path.puppets import puppet, told
 from tests.path.scripts import call, say, step
 
 pytestmark = pytest.mark.one_database
 
+CORRECTION = (
+    "What you wrote reached nobody: text outside a tool call is not sent. If you meant to say it, call send_message "
+    "now. If you meant to stay silent, call do_nothing."
+)
 MUSING = step(text="It is four o'clock.")
 
 
@@ -125,3 +128,20 @@ async def test_an_unaddressed_agents_plain_text_is_neither_corrected_nor_deliver
     assert await outcome(office, f"dm-ada-{office.owner_id}", "hello") == "spoke"
     said = [message for message in await office.messages("both") if message["authorId"] == "ada"]
     assert await outcome(office, "both", "go on", replyTo=said[-1]["id"]) == "spoke"
+
+
+@pytest.mark.parametrize("listed, ending", [("skip", "call skip."), ("memory", "write nothing.")])
+async def test_the_correction_names_only_tools_the_agent_has(office: Driver, listed: str, ending: str) -> None:
+    ada = await puppet(office, "ada", steps=[MUSING, say("four")], tools=["send_message", listed])
+    await office.space("general", ["ada"], wake={"people": "all"})
+    await office.post("general", "what time is it?")
+    await office.run_finished("ada")
+    assert told(ada.shown[1])[-1] == CORRECTION.replace("call do_nothing.", ending)
+
+
+async def test_an_agent_that_cannot_speak_is_not_corrected(office: Driver) -> None:
+    mute = await puppet(office, "mute", steps=[MUSING, MUSING], tools=["memory", "do_nothing"])
+    await office.space("general", ["mute"], wake={"people": "all"})
+    await office.post("general", "what time is it?")
+    run = await office.run_finished("mute")
+    assert (run["outcome"], len(mute.shown)) == ("unsent_text", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -182,6 +183,36 @@ async def test_the_system_prompt_explains_only_the_agents_own_tool_families(offi
     assert parts["none"][0] == "You are None (id none)."
     listed = f'"to-{{0}}" with Olga (person {office.owner_id}). Wakes you: '
     assert all(f"- to-{id}: channel {listed.format(id)}" in spaces for id, (_, _, spaces) in parts.items())
+
+
+@pytest.mark.one_database
+async def test_the_system_text_names_no_tool_the_agent_lacks(office: Driver) -> None:
+    known = office.office.registry.names
+    chart = {"name": "chart", "description": "Draw", "inputSchema": {}, "executionType": "internal", "visible": True}
+    await office.ask("POST", "/tools", json=chart)
+    puppets = {}
+    for number, name in enumerate(known):  # its id must not name a tool
+        puppets[name] = await puppet(office, f"a{number}", tools=[name, "chart"])
+        await office.space(f"to-{number}", [f"a{number}"], wake={"people": "all"})
+        await office.post(f"to-{number}", "hello")
+    await office.idle()
+    for name, made in puppets.items():
+        taught = made.shown[0].system
+        assert "chart" in taught
+        assert [other for other in known if other != name and re.search(rf"\b{other}\b", taught)] == []
+
+
+@pytest.mark.one_database
+async def test_arguments_of_tasks_have_the_founding_documents_names(office: Driver) -> None:
+    ada = await puppet(office, "ada", tools=["messaging", "tasks"])
+    await office.space("general", ["ada"], wake={"people": "all"})
+    await office.post("general", "hello")
+    await office.run_finished("ada")
+    shown = {spec.name: set(spec.input_schema["properties"]) for spec in ada.tools[0]}
+    timing = {"prompt", "schedule_type", "schedule_value", "context_mode", "target_group"}
+    assert shown["schedule_task"] == {*timing, "precheck"}
+    assert shown["pause_task"] == shown["resume_task"] == shown["cancel_task"] == {"task_id"}
+    assert {"spaceId", "text"} < shown["send_message"]
 
 
 async def test_the_window_names_speakers_and_omits_deleted_messages(office: Driver) -> None:

@@ -119,7 +119,8 @@ def test_unspoken_text_is_unsent_and_corrected_once_if_addressed(
 ) -> None:
     it = run(acts=frozenset(acts), addressed=addressed, corrected=corrected)
     assert rules.is_unsent(it, text) is unsent
-    assert rules.needs_correction(it, text) is corrects
+    assert rules.needs_correction(it, text, {"send_message"}) is corrects
+    assert not rules.needs_correction(it, text, {"do_nothing"})
 
 
 def test_only_deaths_of_other_processes_under_a_mark_count() -> None:

@@ -7,7 +7,7 @@ the result, the run's new counts and the events in the very transaction in which
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -52,6 +52,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
+from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, ToolCall, ToolResult
 from bullpen.wire import Agent
 from bullpen.wire.events import (
@@ -102,7 +103,7 @@ def _shown_again(parts: tuple[tuple[str, str], ...], version: object) -> tuple[s
 
 
 async def start_or_resume(
-    tx: Transaction, lease: Lease, teaching: dict[str, str], timezone: str
+    tx: Transaction, lease: Lease, teaching: Teaching, timezone: str
 ) -> tuple[Run, list[Entry]] | None:
     """The thread's run and its journal. None: nothing is unclaimed, and the thread rests; or its agent is paused.
 
@@ -145,7 +146,7 @@ async def _start(
     thread: Thread,
     agent: Agent,
     items: Sequence[Item],
-    teaching: dict[str, str],
+    teaching: Teaching,
     timezone: str,
 ) -> tuple[Run, list[Entry]]:
     space_id = _active_space(thread, agent, items)
@@ -294,7 +295,7 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
 
 
 async def _prompt(
-    tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: dict[str, str]
+    tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: Teaching
 ) -> tuple[str, str, bool]:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. Also
     how long its parts are, and whether it shows any blocks."""
@@ -306,25 +307,21 @@ async def _prompt(
 
 
 async def read_system(
-    tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: dict[str, str]
+    tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: Teaching
 ) -> list[tuple[str, str]]:
     """The parts of the system part as a run that begins now would be shown them, before secrets are masked."""
     stays_in = room.id if room is not None and room.stays else None
     blocks = await memory_rows.select_shown(tx, agent.id, stays_in)
-    lessons = [*_lessons(agent, teaching), *await _lessons_of_defined(tx, agent, teaching)]
+    lessons = [*teaching.choose(tuple(agent.tools)), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
     return transcript.system_parts(agent, blocks, lessons, spaces)
 
 
-def _lessons(agent: Agent, teaching: dict[str, str]) -> list[str]:
-    """The teaching texts of the families this agent has tools of."""
-    return list(dict.fromkeys(text for name in agent.tools if (text := teaching.get(name)) is not None))
-
-
-async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: dict[str, str]) -> list[str]:
-    names = [name for name in agent.tools if name not in teaching]
+async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: Teaching) -> list[str]:
+    names = teaching.registry.unknown(agent.tools)
     found = {config.name: config for config in await tool_rows.select_tools(tx, names)} if names else {}
-    return transcript.lessons([found[name] for name in dict.fromkeys(names) if name in found])
+    has = teaching.registry.names_of(agent.tools) if found else frozenset()
+    return transcript.lessons([found[name] for name in dict.fromkeys(names) if name in found], has)
 
 
 async def _rest(tx: Transaction, lease: Lease, *, always: bool = False) -> bool:
@@ -347,7 +344,14 @@ async def _rest(tx: Transaction, lease: Lease, *, always: bool = False) -> bool:
 
 
 async def record_answer(
-    tx: Transaction, lease: Lease, run: Run, entries: Sequence[Entry], reply: Reply, agent: Agent, asking: Asking
+    tx: Transaction,
+    lease: Lease,
+    run: Run,
+    entries: Sequence[Entry],
+    reply: Reply,
+    agent: Agent,
+    asking: Asking,
+    has: Set[str],
 ) -> tuple[Run, list[Entry]]:
     """Keep what the model wants to do. From here on it is not asked again for this step."""
     now = tx.clock.now()
@@ -380,8 +384,8 @@ async def record_answer(
     elif reply.stop == "length":
         run, more = _ask_again(run, rules.CUT_OFF, now, lease)
         added += more
-    elif rules.needs_correction(run, text):
-        run, more = _ask_again(replace(run, corrected=True), rules.CORRECTION, now, lease)
+    elif rules.needs_correction(run, text, has):
+        run, more = _ask_again(replace(run, corrected=True), rules.correct(has), now, lease)
         added += more
     elif rules.is_unsent(run, text) and run.addressed and agent.on_unsent_text == "deliver":
         run, more = _deliver_unsent(run, text, now, lease)

@@ -44,12 +44,12 @@ def tokens(text: str) -> int:
     return int(size / BYTES_A_TOKEN) + 1
 
 
-def cut(text: str, most: int, rest: str) -> str:
+def cut(text: str, most: int, rest: str = "") -> str:
     """The beginning of a text that is too long, and how to get at the rest."""
     if len(text) < most or tokens(text) <= most:  # the first is quick, and enough for nearly all
         return text
     kept = text.encode("utf-8", "surrogatepass")[: int(most * BYTES_A_TOKEN)].decode("utf-8", "ignore")
-    return f"{kept}… ({len(text) - len(kept):,} more characters are not shown. {rest})"
+    return f"{kept}… ({len(text) - len(kept):,} more characters are not shown.{rest and f' {rest}'})"
 
 
 def first_shown(sizes: Sequence[int], most: int) -> int:

@@ -45,6 +45,7 @@ from bullpen.tools.execute import Toolkit, get_toolkit
 from bullpen.tools.outside import together
 from bullpen.tools.outward import merge_places
 from bullpen.tools.registry import Registry
+from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import Means, Stopped, Tool
 from bullpen.variables import actions as variables
 from bullpen.variables import rules as variable_rules
@@ -70,7 +71,7 @@ class World:
     means: Means
     settings: Settings
     owner: str
-    teaching: dict[str, str]
+    teaching: Teaching
     holdings: Holdings = field(default_factory=Holdings)  # the engine's: it renews what is held
     prices: Prices = field(default_factory=prices.load)
     say: actions.Say | None = None  # tells the people of a space something, as the office itself
@@ -390,9 +391,11 @@ async def _keep(drive: Drive, agent: Agent, reply: Reply, cost: Asking) -> None:
         seen_in=merge_places(drive.run.seen_in, drive.seen_in),
     )
 
+    has = drive.world.registry.names_of(agent.tools)
+
     async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
         await leases.check(tx, drive.lease)
-        return await actions.record_answer(tx, drive.lease, drive.run, drive.entries, reply, agent, cost)
+        return await actions.record_answer(tx, drive.lease, drive.run, drive.entries, reply, agent, cost, has)
 
     drive.run, added = await drive.world.store.transact(keep)
     drive.entries = [*drive.entries, *added]

@@ -25,7 +25,7 @@ from bullpen.tools.outside import FILE, together
 from bullpen.wire.nouns import ThreadScope
 
 HERE, ANYWHERE = "What you did here before:", "What you did before:"
-EARLIER = "What you did here longer ago, of which the messages are not shown any more (read_messages reaches them):"
+EARLIER = "What you did here longer ago, of which the messages are not shown any more:"
 
 
 @dataclass(frozen=True, slots=True)

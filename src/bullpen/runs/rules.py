@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Final, get_args
 
 import orjson
@@ -45,7 +45,7 @@ _OUTCOMES: Final[tuple[Outcome, ...]] = ("spoke", "reacted", "acted")
 
 CORRECTION: Final = """\
 What you wrote reached nobody: text outside a tool call is not sent. If you meant to say it, call send_message now. If \
-you meant to stay silent, call do_nothing."""
+you meant to stay silent, {}."""
 CUT_OFF: Final = """\
 Your answer was longer than it may be and was cut off, so nothing of it was carried out. Do it again in smaller \
 parts."""
@@ -124,8 +124,15 @@ def is_unsent(run: Run, text: str) -> bool:
     return bool(text.strip()) and not run.acts & {"spoke", "reacted", "silence"}
 
 
-def needs_correction(run: Run, text: str) -> bool:
-    return run.addressed and not run.corrected and is_unsent(run, text)
+def needs_correction(run: Run, text: str, has: Set[str]) -> bool:
+    """An agent that cannot send messages could only write the same again."""
+    return run.addressed and not run.corrected and "send_message" in has and is_unsent(run, text)
+
+
+def correct(has: Set[str]) -> str:
+    """What an agent with these tools is told about text that reached nobody."""
+    silently = next((f"call {name}" for name in ("do_nothing", "skip") if name in has), "write nothing")
+    return CORRECTION.format(silently)
 
 
 def is_not_needed(entries: Sequence[Entry]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from bullpen.toolbox import files, groups, memory, messaging, skills, tasks
 from bullpen.tools import Tool
+from bullpen.tools.teaching import Lesson
 
 FAMILIES: Mapping[str, Sequence[Tool]] = {
     "messaging": messaging.TOOLS,
@@ -17,11 +18,11 @@ FAMILIES: Mapping[str, Sequence[Tool]] = {
     "groups": groups.TOOLS,
     "skills": skills.TOOLS,
 }
-TEACHING: Mapping[str, str] = {
-    "messaging": messaging.TEACHING,
-    "memory": memory.TEACHING,
-    "files": files.TEACHING,
-    "tasks": tasks.TEACHING,
-    "groups": groups.TEACHING,
-    "skills": skills.TEACHING,
+LESSONS: Mapping[str, Sequence[Lesson]] = {
+    "messaging": messaging.LESSONS,
+    "memory": memory.LESSONS,
+    "files": files.LESSONS,
+    "tasks": tasks.LESSONS,
+    "groups": groups.LESSONS,
+    "skills": skills.LESSONS,
 }

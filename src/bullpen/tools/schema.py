@@ -1,8 +1,8 @@
 """From a typed Python function to a tool: its schema, its checks, and the spellings it accepts.
 
 The JSON Schema that the model sees and the check of its arguments come from one pydantic model, so they cannot
-differ. Arguments are named as the founding documents name them (camelCase); the other spelling is accepted. How a
-signature is read is `bullpen.define`, which the SDK's tools share.
+differ. Arguments are named as the founding document of the tool names them (`spaceId`, `task_id`); the other spelling
+is accepted. How a signature is read is `bullpen.define`, which the SDK's tools share.
 """
 
 from __future__ import annotations
@@ -39,12 +39,15 @@ def tool(
     policy: Decision | None = None,
     proposes: bool = False,
     executor: Executor = STATELESS,
+    camel: bool = True,
 ) -> Callable[[Function], Tool]:
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
     def make(function: Function) -> Tool:
         # Strict: the model saw "integer", so "5" is not one.
-        parameters = parameters_of(function, left_out=list(inspect.signature(function).parameters)[:1], strict=True)
+        parameters = parameters_of(
+            function, left_out=list(inspect.signature(function).parameters)[:1], strict=True, camel=camel
+        )
         return Tool(
             name=function.__name__,
             description=inspect.cleandoc(function.__doc__ or ""),

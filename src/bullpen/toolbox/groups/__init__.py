@@ -2,10 +2,15 @@
 
 from bullpen.toolbox.groups.list_groups import list_groups
 from bullpen.toolbox.groups.register_group import register_group
+from bullpen.tools.teaching import Lesson
 
 TOOLS = (register_group, list_groups)
 
-TEACHING = """\
-In the main group you can register other chats as groups: call list_groups to see the chats that are there, then \
-register_group with the chat's jid. In a group people wake you with its trigger word, and you speak to that group \
-only."""
+LESSONS = (
+    Lesson("In the main group, list_groups shows the chats that are not groups yet.", ("list_groups",)),
+    Lesson(
+        "In the main group you can make a chat a group: call register_group with the chat's jid. In a group people "
+        "wake you with its trigger word, and you speak to that group only.",
+        ("register_group",),
+    ),
+)

@@ -3,9 +3,16 @@
 from bullpen.toolbox.memory.search_memory import search_memory
 from bullpen.toolbox.memory.store_memory import store_memory
 from bullpen.toolbox.memory.update_memory import update_memory
+from bullpen.tools.teaching import Lesson
 
 TOOLS = (update_memory, search_memory, store_memory)
 
-TEACHING = """\
-Your memory blocks are shown above and change only when you call update_memory; the change shows from your next waking \
-on. For facts that need not always be in view, call store_memory, and find them again with search_memory."""
+LESSONS = (
+    Lesson(
+        "Your memory blocks are shown above and change only when you call update_memory; the change shows from your "
+        "next waking on.",
+        ("update_memory",),
+    ),
+    Lesson("For facts that need not always be in view, call store_memory.", ("store_memory",)),
+    Lesson("Find again what you stored with search_memory.", ("search_memory",)),
+)

@@ -11,7 +11,7 @@ from bullpen.toolbox.tasks import own
 from bullpen.tools import ToolContext, tool
 
 
-@tool(effect="tx", touches=own.space_of_task, grant="schedule")
+@tool(effect="tx", touches=own.space_of_task, grant="schedule", camel=False)
 async def resume_task(
     context: ToolContext, task_id: Annotated[str, Field(max_length=200, description="The id of the task.")]
 ) -> dict[str, Any]:

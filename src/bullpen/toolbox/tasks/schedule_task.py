@@ -18,7 +18,7 @@ from bullpen.tools import ToolContext, tool
 from bullpen.wire.nouns import ContextMode, ScheduleType
 from bullpen.wire.requests import MAX_TEXT
 
-IGNORED = "targetGroup was ignored: only the main group schedules for others. The task is for this space."
+IGNORED = "target_group was ignored: only the main group schedules for others. The task is for this space."
 
 
 class Asked(BaseModel):
@@ -28,7 +28,7 @@ class Asked(BaseModel):
     args: Annotated[dict[str, Any], Field(description="Its arguments.")] = {}
 
 
-@tool(effect="tx", touches=own.target_space, grant="schedule", wary=True)
+@tool(effect="tx", touches=own.target_space, grant="schedule", wary=True, camel=False)
 async def schedule_task(
     context: ToolContext,
     prompt: Annotated[
