@@ -208,6 +208,14 @@ class NeedsValues(Protocol):
         """The same model with these values. They stay sealed until a request is written."""
 
 
+@runtime_checkable
+class ShowsRequest(Protocol):
+    """A model that can show what it would send."""
+
+    def request(self, transcript: Transcript, tools: Sequence[ToolSpec]) -> dict[str, Any]:
+        """What `ask` sends, without the key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What a model elsewhere is reached with: the way out, what opens keys, and the operator's own base URLs."""

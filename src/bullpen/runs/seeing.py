@@ -18,9 +18,8 @@ import orjson
 from bullpen.errors import Invalid
 from bullpen.inbox import rows as inbox_rows
 from bullpen.llm import conversation
-from bullpen.llm.elsewhere import RemoteModel
 from bullpen.llm.fallback import FallbackModel
-from bullpen.llm.types import AssistantTurn, Attachment, ToolSpec, ToolTurn, Turn, UserTurn
+from bullpen.llm.types import AssistantTurn, Attachment, ShowsRequest, ToolSpec, ToolTurn, Turn, UserTurn
 from bullpen.observe.redact import concerning, here
 from bullpen.replacing import replace
 from bullpen.runs import actions, asking, bounds, loop, pictures, rows, steps, transcript
@@ -289,7 +288,7 @@ def _body(drive: Drive, seen: Seen) -> dict[str, Any] | None:
         return None
     if isinstance(model, FallbackModel):
         model = model.named(str(seen.model)) or model.models[0][1]
-    if not isinstance(model, RemoteModel):
+    if not isinstance(model, ShowsRequest):
         return None
     turns = [replace(turn, thinking=()) if isinstance(turn, AssistantTurn) else turn for turn in drive.before]
     shown = replace(transcript.build(drive.run, drive.system, [], [], ""), turns=turns)

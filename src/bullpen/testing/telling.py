@@ -56,7 +56,6 @@ _RUN = (
     "message_ids",
     "acts",
     "window_seq",
-    "prompt_hash",
     "summary",
     "input_tokens",
     "output_tokens",
@@ -101,6 +100,7 @@ _ENTRY = ("position", "step", "type", "call_id", "tool_name", "args", "result", 
 def told(snapshot: Snapshot) -> dict[str, Any]:
     """The story of an office at rest, as plain data that two offices can be compared by."""
     names = _Names(snapshot)
+    prompts = {prompt["hash"]: prompt["text"] for prompt in snapshot["prompts"]}
     return {
         "spaces": {
             row["id"]: [names.of(message, _MESSAGE) for message in found] for row, found in _by_space(snapshot, names)
@@ -112,6 +112,8 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
         "runs": {
             names.ids[run["id"]]: {
                 **names.of(run, _RUN),
+                # By its text, because the hash covers ids that differ from one life to another.
+                "prompt": names.plain(prompts.get(run["prompt_hash"], f"none for {run['prompt_hash']}")),
                 "journal": [names.of(entry, _ENTRY) for entry in snapshot.journals.get(run["id"], [])],
             }
             for run in names.runs
