@@ -17,6 +17,8 @@ from bullpen.testing.snapshot import Row, Snapshot, grouped
 
 _ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud|tsk|skl)_[0-9a-v]{26}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d|\b)")
+_DAY = re.compile(r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )?(?:T|\d{4}-\d\d-\d\d)\b")
+_HOUR = re.compile(r"(?:\bT )?\b\d\d:\d\d\b")  # beside a message of the same day
 _MOMENT = re.compile(r"(?<=:)1\d{12}\b")  # the milliseconds at which a task was due
 
 _MESSAGE = (
@@ -226,8 +228,9 @@ class _Names:
             self.ids.setdefault("msg_" + id.removeprefix("call_"), f"{run}.{number}-message")
 
     def plain(self, text: str) -> str:
-        text = _MOMENT.sub("T", text)
-        return _TIME.sub("T", _ID.sub(lambda match: self.ids.get(match[0], f"unknown {match[0]}"), text))
+        for times in (_MOMENT, _TIME, _DAY, _HOUR):
+            text = times.sub("T", text)
+        return _ID.sub(lambda match: self.ids.get(match[0], f"unknown {match[0]}"), text)
 
     def value(self, value: Any) -> Any:
         return orjson.loads(self.plain(orjson.dumps(value).decode()))
