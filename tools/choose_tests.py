@@ -205,10 +205,11 @@ def tests_of(noun: str) -> list[str]:
 
 def _noticing(noun: str) -> Iterator[str]:
     """Files of the tests that must notice a mutant of this noun."""
-    with (TESTS / "mutants.toml").open("rb") as file:
-        for mutant in tomllib.load(file).get("mutant", []):
-            if mutant["file"].split("/")[0].removesuffix(".py") == noun and "test" in mutant:
-                yield mutant["test"].partition("::")[0]
+    for path in sorted((TESTS / "mutants").glob("*.toml")):
+        with path.open("rb") as file:
+            for mutant in tomllib.load(file).get("mutant", []):
+                if mutant["file"].split("/")[0].removesuffix(".py") == noun and "test" in mutant:
+                    yield mutant["test"].partition("::")[0]
 
 
 # ── by change ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 """`make mutants`: does the suite notice when the code is wrong?
 
-tests/mutants.toml lists mutants: small breakages of src/bullpen, each with the test that must fail. A mutant names a
+tests/mutants/ lists mutants: small breakages of src/bullpen, each with the test that must fail. A mutant names a
 function and one node of its syntax tree, so formatting, comments and line breaks do not matter. Each mutant is applied
 to a copy of src/, never to the working tree, and its test runs against that copy. First all named tests run on an
 untouched copy: a test that fails anyway proves nothing.
@@ -39,7 +39,7 @@ from typing import Any
 from tools.syntax import parse_file, without_gc
 
 ROOT = Path(__file__).parents[1]
-LIST = ROOT / "tests" / "mutants.toml"
+LISTS = ROOT / "tests" / "mutants"
 PROMISES = ROOT / "tests" / "promises.txt"
 MODULE = "<module>"
 TESTS_FAILED = 1  # pytest's exit code
@@ -77,7 +77,11 @@ class Verdict(Enum):
 NOTICED = (Verdict.NOTICED, Verdict.HUNG)
 
 
-def load_mutants(path: Path = LIST) -> list[Mutant]:
+def load_mutants(folder: Path = LISTS) -> list[Mutant]:
+    return [mutant for path in sorted(folder.glob("*.toml")) for mutant in read_list(path)]
+
+
+def read_list(path: Path) -> list[Mutant]:
     with path.open("rb") as file:
         entries = tomllib.load(file).get("mutant", [])
     mutants = []
@@ -87,7 +91,7 @@ def load_mutants(path: Path = LIST) -> list[Mutant]:
         except TypeError as error:
             raise SystemExit(
                 f"{path.name}, entry {number} ({entry.get('file')}): {str(error).partition(' ')[2]}. "
-                "The head of the file lists the keys of a mutant."
+                "tests/mutants/README.md lists the keys of a mutant."
             ) from None
     return mutants
 
@@ -423,7 +427,7 @@ def report_stale(mutants: Sequence[Mutant]) -> int:
     stale = find_stale(mutants)
     for mutant, problem in stale.items():
         print(f"STALE  {mutant}\n       {problem}")
-    print(f"{len(stale)} of {len(mutants)} mutants are stale." + (" Mend tests/mutants.toml." if stale else ""))
+    print(f"{len(stale)} of {len(mutants)} mutants are stale." + (" Mend tests/mutants/." if stale else ""))
     return 1 if stale else 0
 
 

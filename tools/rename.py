@@ -1,7 +1,7 @@
 """`python -m tools.rename OLD NEW`: rename something everywhere at once.
 
 OLD is an identifier, or the dotted name of a module, whose file is then moved. Source, tests, tools, benchmarks,
-examples, documents and tests/mutants.toml are changed together. Only whole words are changed, and in text no part of a
+examples, documents and tests/mutants/ are changed together. Only whole words are changed, and in text no part of a
 path. Names in code change silently; each change in a string, a comment or a document is printed, so that you can look.
 
     python -m tools.rename late_result result_later
@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "tests", "tools", "bench", "examples", "docs")
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "AGENTS.md")
-MUTANTS = "tests/mutants.toml"
+MUTANTS = Path("tests/mutants")
 LOOK_ONLY = (".toml", ".txt", ".yml", ".yaml", ".md", ".py", "Makefile")  # elsewhere: printed, not changed
 
 WORD = re.compile(r"[^\W\d]\w*")
@@ -73,11 +73,7 @@ def rename_in(change: Change, names: Names) -> None:
         locked = {at for match in MUTANT_KEY.finditer(text) for at in range(*match.span())}
         for match in WORD.finditer(text):
             old, start = match[0], match.start()
-            if (
-                old in names.words
-                and start not in edits
-                and not (change.path.name == "mutants.toml" and start in locked)
-            ):
+            if old in names.words and start not in edits and not (lists_mutants(change.path) and start in locked):
                 in_path = text[start - 1 : start] == "/" or PATH_AROUND.match(text, match.end())
                 if start in code or not in_path:
                     edits[start] = (old, names.words[old], old)
@@ -151,7 +147,7 @@ def apply_edits(change: Change, edits: Mapping[int, Edit], code: Mapping[int, st
         parts += [change.before[end:start], new]
         end = start + len(written)
         change.places[old] += 1
-        if start not in code and change.path.name != "mutants.toml":
+        if start not in code and not lists_mutants(change.path):
             lines.add(change.before.count("\n", 0, start))
     change.after = "".join([*parts, change.before[end:]])
     after = change.after.split("\n")
@@ -170,7 +166,11 @@ def list_files(root: Path) -> list[Path]:
 def is_ours(path: Path) -> bool:
     """Is this a file to change?"""
     in_folder = path.parts[0] in FOLDERS and path.suffix in (".py", ".md")
-    return in_folder or str(path) in (*DOCUMENTS, MUTANTS)
+    return in_folder or str(path) in DOCUMENTS or lists_mutants(path)
+
+
+def lists_mutants(path: Path) -> bool:
+    return path.parent == MUTANTS and path.suffix == ".toml"
 
 
 def plan(root: Path, names: Names) -> tuple[list[Change], list[str]]:
@@ -180,7 +180,7 @@ def plan(root: Path, names: Names) -> tuple[list[Change], list[str]]:
         if is_ours(path) or str(path).endswith(LOOK_ONLY):
             change = Change(path, (root / path).read_text())
             rename_in(change, names)
-            if str(path) == MUTANTS:
+            if lists_mutants(path):
                 rename_in_mutants(change, root, names.modules)
             if is_ours(path) and (change.after or change.before) != change.before:
                 changes.append(change)

@@ -227,7 +227,7 @@ FILES = {
     "src/bullpen/tools/late.py": 'def run_late(file): return {"run_late": file}  # run_late, run_later\n',
     "src/bullpen/app.py": "from bullpen.tools import late\n\ndef start(): late.run_late(1, late=other.late)\n",
     "tests/test_late.py": "from bullpen.tools.late import run_late\ndef test_late(): run_late('/run_late/x')\n",
-    "tests/mutants.toml": MUTANTS,
+    "tests/mutants/tools.toml": MUTANTS,
     "docs/tools.md": "`run_late` is in [late](../src/bullpen/tools/late.py) and tools/late.py.\n",
     "pyproject.toml": "# see run_late\n",
 }
@@ -252,7 +252,7 @@ def test_a_name_is_renamed_everywhere_at_once(
     source = (tmp_path / "src/bullpen/tools/late.py").read_text()
     assert source == 'def run_approved(file): return {"run_approved": file}  # run_approved, run_later\n'
     assert "run_approved('/run_late/x')" in (tmp_path / "tests/test_late.py").read_text()  # no part of a path
-    written = (tmp_path / "tests/mutants.toml").read_text()
+    written = (tmp_path / "tests/mutants/tools.toml").read_text()
     assert written == MUTANTS.replace("run_late", "run_approved")
     printed = capsys.readouterr().out
     assert "src/bullpen/tools/late.py:1: def run_approved" in printed
@@ -263,7 +263,7 @@ def test_a_name_is_renamed_everywhere_at_once(
 
 def test_the_keys_and_files_of_mutants_are_no_names(tmp_path: Path, rename: Rename) -> None:
     assert rename("file", "path") == 0
-    assert (tmp_path / "tests/mutants.toml").read_text() == MUTANTS.replace("late(file)", "late(path)")
+    assert (tmp_path / "tests/mutants/tools.toml").read_text() == MUTANTS.replace("late(file)", "late(path)")
 
 
 def test_a_module_is_moved_and_named_anew(tmp_path: Path, rename: Rename) -> None:
@@ -277,7 +277,7 @@ def test_a_module_is_moved_and_named_anew(tmp_path: Path, rename: Rename) -> Non
     assert (tmp_path / "docs/tools.md").read_text() == (
         "`run_late` is in [late](../src/bullpen/tools/approved.py) and tools/approved.py.\n"
     )
-    written = (tmp_path / "tests/mutants.toml").read_text()
+    written = (tmp_path / "tests/mutants/tools.toml").read_text()
     assert written == MUTANTS.replace("tools/late.py", "tools/approved.py").replace("late.run", "approved.run")
 
 
