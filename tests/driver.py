@@ -295,7 +295,8 @@ class Offices:
             {},
             data=self.database.data,
             database_url=self.database.url,
-            engine=engine or EngineSettings(lease_seconds=2.0),
+            # Longer than any test waits: a turn that is not passed on must not pass by itself and hide it.
+            engine=engine or EngineSettings(lease_seconds=2.0, group_wait_seconds=600.0),
             limits=limits or UNLIMITED,
             **{"hosts": ("office",), **more},
         )
