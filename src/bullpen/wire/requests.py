@@ -262,7 +262,7 @@ class UpdateAgent(Request):
     on_new_message: OnNewMessage | None = None
     variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
     policy: dict[ShortText, Decision] | None = Field(default=None, max_length=200)
-    avatar: ShortText | None = None
+    avatar: ShortText | None = Field(default=None, description="A picture that you uploaded, by its id. Null: none.")
 
 
 class TriggerAgent(Request):

@@ -4205,6 +4205,29 @@ export interface components {
             url: string;
         };
         /**
+         * OpenSession
+         * @description Somebody who is signed in, in one browser.
+         */
+        OpenSession: {
+            /** Createdat */
+            createdAt: string;
+            /**
+             * Current
+             * @default false
+             */
+            current: boolean;
+            /** Device */
+            device?: string | null;
+            /** Expiresat */
+            expiresAt: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Personid */
+            personId: string;
+        };
+        /**
          * OutboxEntry
          * @description Something that is sent to a chat elsewhere. `repeated`: a part was sent twice, because an answer was lost.
          */
@@ -4345,6 +4368,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[OpenSession] */
+        Page_OpenSession_: {
+            /** Items */
+            items: components["schemas"]["OpenSession"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[OutboxEntry] */
         Page_OutboxEntry_: {
             /** Items */
@@ -4391,13 +4421,6 @@ export interface components {
         Page_Run_: {
             /** Items */
             items: components["schemas"]["Run"][];
-            /** Next */
-            next?: string | null;
-        };
-        /** Page[SessionInfo] */
-        Page_SessionInfo_: {
-            /** Items */
-            items: components["schemas"]["SessionInfo"][];
             /** Next */
             next?: string | null;
         };
@@ -5282,29 +5305,6 @@ export interface components {
              * @enum {string}
              */
             kind: "workspace" | "person" | "space" | "agent" | "thread";
-        };
-        /**
-         * SessionInfo
-         * @description Somebody who is signed in, in one browser.
-         */
-        SessionInfo: {
-            /** Createdat */
-            createdAt: string;
-            /**
-             * Current
-             * @default false
-             */
-            current: boolean;
-            /** Device */
-            device?: string | null;
-            /** Expiresat */
-            expiresAt: string;
-            /** Id */
-            id: string;
-            /** Name */
-            name: string;
-            /** Personid */
-            personId: string;
         };
         /**
          * SettledCall
@@ -6415,7 +6415,10 @@ export interface components {
         UpdateAgent: {
             /** Autoenter */
             autoEnter?: boolean | null;
-            /** Avatar */
+            /**
+             * Avatar
+             * @description A picture that you uploaded, or an emoji. Null: none.
+             */
             avatar?: string | null;
             /** Description */
             description?: string | null;
@@ -9654,7 +9657,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_SessionInfo_"];
+                    "application/json": components["schemas"]["Page_OpenSession_"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
