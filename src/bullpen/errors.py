@@ -12,6 +12,7 @@ BullpenError
 │   ├── Gone                it was there; its time is over
 │   └── Conflict            it contradicts what is there already
 │       ├── AlreadyExists
+│       ├── SpaceArchived       nobody writes there; somebody has to restore it first
 │       └── RunAlreadyFinished
 ├── ToolError               the agent will be told, and may adapt      → a tool result
 │   ├── ToolFailed          it is over
@@ -101,6 +102,13 @@ class Conflict(RequestError):
 
 class AlreadyExists(Conflict):
     code = "already_exists"
+
+
+class SpaceArchived(Conflict):
+    code = "space_archived"
+
+    def __init__(self, space_id: str) -> None:
+        super().__init__(f"The space {space_id!r} is archived, so nobody writes there. Restore it first.")
 
 
 class RunAlreadyFinished(Conflict):

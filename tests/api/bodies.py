@@ -56,6 +56,7 @@ GOOD: dict[str, Json] = {
     "POST /api/webhooks": {"url": "http://127.0.0.1:9/"},
     "PATCH /api/webhooks/{id}": {},
     "POST /api/invites": {},
+    "POST /api/invites/look": {"code": "x"},
     "POST /api/invites/accept": {"code": "x", "name": "Nemo", "password": "correct horse"},
 }
 PLACES = {

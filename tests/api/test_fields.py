@@ -20,6 +20,7 @@ REFUSED = {
     "POST /api/setup": {409},
     "POST /api/session": {401},
     "POST /api/me/password": {403},
+    "POST /api/invites/look": {404},
     "POST /api/invites/accept": {404},
     "POST /api/people": {201, 409},
     "PATCH /api/webhooks/{id}": {404},

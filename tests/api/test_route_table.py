@@ -186,6 +186,21 @@ async def open_invite(world: World, caller: str) -> tuple[str, Json | None]:
     return "/invites/accept", {"code": made["code"], "name": fresh("Guest "), "password": "correct horse"}
 
 
+async def invite_to_look_at(world: World, caller: str) -> tuple[str, Json | None]:
+    made = await world.office.create("/invites", {})
+    return "/invites/look", {"code": made["code"]}
+
+
+async def no_session(world: World, caller: str) -> tuple[str, Json | None]:
+    return "/sessions/ses_none", None
+
+
+async def portrait(world: World, caller: str) -> tuple[str, Json | None]:
+    made = await give(world.office, picture(size=(8, 8)))
+    await world.office.ask("PATCH", f"/people/{world.office.owner_id}", json={"avatar": made["id"]})
+    return f"/avatars/{world.office.owner_id}", None
+
+
 async def unknown_name(world: World, caller: str) -> tuple[str, Json | None]:
     return "/session", {"name": fresh("Nemo "), "password": "correct horse"}
 
@@ -339,6 +354,7 @@ TABLE: dict[str, Row] = {
     "POST /api/agents/{id}/pause": Row(MANAGERS, on("/agents/ping/pause")),
     "POST /api/agents/{id}/resume": Row(MANAGERS, paused),
     "GET /api/agents/{id}/prompt": Row(OWN, on("/agents/ada/prompt")),
+    "GET /api/agents/{id}/instructions/history": Row(OWN, on("/agents/ada/instructions/history")),
     "GET /api/agents/{id}/inbox": Row(OWN, on("/agents/ada/inbox")),
     "POST /api/agents/{id}/trigger": Row(answers(MANAGERS, 202), on("/agents/ada/trigger", {"serviceName": "bell"})),
     "GET /api/agents/{id}/blocks": Row(OWN, on("/agents/ada/blocks")),
@@ -351,6 +367,7 @@ TABLE: dict[str, Row] = {
     "GET /api/spaces": Row(EVERYBODY, on("/spaces")),
     "GET /api/spaces/{id}": Row(INSIDE, on("/spaces/team")),
     "PATCH /api/spaces/{id}": Row(MANAGE, on("/spaces/team", {"name": "Team"})),
+    "GET /api/spaces/{id}/contents": Row(OWNERS, on("/spaces/team/contents")),
     "POST /api/spaces/{id}/members": Row(answers(MANAGE, 201), new_member),
     "DELETE /api/spaces/{id}/members/{member_id}": Row(answers(MANAGE, 204), old_member),
     "POST /api/spaces/{id}/read": Row(SPEAK, on("/spaces/team/read", {"seq": 1})),
@@ -391,9 +408,13 @@ TABLE: dict[str, Row] = {
     "POST /api/people": Row(answers(MANAGERS, 201), new_person),
     "GET /api/people/{id}": Row(PEOPLE, seen_person),
     "PATCH /api/people/{id}": Row(MANAGERS, some_person),
+    "GET /api/avatars/{id}": Row(PEOPLE, portrait),
+    "GET /api/sessions": Row(PEOPLE, on("/sessions")),
+    "DELETE /api/sessions/{id}": Row(statuses("401 401 404 404 404 404 404 404 404 404"), no_session),
     "POST /api/invites": Row(answers(MANAGERS, 201), on("/invites", {})),
     "GET /api/invites": Row(MANAGERS, on("/invites")),
     "DELETE /api/invites/{id}": Row(answers(MANAGERS, 204), old_invite),
+    "POST /api/invites/look": Row(ANYBODY, invite_to_look_at),
     "POST /api/invites/accept": Row(answers(ANYBODY, 201), open_invite),
     "POST /api/tokens": Row(answers(OWNERS, 201), new_token),
     "GET /api/tokens": Row(PEOPLE, on("/tokens")),

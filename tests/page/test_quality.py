@@ -153,7 +153,7 @@ async def look_at_work(views: Views, house: House, room: str) -> None:
     schedule = {"scheduleType": "cron", "scheduleValue": "0 9 * * *"}
     body = {"spaceId": room, "agentId": agent, "prompt": "Say good morning.", **schedule}
     task = (await house.ask("POST", "/tasks", json=body))["id"]
-    work = ("/pending", "/runs", f"/runs/{run}", "/tasks", f"/tasks/{task}", "/agents", f"/agents/{agent}")
+    work = ("/people", "/pending", "/runs", f"/runs/{run}", "/tasks", f"/tasks/{task}", "/agents", f"/agents/{agent}")
     connect = f"/agents/{agent}?tab=Model+and+limits"
     for path in (*work, connect, "/search?q=figures", "/settings"):
         await views.visit.go(path)
@@ -326,7 +326,17 @@ async def test_nothing_is_wider_than_a_small_phone(house: House, visit: Visit, b
     await house.post(room, "a-very-long-word-" * 30 + " مرحبا بالعالم 👩‍🚀🎉")
     page = visit.page
     await page.set_viewport_size({"width": width, "height": 700})
-    for path in (f"/rooms/{room}", "/rooms", "/pending", "/runs", "/tasks", "/agents", "/settings", "/search?q=word"):
+    for path in (
+        f"/rooms/{room}",
+        "/rooms",
+        "/pending",
+        "/runs",
+        "/tasks",
+        "/agents",
+        "/people",
+        "/settings",
+        "/search?q=word",
+    ):
         await visit.go(path)
         await expect(page.locator("main, aside").first).to_be_attached()
         await expect(page.get_by_label("Loading")).to_have_count(0)

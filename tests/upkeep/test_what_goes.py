@@ -16,6 +16,7 @@ GONE_WITH_BOTH = {"members.member_id", "policies.agent_id", "hooks.agent_id", "b
 GONE_WHEN_ERASED = {
     "blocks.agent_id",
     "group_blocks.agent_id",
+    "instructions.agent_id",
     "passages.agent_id",
     "pending_calls.agent_id",
     "tasks.agent_id",
@@ -55,6 +56,7 @@ async def ada(office: Driver) -> Driver:
     turns = [turn("keep", keep), turn("ask", ask), turn("", say("hello"))]
     policy = {"react_to_message": "ask"}
     await office.agent("ada", turns, tools=["messaging", "memory"], blocks={"a": "b"}, policy=policy)
+    await office.ask("PATCH", "/agents/ada", json={"instructions": "Be kind."})
     await office.space("home", ["ada"], kind="group", main=True, wake={"people": "all"})
     await office.space("team", ["ada"], kind="group", folder="team", wake={"people": "all"})
     await office.ask("PUT", "/policies", json={"agentId": "ada", "toolName": "do_nothing", "decision": "deny"})

@@ -18,6 +18,7 @@ LINKS = [
     "/pending",
     "/runs",
     "/runs/run_x",
+    "/people",
     "/tasks",
     "/tasks/tsk_x",
     "/agents",

@@ -29,6 +29,7 @@ const Tasks = lazy(() => import("./work/Tasks"));
 const Task = lazy(() => import("./work/Task"));
 const Agents = lazy(() => import("./work/Agents"));
 const Agent = lazy(() => import("./work/Agent"));
+const People = lazy(() => import("./work/People"));
 const Search = lazy(() => import("./rooms/Search"));
 const Settings = lazy(() => import("./work/Settings"));
 const Welcome = lazy(() => import("./rooms/Welcome"));
@@ -72,6 +73,7 @@ export function Office() {
               <Route path="/tasks/:id">{({ id }) => <Task key={id} id={decodeURIComponent(id)} />}</Route>
               <Route path="/agents"><Agents /></Route>
               <Route path="/agents/:id">{({ id }) => <Agent key={id} id={decodeURIComponent(id)} />}</Route>
+              <Route path="/people"><People /></Route>
               <Route path="/search"><Search /></Route>
               <Route path="/settings"><Settings /></Route>
               <Route><Home /></Route>

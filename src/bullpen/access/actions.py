@@ -187,12 +187,17 @@ async def change_password(tx: Transaction, actor: Principal, password: str) -> N
 # ── sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def open_session(tx: Transaction, person: Principal, days: int) -> str:
-    """Sign a person in; the value of their cookie."""
+async def open_session(tx: Transaction, person: Principal, days: int, device: str | None = None) -> str:
+    """Sign a person in; the value of their cookie. `device` is what their browser says it is."""
     value = secrets.token_urlsafe(32)
     id = ids.session()
     await rows.insert_session(
-        tx, id=id, hash=hashed(value), person_id=person.id, expires_at=tx.clock.millis() + days * DAY
+        tx,
+        id=id,
+        hash=hashed(value),
+        person_id=person.id,
+        expires_at=tx.clock.millis() + days * DAY,
+        device=device,
     )
     note(tx, person, "session.opened", "session", id)
     return value
@@ -201,6 +206,18 @@ async def open_session(tx: Transaction, person: Principal, days: int) -> str:
 async def end_session(tx: Transaction, person: Principal) -> None:
     await rows.end_session(tx, person.credential)
     note(tx, person, "session.ended", "session", person.credential)
+
+
+async def end_other_session(tx: Transaction, actor: Principal, id: str) -> str:
+    """Sign somebody out in one browser: oneself, or whoever it is if the actor is an owner. Whose it was."""
+    session = await rows.select_session_by_id(tx, id)
+    thing = Thing("session", id, holder=None if session is None else session.person_id)
+    rules.authorize(actor, "end_session", thing)
+    if session is None:
+        raise NotFound(f"There is no session {id!r}, or it has ended.")
+    await rows.end_session(tx, id)
+    note(tx, actor, "session.ended", "session", id)
+    return session.person_id
 
 
 async def principal_of_session(tx: Transaction, cookie: str) -> Principal | None:
@@ -226,19 +243,22 @@ async def look_up_again(tx: Transaction, principal: Principal) -> Principal | No
 # ── invites ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def create_invite(tx: Transaction, actor: Principal, role: GivenRole, hours: int) -> tuple[Invite, str]:
-    """An invite and its code, which is shown this once."""
+async def create_invite(
+    tx: Transaction, actor: Principal, role: GivenRole, hours: int, space_ids: list[str]
+) -> tuple[Invite, str]:
+    """An invite and its code, which is shown this once. The caller has checked the spaces."""
     _may_give(actor, role)
     code = secrets.token_urlsafe(32)
     invite = Invite(
         id=ids.invite(),
         role=role,
+        space_ids=space_ids,
         created_by=actor.id,
         created_at=tx.clock.now(),
         expires_at=tx.clock.at(tx.clock.millis() + hours * 3_600_000),
     )
     await rows.insert_invite(tx, invite, hashed(code))
-    note(tx, actor, "invite.created", "invite", invite.id, role=role)
+    note(tx, actor, "invite.created", "invite", invite.id, role=role, spaceIds=space_ids)
     return invite, code
 
 
@@ -251,14 +271,14 @@ async def find_invite(tx: Transaction, code: str) -> Invite:
     return invite
 
 
-async def accept_invite(tx: Transaction, code: str, name: str, password: str) -> Principal:
+async def accept_invite(tx: Transaction, code: str, name: str, password: str) -> tuple[Principal, Invite]:
     invite = await find_invite(tx, code)
     person = await _insert(tx, name, invite.role, password)
     if not await rows.use_invite(tx, invite.id, person.id):
         raise Gone("This invite was used just now. Ask for a new link.")
     joined = principal_of_person(person)
     note(tx, joined, "invite.accepted", "invite", invite.id, role=invite.role)
-    return joined
+    return joined, invite
 
 
 async def revoke_invite(tx: Transaction, actor: Principal, id: str) -> None:

@@ -10,11 +10,12 @@ from bullpen.access.types import Account, Holder, PastSession, Session
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import JSON, MILLIS, Mapped
 from bullpen.storage.statements import insert_or_ignore, upsert
-from bullpen.storage.tables import agents, bridge_accounts, invites, meta, people, sessions, tokens
+from bullpen.storage.tables import agents, bridge_accounts, invites, meta, people, portraits, sessions, tokens
 from bullpen.wire import Token
-from bullpen.wire.nouns import Invite, Person
+from bullpen.wire.nouns import Invite, OpenSession, Person
 
 CLAIMED = "claimed"
+_LIST = JSON._replace(empty=[])
 
 
 def login(name: str) -> str:
@@ -40,7 +41,8 @@ async def insert_claimed(tx: Transaction) -> bool:
 # ── people ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_PERSON = Statement(insert(people))
-_PEOPLE = Mapped(Person, people)
+_AVATAR = select(portraits.c.file_id).where(portraits.c.holder_id == people.c.id).scalar_subquery()
+_PEOPLE = Mapped(Person, people, others={"avatar": _AVATAR})
 _ACCOUNTS = Mapped(Account, people)
 _CHANGING = ("name", "role", "disabled_at")
 _THERE = people.c.erased_at.is_(None)
@@ -150,6 +152,20 @@ _END_SESSIONS = Statement(
 )
 
 
+# Those that work now, of one person or of everybody, newest first.
+_SIGNED_IN = Mapped(OpenSession, sessions, others={"name": people.c.name}, given=("current",), expires_at=MILLIS)
+_SELECT_SESSIONS = Statement(
+    select(*_SIGNED_IN.columns)
+    .select_from(sessions.join(people, people.c.id == sessions.c.person_id))
+    .where(
+        sessions.c.ended_at.is_(None),
+        sessions.c.expires_at > bindparam("now"),
+        sessions.c.id < bindparam("before"),
+        or_(bindparam("person_id") == "", sessions.c.person_id == bindparam("person_id")),
+    )
+    .order_by(sessions.c.id.desc())
+    .limit(bindparam("limit"))
+)
 _COUNT_SESSIONS = Statement(
     select(func.count()).where(sessions.c.ended_at.is_(None), sessions.c.expires_at > bindparam("now"))
 )
@@ -160,7 +176,9 @@ async def count_sessions(tx: Transaction) -> int:
     return int(await tx.value(_COUNT_SESSIONS, now=tx.clock.millis()))
 
 
-async def insert_session(tx: Transaction, *, id: str, hash: str, person_id: str, expires_at: int) -> None:
+async def insert_session(
+    tx: Transaction, *, id: str, hash: str, person_id: str, expires_at: int, device: str | None = None
+) -> None:
     await tx.run(
         _INSERT_SESSION,
         id=id,
@@ -169,7 +187,17 @@ async def insert_session(tx: Transaction, *, id: str, hash: str, person_id: str,
         created_at=tx.clock.now(),
         expires_at=expires_at,
         ended_at=None,
+        device=device,
     )
+
+
+async def select_open_sessions(
+    tx: Transaction, *, before: str, limit: int, person_id: str | None, current: str
+) -> list[OpenSession]:
+    """Newest first; of everybody where no person is named. `current` is the one that asks."""
+    found = await tx.all(_SELECT_SESSIONS, before=before, limit=limit, person_id=person_id or "", now=tx.clock.millis())
+    shown = [_SIGNED_IN.read(row, current=False) for row in found]
+    return [one.model_copy(update={"current": True}) if one.id == current else one for one in shown]
 
 
 async def select_session(tx: Transaction, hash: str) -> Session | None:
@@ -192,7 +220,7 @@ async def end_sessions(tx: Transaction, person_id: str, *, but_for: str = "") ->
 # ── invites ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _INSERT_INVITE = Statement(insert(invites))
-_INVITES = Mapped(Invite, invites, given=("open",), expires_at=MILLIS)
+_INVITES = Mapped(Invite, invites, given=("open",), space_ids=_LIST, expires_at=MILLIS)
 _INVITE_COLUMNS = (*_INVITES.columns, invites.c.expires_at, invites.c.used_by, invites.c.revoked_at)
 _SELECT_INVITE = Statement(select(*_INVITE_COLUMNS).where(invites.c.hash == bindparam("hash")))
 _SELECT_INVITES = Statement(

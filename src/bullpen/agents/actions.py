@@ -49,6 +49,8 @@ async def update(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
     """Change what was said and keep the rest. A run under way goes on with the definition it began with."""
     agent = await get(tx, id)
     said = {name: getattr(request, name) for name in request.model_fields_set if getattr(request, name) is not None}
+    if "avatar" in request.model_fields_set:
+        said["avatar"] = request.avatar  # null takes the picture away
     changed = agent.model_copy(update={**said, "updated_at": tx.clock.now()})
     if changed.name != agent.name:
         await access.refuse_look_alike(tx, changed.name, but_for=id)

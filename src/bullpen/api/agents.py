@@ -12,11 +12,12 @@ from bullpen.agents import rows
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
+from bullpen.errors import Invalid
 from bullpen.inbox import rows as inbox_rows
 from bullpen.operations import agents, memory, seeing
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
-from bullpen.wire.nouns import Block, InboxItem, Passage, Pause, Prompt, Woken
+from bullpen.wire.nouns import Block, InboxItem, InstructionsVersion, Passage, Pause, Prompt, Woken
 from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, TriggerAgent, UpdateAgent
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
@@ -102,6 +103,32 @@ async def get_prompt(
             left_out=seen.left_out,
         )
     )
+
+
+Version = Annotated[int | None, Query(ge=1, le=2**53)]
+
+
+@router.get("/{id}/instructions/history", response_model=Page[InstructionsVersion])
+async def list_instructions(
+    id: str,
+    caller: Caller,
+    store: Store,
+    limit: Limit = 20,
+    cursor: Version = None,
+    old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="Compare this version …")] = None,
+    new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="… with this one: adds `diff`.")] = None,
+) -> Response:
+    """What the agent's instructions were, newest first, and who changed them."""
+    if (old is None) != (new is None):
+        raise Invalid("Say both versions to compare: from and to.", fields={"from": "goes with to"})
+
+    async def body(tx: Transaction) -> tuple[list[InstructionsVersion], str | None]:
+        found = await agents.list_instructions(tx, caller, id, before=cursor or 2**53, limit=limit)
+        compared = None if old is None or new is None else await agents.compare_instructions(tx, caller, id, old, new)
+        return found, compared
+
+    found, compared = await store.read(body)
+    return page(found, limit, lambda one: str(one.version), **({} if compared is None else {"diff": compared}))
 
 
 # ── pausing ─────────────────────────────────────────────────────────────────────────────────────────────

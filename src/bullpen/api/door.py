@@ -21,6 +21,7 @@ from bullpen.api.watch import CALLER
 from bullpen.errors import TooManyRequests, Unauthenticated
 from bullpen.storage import Transacts
 from bullpen.storage.store import Body
+from bullpen.wire import names
 
 T = TypeVar("T")
 
@@ -61,6 +62,35 @@ async def _principal_of(request: Request) -> Principal:
 def address_of(request: Request) -> str:
     """Whom guesses are counted against. The edge has put the client's own address there, if a proxy told it."""
     return limits.address_of(request.scope)
+
+
+def device_of(request: Request) -> str | None:
+    """What a browser says it is, in words for people: “Firefox on Linux”. Anybody can say anything, so it is cut."""
+    said = request.headers.get("user-agent", "")[:500]
+    browser = next((name for mark, name in _BROWSERS if mark in said), None)
+    system = next((name for mark, name in _SYSTEMS if mark in said), None)
+    if browser and system:
+        return f"{browser} on {system}"
+    return browser or system or (names.clean(said)[:60] or None)
+
+
+# The first that fits: others name themselves as well as those they are like.
+_BROWSERS = (
+    ("Edg/", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
 
 
 async def _by_token(served: office.OpenOffice, request: Request, token: str) -> Principal:

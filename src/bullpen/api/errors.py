@@ -29,6 +29,7 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.Gone: 410,
     errors.Conflict: 409,
     errors.AlreadyExists: 409,
+    errors.SpaceArchived: 409,
     errors.RunAlreadyFinished: 409,
     errors.RequestError: 400,
     # These never reach a caller as they are: agents and operators are told instead. Here they are our bug.

@@ -194,7 +194,7 @@ async def get_content(
     """The bytes, as an attachment. A single `Range` is understood."""
     file = await store.read(lambda tx: spaces.get_file(tx, caller, id))
     if thumbnail:
-        return await _small(request, office, file)
+        return await show_small(request, office, file)
     tag = f'"{file.sha256}"'
     headers = {
         "Content-Type": file.type,
@@ -224,10 +224,10 @@ async def get_content(
 async def get_thumbnail(id: str, request: Request, caller: Caller, office: Office, store: Store) -> Response:
     """The small picture of a picture, to be shown in place."""
     file = await store.read(lambda tx: spaces.get_file(tx, caller, id))
-    return await _small(request, office, file)
+    return await show_small(request, office, file)
 
 
-async def _small(request: Request, office: Office, file: Owned) -> Response:
+async def show_small(request: Request, office: Office, file: Owned) -> Response:
     if file.thumbnail is None:
         raise NotFound(f"There is no small picture of {file.id!r}.")
     tag = f'"{file.sha256}-small"'

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from bullpen.access import actions as access
 from bullpen.access import rows
 from bullpen.access import rules as access_rules
 from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office, Store, address_of
+from bullpen.api.door import Caller, Office, Store, address_of, device_of
+from bullpen.api.edge import is_loopback
+from bullpen.api.files import show_small
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.api.sessions import signed_in
-from bullpen.operations import people
+from bullpen.operations import people, portraits
 from bullpen.storage import Transaction
-from bullpen.wire.nouns import Invite, Me, NewInvite, Person
-from bullpen.wire.requests import AcceptInvite, CreateInvite, CreatePerson, UpdatePerson
+from bullpen.wire.nouns import Invite, InviteShown, Me, NewInvite, OpenSession, Person
+from bullpen.wire.requests import AcceptInvite, CreateInvite, CreatePerson, LookAtInvite, UpdatePerson
+
+Whose = Annotated[str | None, Query(alias="personId", max_length=200, description="Only theirs; for owners.")]
 
 router = APIRouter(route_class=CappedRoute, tags=["access"])
 
@@ -54,6 +59,37 @@ async def update_person(id: str, request: UpdatePerson, caller: Caller, office: 
     return answer(changed)
 
 
+@router.get("/avatars/{id}", response_class=Response)
+async def get_avatar(id: str, request: Request, caller: Caller, office: Office, store: Store) -> Response:
+    """The small picture of a person or an agent, to be shown in place."""
+    return await show_small(request, office, await store.read(lambda tx: portraits.find(tx, caller, id)))
+
+
+# ── who is signed in ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@router.get("/sessions", response_model=Page[OpenSession])
+async def list_sessions(
+    caller: Caller, store: Store, limit: Limit = 50, cursor: Cursor = None, person_id: Whose = None
+) -> Response:
+    """Where somebody is signed in, newest first. Owners see everybody's, everybody else their own."""
+    access_rules.authorize(caller, "list_people")
+    whose = person_id if caller.is_owner else caller.id
+    found = await store.read(
+        lambda tx: rows.select_open_sessions(
+            tx, before=cursor or LAST, limit=limit, person_id=whose, current=caller.credential
+        )
+    )
+    return page(found, limit, lambda session: session.id)
+
+
+@router.delete("/sessions/{id}", status_code=204, response_class=Response)
+async def end_session(id: str, caller: Caller, store: Store) -> Response:
+    """Sign out there. Streams that were opened with it end."""
+    await store.transact(lambda tx: people.end_session(tx, caller, id))
+    return Response(status_code=204)
+
+
 # ── invites ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -63,9 +99,10 @@ async def create_invite(request: CreateInvite, caller: Caller, office: Office, s
     access_rules.authorize(caller, "manage_people")
 
     async def body(tx: Transaction) -> dict[str, Any]:
-        invite, code = await access.create_invite(tx, caller, request.role, request.hours)
+        invite, code = await people.invite(tx, caller, request)
         shown: dict[str, Any] = invite.model_dump(mode="json", by_alias=True)
-        return {**shown, "code": code, "link": f"{office.url}/#invite={code}"}
+        local_only = is_loopback(urlsplit(office.url).hostname or "")
+        return {**shown, "code": code, "link": f"{office.url}/#invite={code}", "localOnly": local_only}
 
     return answer(await store.transact(body), 201)
 
@@ -84,6 +121,15 @@ async def revoke_invite(id: str, caller: Caller, store: Store) -> Response:
     return Response(status_code=204)
 
 
+@router.post("/invites/look", response_model=InviteShown)
+async def look_at_invite(request: LookAtInvite, http: Request, office: Office, store: Store) -> Response:
+    """Who invites, and into which spaces. For whoever holds the link, before they accept."""
+    office.sign_ins.spend(f"{address_of(http)} invite")
+    shown = await store.read(lambda tx: people.look_at_invite(tx, request.code))
+    office.sign_ins.forgive(f"{address_of(http)} invite")
+    return answer(shown)
+
+
 @router.post("/invites/accept", status_code=201, response_model=Me)
 async def accept_invite(request: AcceptInvite, http: Request, office: Office, store: Store) -> Response:
     """Become a member of the office, and be signed in."""
@@ -93,7 +139,7 @@ async def accept_invite(request: AcceptInvite, http: Request, office: Office, st
     password = await office.passwords.hash(request.password)
 
     async def body(tx: Transaction) -> tuple[Principal, str]:
-        person = await access.accept_invite(tx, request.code, request.name, password)
-        return person, await access.open_session(tx, person, office.settings.session_days)
+        days, device = office.settings.session_days, device_of(http)
+        return await people.accept_invite(tx, request.code, request.name, password, session_days=days, device=device)
 
     return signed_in(office, *await store.transact(body))

@@ -11,7 +11,7 @@ from bullpen.access import rows
 from bullpen.access import rules as access_rules
 from bullpen.access.types import Principal, Thing
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Office, Store, address_of, cookie_name
+from bullpen.api.door import Caller, Office, Store, address_of, cookie_name, device_of
 from bullpen.api.pages import answer
 from bullpen.errors import Conflict, Forbidden, Unauthenticated
 from bullpen.operations import people
@@ -23,7 +23,7 @@ router = APIRouter(route_class=CappedRoute, tags=["access"])
 
 
 @router.post("/setup", status_code=201, response_model=Me)
-async def setup(request: Setup, office: Office, store: Store) -> Response:
+async def setup(request: Setup, http: Request, office: Office, store: Store) -> Response:
     """Make the first owner, and sign them in."""
     if await store.read(access.is_claimed):
         raise Conflict("This office has an owner already. Sign in, or ask them for an invite.")
@@ -32,7 +32,9 @@ async def setup(request: Setup, office: Office, store: Store) -> Response:
 
     async def body(tx: Transaction) -> tuple[Principal, str]:
         days = office.settings.session_days
-        return await people.claim(tx, request.name, password, host=office.host, session_days=days)
+        return await people.claim(
+            tx, request.name, password, host=office.host, session_days=days, device=device_of(http)
+        )
 
     owner, cookie = await store.transact(body)
     office.forget_local_owner()
@@ -52,7 +54,8 @@ async def sign_in(request: SignIn, http: Request, office: Office, store: Store) 
     office.sign_ins.forgive(f"{address} {name}")
     office.sign_ins_of_one.forgive(name)
     person = Principal("person", found.id, found.name, access_rules.grants_of(found.role))
-    cookie = await store.transact(lambda tx: access.open_session(tx, person, office.settings.session_days))
+    days, device = office.settings.session_days, device_of(http)
+    cookie = await store.transact(lambda tx: access.open_session(tx, person, days, device))
     return signed_in(office, person, cookie)
 
 

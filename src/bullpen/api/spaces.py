@@ -10,11 +10,12 @@ from bullpen.access import rules as access
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
+from bullpen.operations import spaces as operations
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.wire import Space
 from bullpen.wire.events import ReadMark, SpaceRead
-from bullpen.wire.nouns import SpaceKind
+from bullpen.wire.nouns import SpaceContents, SpaceKind
 from bullpen.wire.requests import AddMember, CreateSpace, MarkRead, UpdateSpace
 
 Kind = Annotated[SpaceKind | None, Query(description="Only those of this kind.")]
@@ -61,7 +62,13 @@ async def get_space(id: str, caller: Caller, store: Store) -> Response:
 @router.patch("/{id}", response_model=Space)
 async def update_space(id: str, request: UpdateSpace, caller: Caller, office: Office, store: Store) -> Response:
     office.models.check_choice(request.provider, request.model)
-    return answer(await store.transact(lambda tx: spaces.update(tx, caller, id, request)))
+    return answer(await store.transact(lambda tx: operations.update(tx, caller, id, request)))
+
+
+@router.get("/{id}/contents", response_model=SpaceContents)
+async def get_contents(id: str, caller: Caller, store: Store) -> Response:
+    """How much there is in it, and so what goes when it is deleted."""
+    return answer(await store.read(lambda tx: operations.count_contents(tx, caller, id)))
 
 
 @router.post("/{id}/members", status_code=201, response_model=Space)

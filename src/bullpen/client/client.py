@@ -56,10 +56,12 @@ from bullpen.wire.nouns import (
     File,
     FoundMessage,
     InboxItem,
+    InstructionsVersion,
     Invite,
     KeyUses,
     Me,
     NewInvite,
+    OpenSession,
     Pause,
     Person,
     Preview,
@@ -67,6 +69,7 @@ from bullpen.wire.nouns import (
     Rotation,
     ScopeKind,
     SkillStatus,
+    SpaceContents,
     StepRequest,
     Trace,
     Variable,
@@ -141,6 +144,7 @@ class Bullpen:
         self.runs = Runs(self._connection)
         self.tokens = Tokens(self._connection)
         self.people = People(self._connection)
+        self.sessions = Sessions(self._connection)
         self.invites = Invites(self._connection)
         self.audit = Audit(self._connection)
         self.variables = Variables(self._connection)
@@ -309,6 +313,20 @@ class Agents:
     async def delete(self, id: str) -> None:
         await self._connection.request("DELETE", path("agents", id))
 
+    async def instructions(
+        self, id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[InstructionsVersion]:
+        """What its instructions were, newest first, and who changed them."""
+        query = {"limit": limit, "cursor": cursor}
+        found = await self._connection.request("GET", path("agents", id, "instructions", "history"), query=query)
+        return _page(InstructionsVersion, found)
+
+    async def compare_instructions(self, id: str, old: int, new: int) -> str:
+        """A unified diff of two versions."""
+        query = {"from": old, "to": new, "limit": 1}
+        found = await self._connection.request("GET", path("agents", id, "instructions", "history"), query=query)
+        return str(found["diff"])
+
     async def prompt(self, id: str, *, space: str | None = None) -> Prompt:
         """What it would be shown if it were woken now, part by part with tokens. Nothing is started."""
         found = await self._connection.request("GET", path("agents", id, "prompt"), query={"spaceId": space})
@@ -437,6 +455,18 @@ class SpaceHandle:
 
     async def remove_member(self, member_id: str) -> None:
         await self._connection.request("DELETE", path("spaces", self.id, "members", member_id))
+
+    async def archive(self) -> Space:
+        """Nobody writes there any more, runs under way are stopped, and tasks are paused."""
+        return await self.update(archived=True)
+
+    async def restore(self) -> Space:
+        """People write there again. Tasks stay paused."""
+        return await self.update(archived=False)
+
+    async def contents(self) -> SpaceContents:
+        """How much there is in it, and so what goes when it is erased."""
+        return SpaceContents.model_validate(await self._connection.request("GET", path("spaces", self.id, "contents")))
 
     async def mark_read(self, seq: int) -> None:
         await self._connection.request("POST", path("spaces", self.id, "read"), body={"seq": seq}, repeatable=True)
@@ -571,12 +601,29 @@ class People:
         return Person.model_validate(found)
 
 
+class Sessions:
+    """Where people are signed in with a browser: one's own, and for owners everybody's."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def list(
+        self, *, person: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Page[OpenSession]:
+        query = {"personId": person, "limit": limit, "cursor": cursor}
+        return _page(OpenSession, await self._connection.request("GET", path("sessions"), query=query))
+
+    async def end(self, id: str) -> None:
+        """Sign out there."""
+        await self._connection.request("DELETE", path("sessions", id))
+
+
 class Invites:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def create(self, **fields: Unpack[CreateInviteFields]) -> NewInvite:
-        """A link for one person, once: `role`, and for how many `hours`."""
+        """A link for one person, once: `role`, for how many `hours`, and the spaces they join (`space_ids`)."""
         return NewInvite.model_validate(await self._connection.request("POST", path("invites"), body=fields))
 
     async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Invite]:

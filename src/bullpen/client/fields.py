@@ -90,6 +90,7 @@ class CreateSpaceFields(TypedDict, total=False):
     id: str | None
     kind: SpaceKind
     name: str | None
+    topic: str | None
     private: bool
     members: Sequence[str]
     wake: WakeFields
@@ -104,6 +105,8 @@ class CreateSpaceFields(TypedDict, total=False):
 
 class UpdateSpaceFields(TypedDict, total=False):
     name: str | None
+    topic: str | None
+    archived: bool
     private: bool
     wake: WakeFields
     trigger: str | None
@@ -133,11 +136,13 @@ class UpdatePersonFields(TypedDict, total=False):
     role: Role
     disabled: bool
     password: str
+    avatar: str | None
 
 
 class CreateInviteFields(TypedDict, total=False):
     role: Role
     hours: int
+    space_ids: Sequence[str]
 
 
 class VariableValueFields(TypedDict, total=False):

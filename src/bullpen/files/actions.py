@@ -122,6 +122,29 @@ async def hide(tx: Transaction, message_id: str) -> None:
     await _drop(tx, [file for file in found if file.attached <= 1])
 
 
+# ── portraits ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def put_portrait(tx: Transaction, holder_id: str, file_id: str) -> None:
+    """The picture of a person or an agent, instead of the one before. It keeps the file, as a message would."""
+    before = await rows.select_portrait(tx, holder_id)
+    found = await rows.lock_files(tx, sorted({file_id, before or file_id}))
+    if file_id not in {file.id for file in found}:
+        raise NotFound(f"There is no file {file_id!r}, or it is not yours to see.")
+    if before != file_id:
+        await remove_portrait(tx, holder_id)
+        await rows.insert_portrait(tx, holder_id, file_id)
+
+
+async def remove_portrait(tx: Transaction, holder_id: str) -> None:
+    file_id = await rows.select_portrait(tx, holder_id)
+    if file_id is None:
+        return
+    found = await rows.lock_files(tx, [file_id])
+    await rows.delete_portrait(tx, holder_id, file_id)
+    await _drop(tx, [file for file in found if file.attached <= 1])
+
+
 # ── the end of a file ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -148,6 +171,7 @@ async def drop_all(tx: Transaction, ids: Sequence[str]) -> list[str]:
     found = await rows.lock_files(tx, ids)
     showing = sorted(await rows.select_showing(tx, ids))
     await rows.delete_showing(tx, ids)
+    await rows.delete_portraits_of(tx, ids)
     await _drop(tx, found)
     return showing
 

@@ -11,7 +11,7 @@ from bullpen.files.types import Counter, Usage
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import Mapped, noun
 from bullpen.storage.statements import insert_or_ignore
-from bullpen.storage.tables import dropped_files, file_usage, files, message_files, messages
+from bullpen.storage.tables import dropped_files, file_usage, files, message_files, messages, portraits
 from bullpen.wire.nouns import File, Thumbnail
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -272,3 +272,32 @@ async def select_dropped(tx: Transaction, limit: int) -> list[str]:
 
 async def delete_dropped(tx: Transaction, ids: Sequence[str]) -> None:
     await tx.run(_DELETE_DROPPED, ids=list(ids))
+
+
+# ── portraits ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_SELECT_PORTRAIT = Statement(select(portraits.c.file_id).where(portraits.c.holder_id == bindparam("holder_id")))
+_INSERT_PORTRAIT = Statement(insert(portraits))
+_DELETE_PORTRAIT = Statement(delete(portraits).where(portraits.c.holder_id == bindparam("holder_id")))
+_DELETE_PORTRAITS_OF = Statement(delete(portraits).where(any_of(portraits.c.file_id, "ids")))
+_KEEP = Statement(update(files).where(files.c.id == bindparam("id_")).values(attached=files.c.attached + 1))
+
+
+async def select_portrait(tx: Transaction, holder_id: str) -> str | None:
+    file_id: str | None = await tx.value(_SELECT_PORTRAIT, holder_id=holder_id)
+    return file_id
+
+
+async def insert_portrait(tx: Transaction, holder_id: str, file_id: str) -> None:
+    await tx.run(_INSERT_PORTRAIT, holder_id=holder_id, file_id=file_id)
+    await tx.run(_KEEP, id_=file_id)
+
+
+async def delete_portrait(tx: Transaction, holder_id: str, file_id: str) -> None:
+    await tx.run(_DELETE_PORTRAIT, holder_id=holder_id)
+    await tx.run(_HIDE, ids=[file_id])
+
+
+async def delete_portraits_of(tx: Transaction, file_ids: Sequence[str]) -> None:
+    """The files go as well, so nothing is counted."""
+    await tx.run(_DELETE_PORTRAITS_OF, ids=list(file_ids))

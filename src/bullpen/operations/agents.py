@@ -13,21 +13,23 @@ from typing import Any, TypeAlias
 
 from bullpen.access import rows as access_rows
 from bullpen.access import rules as access
-from bullpen.access.types import Principal
+from bullpen.access.types import Principal, Thing
 from bullpen.agents import actions as agents
+from bullpen.agents import instructions
 from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
 from bullpen.budgets import actions as budgets
 from bullpen.budgets import rows as budget_rows
 from bullpen.errors import NotFound
 from bullpen.events.actions import access_changed, in_turn
+from bullpen.files import actions as files
 from bullpen.hooks import rows as hook_rows
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
 from bullpen.llm.models import Models
 from bullpen.memory import rows as memory_rows
-from bullpen.operations import memory, policies
+from bullpen.operations import memory, policies, portraits
 from bullpen.runs import actions as runs
 from bullpen.runs import holds
 from bullpen.runs import rows as run_rows
@@ -46,6 +48,7 @@ from bullpen.upkeep.rules import NAMES, Target
 from bullpen.variables import actions as variables
 from bullpen.variables.types import Scope
 from bullpen.wire import Agent
+from bullpen.wire.nouns import InstructionsVersion
 from bullpen.wire.requests import CreateAgent, UpdateAgent
 
 # ── seeing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -112,6 +115,9 @@ async def create(tx: Transaction, caller: Principal, request: CreateAgent) -> Ag
 async def insert(tx: Transaction, caller: Principal, request: CreateAgent) -> str:
     """For other operations, which have checked who asks. The agent's id."""
     agent = await agents.create(tx, request)
+    if agent.instructions:
+        await instructions.begin(tx, agent, caller.id)
+    await portraits.change_for_agent(tx, caller, agent)
     await add_missing_blocks(tx, agent.id, request)
     note(tx, caller, "agent.created", "agent", agent.id, tools=agent.tools)
     return agent.id
@@ -126,6 +132,21 @@ async def add_missing_blocks(tx: Transaction, agent_id: str, request: CreateAgen
     return bool(missing)
 
 
+async def list_instructions(
+    tx: Transaction, caller: Principal, id: str, *, before: int, limit: int
+) -> list[InstructionsVersion]:
+    """What its instructions were, newest first. One that never changed has only what it has now."""
+    access.authorize(caller, "see_inside_agent", Thing("agent", id, holder=id))
+    agent = await agents.get(tx, id)
+    return await instructions.read(tx, agent, before=before, limit=limit)
+
+
+async def compare_instructions(tx: Transaction, caller: Principal, id: str, old: int, new: int) -> str:
+    """A unified diff of two versions."""
+    access.authorize(caller, "see_inside_agent", Thing("agent", id, holder=id))
+    return await instructions.compare(tx, await agents.get(tx, id), old, new)
+
+
 async def change(tx: Transaction, caller: Principal, id: str, request: UpdateAgent) -> Agent:
     access.authorize(caller, "manage_agents")
     await update(tx, caller, id, request)
@@ -137,6 +158,11 @@ async def update(tx: Transaction, caller: Principal, id: str, request: UpdateAge
     await in_turn(tx, id)
     before = await agents.get(tx, id)
     agent = await agents.update(tx, id, request)
+    if agent.instructions != before.instructions:
+        await instructions.keep(tx, before, agent, caller.id)
+    if agent.avatar != before.avatar:
+        await portraits.change_for_agent(tx, caller, agent)
+        await spaces.renamed(tx, id)
     if agent.limits != before.limits:
         held = await budget_rows.select_holds_of_agent(tx, id)
         await holds.release(tx, [hold for hold in held if hold.kind == "agent"])
@@ -268,7 +294,9 @@ async def _leave_spaces(tx: Transaction, agent: Leaving) -> None:
 
 
 async def _blank_definition(tx: Transaction, agent: Leaving) -> None:
-    """Its name, its definition and its blocks."""
+    """Its name, its picture, its definition with all that it was before, and its blocks."""
+    await files.remove_portrait(tx, agent.id)
+    await instructions.forget(tx, agent.id)
     await agent_rows.erase_agent(tx, agent.id, NAMES["agent"])
     await memory_rows.delete_blocks(tx, agent.id)
 

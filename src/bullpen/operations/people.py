@@ -6,25 +6,31 @@ here, in the same transaction.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from bullpen.access import actions as access
+from bullpen.access import rows as access_rows
 from bullpen.access import rules
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
 from bullpen.agents import rows as agent_rows
+from bullpen.errors import Forbidden, Invalid, NotFound
 from bullpen.events.actions import access_changed, in_turn
 from bullpen.inbox import actions as inbox
 from bullpen.inbox.types import Cause
+from bullpen.operations import portraits
 from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Transaction
 from bullpen.wire import Token
-from bullpen.wire.nouns import Person
-from bullpen.wire.requests import CreateToken, UpdatePerson
+from bullpen.wire.nouns import Invite, InviteShown, Person
+from bullpen.wire.requests import CreateInvite, CreateToken, UpdatePerson
 
 # ── the first owner ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def claim(
-    tx: Transaction, name: str, password: str, *, host: str | None, session_days: int
+    tx: Transaction, name: str, password: str, *, host: str | None, session_days: int, device: str | None = None
 ) -> tuple[Principal, str]:
     """Make the first owner, once, and sign them in; the value of their cookie.
 
@@ -34,7 +40,7 @@ async def claim(
     await _join_spaces(tx, owner)
     if host is not None:
         await _welcome(tx, owner, host)
-    return owner, await access.open_session(tx, owner, session_days)
+    return owner, await access.open_session(tx, owner, session_days, device)
 
 
 async def claim_by_machine(tx: Transaction, name: str) -> None:
@@ -77,14 +83,16 @@ async def _welcome(tx: Transaction, owner: Principal, host: str) -> None:
 async def change(tx: Transaction, caller: Principal, id: str, request: UpdatePerson, password: str | None) -> Person:
     """`password`: the hash of the new one. A disabled person is signed out everywhere, and their tokens rest."""
     await in_turn(tx, "owners", id)
-    person = await access.update_person(
+    if "avatar" in request.model_fields_set:
+        await portraits.change(tx, caller, await access.get_person(tx, id), request.avatar)
+    await access.update_person(
         tx, caller, id, name=request.name, role=request.role, disabled=request.disabled, password=password
     )
-    if request.name is not None:
+    if request.name is not None or "avatar" in request.model_fields_set:
         await spaces.renamed(tx, id)
     if request.role is not None or request.disabled is not None or password is not None:
         access_changed(tx, id)
-    return person
+    return await access.get_person(tx, id)
 
 
 async def change_password(tx: Transaction, caller: Principal, password: str) -> None:
@@ -93,9 +101,64 @@ async def change_password(tx: Transaction, caller: Principal, password: str) -> 
     access_changed(tx, caller.id, but_for=caller.credential)
 
 
+async def end_session(tx: Transaction, caller: Principal, id: str) -> None:
+    """It ends at once, with the streams that it opened."""
+    access_changed(tx, await access.end_other_session(tx, caller, id), id)
+
+
 async def sign_out(tx: Transaction, caller: Principal) -> None:
     await access.end_session(tx, caller)
     access_changed(tx, caller.id, caller.credential)
+
+
+# ── invites ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def invite(tx: Transaction, caller: Principal, request: CreateInvite) -> tuple[Invite, str]:
+    """The invite and its code. Whoever accepts it joins the spaces that the caller names and is in."""
+    rules.authorize(caller, "manage_people")
+    rooms = [await _open_room(tx, caller, id) for id in request.space_ids]
+    return await access.create_invite(tx, caller, request.role, request.hours, list(dict.fromkeys(rooms)))
+
+
+async def _open_room(tx: Transaction, caller: Principal, id: str) -> str:
+    room = await spaces.room_for(tx, caller, "manage_space", id)
+    if room.kind == "dm":
+        raise Invalid("Nobody can be invited into a DM.", fields={"spaceIds": f"{room.id} is a DM"})
+    return room.id
+
+
+async def look_at_invite(tx: Transaction, code: str) -> InviteShown:
+    """Who invites, and into which spaces, for whoever holds the link."""
+    found = await access.find_invite(tx, code)
+    inviter = await access_rows.select_person(tx, found.created_by)
+    rooms = [await space_rows.select_room(tx, id) for id in found.space_ids]
+    return InviteShown(
+        invited_by="Somebody who has left" if inviter is None else inviter.name,
+        role=found.role,
+        spaces=[room.name for room in rooms if room is not None and room.archived_at is None],
+        expires_at=found.expires_at,
+    )
+
+
+async def accept_invite(
+    tx: Transaction, code: str, name: str, password: str, *, session_days: int, device: str | None
+) -> tuple[Principal, str]:
+    """Make the person, put them into the spaces of the invite, and sign them in; the value of their cookie."""
+    person, accepted = await access.accept_invite(tx, code, name, password)
+    await _join_invited(tx, person, accepted)
+    return person, await access.open_session(tx, person, session_days, device)
+
+
+async def _join_invited(tx: Transaction, person: Principal, accepted: Invite) -> None:
+    """Each space that is still there, if the inviter could add somebody to it now."""
+    inviter = await access_rows.select_person(tx, accepted.created_by)
+    if inviter is None or inviter.disabled_at is not None:
+        return
+    by = access.principal_of_person(inviter)
+    for id in accepted.space_ids:
+        with suppress(NotFound, Forbidden):
+            await spaces.add_member(tx, by, id, person.id)
 
 
 # ── tokens ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -111,6 +111,7 @@ _SELECT_UNDER_WAY_IN = Statement(
         runs.c.finished_at.is_(None), runs.c.space_id.concat("") == bindparam("space_id"), runs.c.thread_id != ""
     )
 )
+_COUNT_IN = Statement(select(func.count()).where(runs.c.space_id == bindparam("space_id")))
 _SELECT_SEEN_IN = Statement(
     select(runs.c.seen_in).where(runs.c.thread_id == bindparam("thread_id"), runs.c.ordinal == bindparam("ordinal"))
 )
@@ -269,6 +270,10 @@ async def request_cancel_of(tx: Transaction, agent_id: str) -> list[str]:
 
 async def select_under_way_of(tx: Transaction, agent_id: str) -> list[str]:
     return await tx.values(_SELECT_UNDER_WAY_OF, agent_id=agent_id)
+
+
+async def count_in(tx: Transaction, space_id: str) -> int:
+    return int(await tx.value(_COUNT_IN, space_id=space_id))
 
 
 async def select_under_way_in(tx: Transaction, space_id: str) -> list[Run]:

@@ -17,7 +17,7 @@ from bullpen.access.rules import Action
 from bullpen.access.types import Principal, Thing
 from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
-from bullpen.errors import AlreadyExists, Conflict, Invalid, NotFound, TooManyRequests
+from bullpen.errors import AlreadyExists, Conflict, Invalid, NotFound, SpaceArchived, TooManyRequests
 from bullpen.events.actions import in_turn, record
 from bullpen.files import actions as files
 from bullpen.files import rows as file_rows
@@ -95,8 +95,15 @@ async def readable_room(tx: Transaction, principal: Principal, id: str) -> Room:
 
 
 async def writable_room(tx: Transaction, principal: Principal, id: str) -> Room:
-    """Writing needs membership, of everybody."""
-    return await room_for(tx, principal, "post", id)
+    """Writing needs membership, of everybody, and a space that is not archived."""
+    room = await room_for(tx, principal, "post", id)
+    refuse_archived(room)
+    return room
+
+
+def refuse_archived(room: Room) -> None:
+    if room.archived_at is not None:
+        raise SpaceArchived(room.id)
 
 
 async def readable(tx: Transaction, principal: Principal, among: list[str] | None) -> set[str]:
@@ -170,7 +177,7 @@ async def create(tx: Transaction, request: CreateSpace, creator: Principal) -> S
     return await _answer(tx, id, creator)
 
 
-_KEPT_AS_ASKED = ("trigger", "main", "folder", "provider", "model", "timezone", "bridge")
+_KEPT_AS_ASKED = ("topic", "trigger", "main", "folder", "provider", "model", "timezone", "bridge")
 
 
 def _new_id(request: CreateSpace) -> str:
@@ -214,6 +221,12 @@ async def update(tx: Transaction, principal: Principal, id: str, request: Update
     for required in ("name", "private"):
         if said.get(required, "") is None:
             del said[required]
+    if "topic" in said:
+        said["topic"] = said["topic"] or None
+    archived = said.pop("archived", None)
+    if archived is not None and archived != (space.archived_at is not None):
+        _check_archiving(room)
+        said["archived_at"] = tx.clock.now() if archived else None
     changed = space.model_copy(update=said)
     if space.kind == "group":
         await _refuse_taken_folder(tx, request.folder, but_for=space.id)
@@ -224,6 +237,13 @@ async def update(tx: Transaction, principal: Principal, id: str, request: Update
     record(tx, SpaceUpdated(space_id=space.id, space=_shared(changed)))
     note(tx, principal, "space.changed", "space", space.id, fields=sorted(request.model_fields_set))
     return changed
+
+
+def _check_archiving(room: Room) -> None:
+    if room.kind == "dm":
+        raise Invalid("A DM cannot be archived.", fields={"archived": "cannot be set here"})
+    if room.main:
+        raise Invalid("The main group cannot be archived: the office is run from it.", fields={"archived": "not here"})
 
 
 def _shared(space: Space) -> Space:
@@ -315,7 +335,7 @@ def tell_erased(tx: Transaction, space_id: str) -> None:
 
 async def mark_read(tx: Transaction, principal: Principal, space_id: str, seq: int) -> tuple[Space, bool]:
     """The space as it is then, and whether that moved anything."""
-    room = await writable_room(tx, principal, space_id)
+    room = await room_for(tx, principal, "post", space_id)
     moved = await rows.update_read_seq(tx, room.id, principal.id, min(seq, room.last_seq))
     return await _answer(tx, room.id, principal), moved
 
@@ -343,6 +363,8 @@ async def post(
     The same clientMessageId again is the same message, and wakes nobody; with another text, other attachments or in
     another space it is a conflict. Attachments are files of the author's own, or of the space.
     """
+    if author.kind != "system":
+        refuse_archived(room)
     text = _words(author, room.id, text, author.cause)
     if client_message_id is not None:
         known = await rows.select_by_client_id(tx, author.id, client_message_id)

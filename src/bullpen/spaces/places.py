@@ -62,10 +62,10 @@ SELECT (SELECT count(*) FROM (SELECT 1 FROM members WHERE {mine} LIMIT :looked_a
         LEFT JOIN people p ON p.id = i.member_id LEFT JOIN agents a ON a.id = i.member_id)
 FROM (SELECT s.* FROM (SELECT space_id FROM members WHERE {mine} ORDER BY space_id LIMIT :looked_at) AS mine
 JOIN spaces s ON s.id = mine.space_id
-WHERE s.kind <> 'group' OR s.id = :home OR :manages = 1 OR (
+WHERE s.archived_at IS NULL AND (s.kind <> 'group' OR s.id = :home OR :manages = 1 OR (
     EXISTS (SELECT 1 FROM members c WHERE c.space_id = s.id AND c.member_id = :cause_id)
     AND NOT EXISTS (SELECT 1 FROM inbox_items n WHERE n.claimed_by = :run_id AND NOT EXISTS
-        (SELECT 1 FROM members o WHERE o.space_id = s.id AND o.member_id = n.cause_id)))
+        (SELECT 1 FROM members o WHERE o.space_id = s.id AND o.member_id = n.cause_id))))
 ORDER BY s.id LIMIT :shown) AS s
 ORDER BY s.id
 """

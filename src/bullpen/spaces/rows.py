@@ -40,6 +40,7 @@ from bullpen.storage.tables import (
     members,
     messages,
     people,
+    portraits,
     reactions,
     runs,
     spaces,
@@ -53,7 +54,7 @@ from bullpen.wire.nouns import File
 # ── spaces ──────────────────────────────────────────────────────────────────────────────────────────────
 
 _ROOMS = Mapped(Room, spaces, private=FLAG, main=FLAG)
-_CHANGING = ("name", "private", "wake_people", "wake_agents", "trigger")
+_CHANGING = ("name", "private", "wake_people", "wake_agents", "trigger", "archived_at")
 _write_changes = _ROOMS.writer(_CHANGING)
 _INSERT_SPACE = Statement(insert(spaces))
 _UPDATE_SPACE = Statement(
@@ -195,11 +196,12 @@ def _room(space: Space) -> Room:
         wake_agents=space.wake.agents,
         trigger=space.trigger,
         last_seq=space.last_seq,
+        archived_at=space.archived_at,
     )
 
 
 def _options(space: Space) -> str:
-    kept = {"folder", "provider", "model", "timezone", "bridge"}
+    kept = {"topic", "folder", "provider", "model", "timezone", "bridge"}
     return orjson.dumps(space.model_dump(mode="json", include=kept, exclude_none=True)).decode()
 
 
@@ -305,6 +307,7 @@ async def _spaces(tx: Transaction, rows: Sequence[Row], principal_id: str) -> li
                 kind=room.kind,  # type: ignore[arg-type]
                 name=room.name,
                 private=room.private,
+                archived_at=room.archived_at,
                 members=[member.id for member in inside[room.id]],
                 member_details=inside[room.id],
                 wake=Wake(people=room.wake_people, agents=room.wake_agents),
@@ -421,12 +424,13 @@ _SELECT_MEMBERS = Statement(
         members.c.member_id,
         members.c.kind,
         func.coalesce(people.c.name, agents.c.name),
+        portraits.c.file_id,
         members.c.joined_at,
     )
     .select_from(
-        members.outerjoin(people, people.c.id == members.c.member_id).outerjoin(
-            agents, agents.c.id == members.c.member_id
-        )
+        members.outerjoin(people, people.c.id == members.c.member_id)
+        .outerjoin(agents, agents.c.id == members.c.member_id)
+        .outerjoin(portraits, portraits.c.holder_id == members.c.member_id)
     )
     .where(any_of(members.c.space_id, "ids"))
     .order_by(members.c.space_id, members.c.position)
@@ -506,8 +510,8 @@ async def is_member(tx: Transaction, space_id: str, member_id: str) -> bool:
 
 async def select_members(tx: Transaction, space_ids: list[str]) -> dict[str, list[Member]]:
     found: dict[str, list[Member]] = defaultdict(list)
-    for space_id, id_, kind, name, joined_at in await tx.all(_SELECT_MEMBERS, ids=space_ids):
-        found[space_id].append(Member(id=id_, kind=kind, name=name or id_, joined_at=joined_at))
+    for space_id, id_, kind, name, avatar, joined_at in await tx.all(_SELECT_MEMBERS, ids=space_ids):
+        found[space_id].append(Member(id=id_, kind=kind, name=name or id_, avatar=avatar, joined_at=joined_at))
     return found
 
 

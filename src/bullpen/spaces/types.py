@@ -25,6 +25,7 @@ class Room:
     wake_agents: WakePolicy
     trigger: str | None
     last_seq: int
+    archived_at: str | None = None  # nobody writes there since then
 
     @property
     def stays(self) -> bool:

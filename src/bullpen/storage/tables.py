@@ -70,6 +70,7 @@ sessions = Table(
     _time("created_at"),
     _number("expires_at"),
     _time("ended_at", null=True),
+    _name("device", null=True),  # the browser and system that it began in, as they name themselves
     UniqueConstraint("hash", name="sessions_hash"),
     Index("sessions_person", "person_id"),
 )
@@ -85,6 +86,7 @@ invites = Table(
     _number("expires_at"),
     _id("used_by", null=True),
     _time("revoked_at", null=True),
+    _id("space_ids", null=True),  # JSON: the spaces that whoever accepts it joins
     UniqueConstraint("hash", name="invites_hash"),
 )
 
@@ -124,6 +126,17 @@ agents = Table(
     _number("interrupts", default=0),  # a new message breaks off what its model is doing: whoever posts has to know
 )
 
+# What an agent's instructions were, one row for each change.
+instructions = Table(
+    "instructions",
+    metadata,
+    _id("agent_id", primary_key=True),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3, …
+    _words("content"),
+    _id("by_id", null=True),  # None: from before changes were kept
+    _time("at"),
+)
+
 spaces = Table(
     "spaces",
     metadata,
@@ -135,11 +148,12 @@ spaces = Table(
     _fixed("wake_people"),
     _fixed("wake_agents"),
     _words("trigger", null=True),
-    _words("options"),  # JSON: folder, provider, model, timezone, bridge
+    _words("options"),  # JSON: topic, folder, provider, model, timezone, bridge
     _number("last_seq", default=0),  # the counter: bumped in the transaction that writes the message
     _id("created_by"),
     _time("created_at"),
     _number("agents_free_at", default=0),  # when its agents have used up what they may say: rises with each message
+    _time("archived_at", null=True),  # read-only since then
 )
 
 members = Table(
@@ -495,7 +509,9 @@ files = Table(
     _id("space_id", null=True),  # None: nobody but its owner has it yet
     _fixed("owner_kind"),
     _id("owner_id"),
-    _number("attached", default=0),  # messages that show it; one that none shows is swept away after a while
+    _number(
+        "attached", default=0
+    ),  # messages that show it, and portraits; one that none shows is swept away after a while
     _fixed("thumbnail", null=True),  # JSON: width, height and type of the small picture
     _time("created_at"),
     _words("client_file_id", null=True),  # chosen by whoever uploaded it: the same again is the same file
@@ -524,6 +540,15 @@ message_files = Table(
     _number("position"),
     _id("file_id", primary_key=True),
     Index("message_files_file", "file_id"),
+)
+
+# The picture of a person or an agent. It counts as one more message that shows the file.
+portraits = Table(
+    "portraits",
+    metadata,
+    _id("holder_id", primary_key=True),
+    _id("file_id"),
+    Index("portraits_file", "file_id"),
 )
 
 # How much is kept for whom: bumped in the transaction that keeps or drops a file, so a quota is one row to read.

@@ -147,6 +147,7 @@ async def make(
     """Keep a task and say when it is due. The caller has checked who may."""
     id = id or ids.task()
     await in_turn(tx, id)
+    spaces.refuse_archived(room)
     now = tx.clock.millis()
     schedule = await _schedule(tx, room.id, wish, limits)
     await _check_precheck(tx, agent_id, wish.precheck, limits)
@@ -334,6 +335,8 @@ async def resume(tx: Transaction, by: Principal, task: Task) -> Task:
         raise Conflict(f"Task {task.id} is over. Give it a new time, or cancel it.")
     if task.status == "active":
         return task
+    if (room := await space_rows.select_room(tx, task.space_id)) is not None:
+        spaces.refuse_archived(room)
     next_at = times.first_after(task.schedule, tx.clock.millis())
     if next_at is None:
         raise Conflict(f"The time of task {task.id} has passed. Give it a new one, or cancel it.")
@@ -380,6 +383,23 @@ async def put_to_rest(tx: Transaction, task: Task, reason: str) -> Task:
     return task
 
 
+async def take_turns_in(tx: Transaction, space_id: str) -> None:
+    """Nobody else changes the tasks of this space before the transaction ends."""
+    await in_turn(tx, space_id, *(task.id for task in await _active_in(tx, space_id)))
+
+
+async def pause_all_in(tx: Transaction, space_id: str, reason: str) -> None:
+    """The space is told once, by the caller, who has their turns."""
+    for task in await _active_in(tx, space_id):
+        await rows.drop_waiting(tx, task.id, DROPPED)
+        paused = replace(task, status="paused", reason=reason, next_at=None)
+        await _keep(tx, None, paused, "task.paused", reason=reason)
+
+
+async def _active_in(tx: Transaction, space_id: str) -> list[Task]:
+    return await rows.select_tasks(tx, space_ids=[space_id], statuses=("active",), limit=1_000_000)
+
+
 async def move(tx: Transaction, task: Task, next_at: int) -> Task:
     """The clock was put back, and this is when it is due by the right one. The caller has its turn."""
     return await _keep(tx, None, replace(task, next_at=next_at), "task.moved", nextRun=tx.clock.at(next_at))
@@ -397,8 +417,11 @@ async def lost_right(
 
     `known` says who may schedule, as far as this transaction has asked already; what it learns is added.
     """
-    if await space_rows.select_room(tx, task.space_id) is None:
+    room = await space_rows.select_room(tx, task.space_id)
+    if room is None:
         return "Its space is gone."
+    if room.archived_at is not None:
+        return "Its space is archived."
     if agent is None:
         return f"Its agent, {await _name(tx, task.agent_id)}, is gone."
     if not await space_rows.is_member(tx, task.space_id, task.agent_id):

@@ -409,15 +409,15 @@ def the_files_are_sound(seen: Seen) -> Iterator[str]:
 def files_are_counted(seen: Seen) -> Iterator[str]:
     """How often a file is shown, and how much is kept for whom: the counts are what there is."""
     rows = seen.rows
-    shown = Counter(row["file_id"] for row in rows["message_files"])
+    shown = Counter(row["file_id"] for row in [*rows["message_files"], *rows["portraits"]])
     kept: Counter[Any] = Counter()
     for file in rows["files"]:
         counter = (file["owner_kind"], file["owner_id"]) if file["space_id"] is None else ("space", file["space_id"])
         kept[(*counter, "bytes")] += file["size"]
         kept[(*counter, "files")] += 1
         if file["attached"] != shown.pop(file["id"], 0):
-            yield f"file {file['id']} counts {file['attached']} messages that show it"
-    yield from (f"a message shows file {id}, which is not there" for id in shown)
+            yield f"file {file['id']} counts {file['attached']} messages and portraits that show it"
+    yield from (f"a message or a portrait shows file {id}, which is not there" for id in shown)
     counted = Counter({(r["kind"], r["id"], name): r[name] for r in rows["file_usage"] for name in ("bytes", "files")})
     for key in kept.keys() | counted.keys():
         if kept[key] != counted[key]:

@@ -124,6 +124,7 @@ async def _begin_person(tx: Transaction, caller: Principal, id: str) -> Target:
     for space_id, kind, _ in await space_rows.select_spaces_of(tx, id, limit=100_000):
         if kind != "dm":
             await spaces.put_out(tx, space_id, id)
+    await files.remove_portrait(tx, id)
     await access_rows.erase_person(tx, id, rules.NAMES["person"])
     await inbox_rows.delete_waiting_for(tx, id)
     for token_id, holder_id in await access_rows.erase_tokens(tx, id):

@@ -104,6 +104,7 @@ def _read(path: Path) -> tuple[bytes, bytes | None, str]:
 @router.get("/pending")
 @router.get("/runs")
 @router.get("/runs/{id}")
+@router.get("/people")
 @router.get("/tasks")
 @router.get("/tasks/{id}")
 @router.get("/agents")

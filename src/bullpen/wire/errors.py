@@ -12,6 +12,7 @@ ApiError
 │   ├── TooManyRequests     wait, then try again
 │   └── Conflict            it contradicts what is there already
 │       ├── AlreadyExists
+│       ├── SpaceArchived   nobody writes there
 │       └── RunAlreadyFinished
 └── ServerError             the server must change something
     └── Unavailable         it cannot do this just now
@@ -75,6 +76,10 @@ class Conflict(BadRequest):
 
 class AlreadyExists(Conflict):
     code = "already_exists"
+
+
+class SpaceArchived(Conflict):
+    code = "space_archived"
 
 
 class RunAlreadyFinished(Conflict):
@@ -163,6 +168,7 @@ __all__ = [
     "RunAlreadyFinished",
     "ServerError",
     "SetupRequired",
+    "SpaceArchived",
     "TooLarge",
     "TooManyRequests",
     "Unauthenticated",

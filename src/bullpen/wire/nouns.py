@@ -90,6 +90,7 @@ class Member(Wire):
     id: str
     kind: MemberKind
     name: str
+    avatar: str | None = None  # the file of their picture: GET /api/avatars/{id}
     joined_at: str
 
 
@@ -97,7 +98,9 @@ class Space(Wire):
     id: str
     kind: SpaceKind
     name: str
+    topic: str | None = None
     private: bool = False
+    archived_at: str | None = None  # nobody writes there since then
     members: list[str] = Field(default_factory=list)
     member_details: list[Member] = Field(default_factory=list)
     wake: Wake
@@ -113,6 +116,18 @@ class Space(Wire):
     unread: int = 0
     mentions: int = 0
     created_at: str
+
+
+class SpaceContents(Wire):
+    """How much there is in a space, and so what goes when it is deleted."""
+
+    members: int
+    messages: int
+    files: int
+    bytes: int
+    tasks: int
+    skills: int
+    runs: int
 
 
 class Chat(Wire):
@@ -417,6 +432,7 @@ class Person(Wire):
     id: str
     name: str
     role: Role
+    avatar: str | None = None  # the file of their picture: GET /api/avatars/{id}
     created_at: str
     disabled_at: str | None = None
 
@@ -431,11 +447,33 @@ class Me(Wire):
     grants: list[str]
 
 
+class OpenSession(Wire):
+    """Somebody who is signed in, in one browser."""
+
+    id: str
+    person_id: str
+    name: str
+    device: str | None = None  # the browser and the system it began in, as they name themselves
+    current: bool = False  # the one that asks
+    created_at: str
+    expires_at: str
+
+
+class InstructionsVersion(Wire):
+    """What an agent's instructions were from this moment on."""
+
+    version: int
+    content: str
+    by: str | None = None
+    at: str
+
+
 class Invite(Wire):
     """As it is listed: never its code, which is shown once."""
 
     id: str
     role: GivenRole
+    space_ids: list[str] = Field(default_factory=list)  # where whoever accepts it becomes a member
     created_by: str
     created_at: str
     expires_at: str
@@ -447,6 +485,16 @@ class NewInvite(Invite):
 
     code: str
     link: str
+    local_only: bool = False  # the link names this machine: nobody else can open it
+
+
+class InviteShown(Wire):
+    """What somebody who holds the link may know before they accept."""
+
+    invited_by: str
+    role: GivenRole
+    spaces: list[str] = Field(default_factory=list)  # names
+    expires_at: str
 
 
 class InboxItem(Wire):

@@ -51,6 +51,7 @@ def _storable(value: str) -> str:
 
 Text = Annotated[str, AfterValidator(_storable)]
 ShortText = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_storable)]
+Topic = Annotated[str, StringConstraints(strip_whitespace=True, max_length=250), AfterValidator(_storable)]
 MessageText = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(_storable)]
 # How somebody is recognised: nothing in it may be hidden.
 AgentName = Annotated[ShortText, AfterValidator(names.check)]
@@ -150,6 +151,7 @@ class CreateSpace(Request):
     id: ShortText | None = None
     kind: SpaceKind = "channel"
     name: ShortText | None = None
+    topic: Topic | None = None
     private: bool = False
     members: list[ShortText] = Field(default_factory=list, max_length=1000)
     wake: WakeRequest = Field(default_factory=WakeRequest)
@@ -181,6 +183,8 @@ class ReportChat(Request):
 
 class UpdateSpace(Request):
     name: ShortText | None = None
+    topic: Topic | None = Field(default=None, description="What it is about. Null takes it away.")
+    archived: bool | None = Field(default=None, description="True: nobody writes there any more, and nothing fires.")
     private: bool | None = None
     wake: WakeRequest | None = None
     trigger: Trigger | None = None
@@ -258,7 +262,7 @@ class UpdateAgent(Request):
     on_new_message: OnNewMessage | None = None
     variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
     policy: dict[ShortText, Decision] | None = Field(default=None, max_length=200)
-    avatar: ShortText | None = None
+    avatar: ShortText | None = Field(default=None, description="A picture that you uploaded, by its id. Null: none.")
 
 
 class TriggerAgent(Request):
@@ -341,6 +345,13 @@ class ChangePassword(Request):
 class CreateInvite(Request):
     role: GivenRole = "member"
     hours: int = Field(default=72, ge=1, le=24 * 90)
+    space_ids: list[ShortText] = Field(
+        default_factory=list, max_length=100, description="Spaces that whoever accepts it joins. You must be in them."
+    )
+
+
+class LookAtInvite(Request):
+    code: Secret
 
 
 class AcceptInvite(Request):
@@ -360,6 +371,7 @@ class UpdatePerson(Request):
     role: GivenRole | None = None
     disabled: bool | None = None
     password: NewPassword | None = None
+    avatar: ShortText | None = Field(default=None, description="A picture that you uploaded, by its id. Null: none.")
 
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]

@@ -1,8 +1,8 @@
 // Asking the server this page came from, and nobody else.
 import * as exact from "./exact";
 import type {
-  Agent, Command, Decision, File_, Firing, FoundMessage, Invite, Me, Message, ModelCheck, NewInvite, Page, PendingCall, Person, Policy, Run,
-  RunMessage, Skill, Space, Span, Task, ToolConfig, UsageRow, Why,
+  Agent, Command, Decision, File_, Firing, FoundMessage, InstructionsVersion, Invite, InviteShown, Me, Message, ModelCheck, NewInvite, OpenSession, Page, PendingCall, Person, Policy, Run,
+  RunMessage, Skill, Space, SpaceContents, Span, Task, Token, ToolConfig, UsageRow, Why,
 } from "./nouns";
 
 /** An answer that was not what was asked for; status 0: there was no answer at all. */
@@ -96,7 +96,8 @@ export const api = {
   signOut: () => ask<void>("DELETE", "/session"),
   acceptInvite: (body: { code: string; name: string; password: string }) => ask<Me>("POST", "/invites/accept", { body }),
   changePassword: (body: { current: string; password: string }) => ask<void>("POST", "/me/password", { body }),
-  invite: (role: string) => ask<NewInvite>("POST", "/invites", { body: { role } }),
+  lookAtInvite: (code: string) => ask<InviteShown>("POST", "/invites/look", { body: { code } }),
+  invite: (body: { role: string; spaceIds: string[] }) => ask<NewInvite>("POST", "/invites", { body }),
   invites: () => ask<Page<Invite>>("GET", "/invites"),
   revokeInvite: (invite: string) => ask<void>("DELETE", `/invites/${id(invite)}`),
 
@@ -104,6 +105,8 @@ export const api = {
   space: (space: string) => ask<Space>("GET", `/spaces/${id(space)}`),
   createSpace: (body: object) => ask<Space>("POST", "/spaces", { body }),
   updateSpace: (space: string, body: object) => ask<Space>("PATCH", `/spaces/${id(space)}`, { body }),
+  spaceContents: (space: string) => ask<SpaceContents>("GET", `/spaces/${id(space)}/contents`),
+  deleteSpace: (space: string) => ask<unknown>("DELETE", `/spaces/${id(space)}`),
   addMember: (space: string, memberId: string) => ask<unknown>("POST", `/spaces/${id(space)}/members`, { body: { memberId } }),
   removeMember: (space: string, member: string) => ask<void>("DELETE", `/spaces/${id(space)}/members/${id(member)}`),
   markRead: (space: string, seq: number) => ask<Space>("POST", `/spaces/${id(space)}/read`, { body: { seq } }),
@@ -133,7 +136,17 @@ export const api = {
   putBlock: (agent: string, label: string, content: string) =>
     ask<unknown>("PUT", `/agents/${id(agent)}/blocks/${id(label)}`, { body: { content } }),
   deleteBlock: (agent: string, label: string) => ask<void>("DELETE", `/agents/${id(agent)}/blocks/${id(label)}`),
+  instructions: (agent: string) => ask<Page<InstructionsVersion>>("GET", `/agents/${id(agent)}/instructions/history`),
+  compareInstructions: (agent: string, from: number, to: number) =>
+    ask<{ diff?: string }>("GET", `/agents/${id(agent)}/instructions/history`, { query: { from, to, limit: 1 } }),
   people: () => whole<Person>("/people"),
+  person: (person: string) => ask<Person>("GET", `/people/${id(person)}`),
+  updatePerson: (person: string, body: object) => ask<Person>("PATCH", `/people/${id(person)}`, { body }),
+  sessions: (personId: string) => ask<Page<OpenSession>>("GET", "/sessions", { query: { personId } }),
+  endSession: (session: string) => ask<void>("DELETE", `/sessions/${id(session)}`),
+  tokens: () => whole<Token>("/tokens"),
+  createToken: (body: { name: string }) => ask<{ id: string; token: string }>("POST", "/tokens", { body }),
+  revokeToken: (token: string) => ask<void>("DELETE", `/tokens/${id(token)}`),
 
   runs: (query: Query) => ask<Page<Run>>("GET", "/runs", { query }),
   run: (run: string) => ask<Run>("GET", `/runs/${id(run)}`),
@@ -174,7 +187,7 @@ export const api = {
 const UPLOAD_ATTEMPTS = 3;
 
 /** Send a file, with how far it has come. fetch cannot tell, so this is the one place with XMLHttpRequest. */
-export function upload(file: File, spaceId: string, onProgress: (share: number) => void): { done: Promise<File_>; stop(): void } {
+export function upload(file: File, spaceId: string | undefined, onProgress: (share: number) => void): { done: Promise<File_>; stop(): void } {
   const clientFileId = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`; // tried again under the same key, it is kept once
   let request = new XMLHttpRequest();
   let attempts = 0;

@@ -183,6 +183,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{id}/instructions/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Instructions
+         * @description What the agent's instructions were, newest first, and who changed them.
+         */
+        get: operations["list_instructions_api_agents__id__instructions_history_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/{id}/passages": {
         parameters: {
             query?: never;
@@ -335,6 +355,26 @@ export interface paths {
          * @description Walk the whole chain. The first link that does not hold is named.
          */
         get: operations["check_audit_api_audit_check_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/avatars/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Avatar
+         * @description The small picture of a person or an agent, to be shown in place.
+         */
+        get: operations["get_avatar_api_avatars__id__get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -693,6 +733,26 @@ export interface paths {
          * @description Become a member of the office, and be signed in.
          */
         post: operations["accept_invite_api_invites_accept_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/invites/look": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look At Invite
+         * @description Who invites, and into which spaces. For whoever holds the link, before they accept.
+         */
+        post: operations["look_at_invite_api_invites_look_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1279,6 +1339,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sessions
+         * @description Where somebody is signed in, newest first. Owners see everybody's, everybody else their own.
+         */
+        get: operations["list_sessions_api_sessions_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End Session
+         * @description Sign out there. Streams that were opened with it end.
+         */
+        delete: operations["end_session_api_sessions__id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/setup": {
         parameters: {
             query?: never;
@@ -1377,6 +1477,26 @@ export interface paths {
          * @description What people can write here with a slash: words to the office, and the skills that are active.
          */
         get: operations["list_commands_api_spaces__id__commands_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/contents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Contents
+         * @description How much there is in it, and so what goes when it is deleted.
+         */
+        get: operations["get_contents_api_spaces__id__contents_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2976,6 +3096,11 @@ export interface components {
              * @enum {string}
              */
             role: "member" | "admin" | "owner";
+            /**
+             * Spaceids
+             * @description Spaces that whoever accepts it joins. You must be in them.
+             */
+            spaceIds?: string[];
         };
         /** CreateMessage */
         CreateMessage: {
@@ -3056,6 +3181,8 @@ export interface components {
             provider?: string | null;
             /** Timezone */
             timezone?: string | null;
+            /** Topic */
+            topic?: string | null;
             /** Trigger */
             trigger?: string | null;
             wake?: components["schemas"]["WakeRequest"];
@@ -3498,6 +3625,20 @@ export interface components {
             threadId: string;
         };
         /**
+         * InstructionsVersion
+         * @description What an agent's instructions were from this moment on.
+         */
+        InstructionsVersion: {
+            /** At */
+            at: string;
+            /** By */
+            by?: string | null;
+            /** Content */
+            content: string;
+            /** Version */
+            version: number;
+        };
+        /**
          * Invite
          * @description As it is listed: never its code, which is shown once.
          */
@@ -3520,6 +3661,25 @@ export interface components {
              * @enum {string}
              */
             role: "member" | "admin" | "owner";
+            /** Spaceids */
+            spaceIds?: string[];
+        };
+        /**
+         * InviteShown
+         * @description What somebody who holds the link may know before they accept.
+         */
+        InviteShown: {
+            /** Expiresat */
+            expiresAt: string;
+            /** Invitedby */
+            invitedBy: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "member" | "admin" | "owner";
+            /** Spaces */
+            spaces?: string[];
         };
         /** InvokeSkill */
         InvokeSkill: {
@@ -3599,6 +3759,11 @@ export interface components {
             /** Maxtokensperrun */
             maxTokensPerRun?: number | null;
         };
+        /** LookAtInvite */
+        LookAtInvite: {
+            /** Code */
+            code: string;
+        };
         /** MarkRead */
         MarkRead: {
             /** Seq */
@@ -3625,6 +3790,8 @@ export interface components {
         };
         /** Member */
         Member: {
+            /** Avatar */
+            avatar?: string | null;
             /** Id */
             id: string;
             /** Joinedat */
@@ -3974,6 +4141,11 @@ export interface components {
             /** Link */
             link: string;
             /**
+             * Localonly
+             * @default false
+             */
+            localOnly: boolean;
+            /**
              * Open
              * @default true
              */
@@ -3983,6 +4155,8 @@ export interface components {
              * @enum {string}
              */
             role: "member" | "admin" | "owner";
+            /** Spaceids */
+            spaceIds?: string[];
         };
         /**
          * NewToken
@@ -4029,6 +4203,29 @@ export interface components {
             secret: string;
             /** Url */
             url: string;
+        };
+        /**
+         * OpenSession
+         * @description Somebody who is signed in, in one browser.
+         */
+        OpenSession: {
+            /** Createdat */
+            createdAt: string;
+            /**
+             * Current
+             * @default false
+             */
+            current: boolean;
+            /** Device */
+            device?: string | null;
+            /** Expiresat */
+            expiresAt: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Personid */
+            personId: string;
         };
         /**
          * OutboxEntry
@@ -4150,6 +4347,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[InstructionsVersion] */
+        Page_InstructionsVersion_: {
+            /** Items */
+            items: components["schemas"]["InstructionsVersion"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[Invite] */
         Page_Invite_: {
             /** Items */
@@ -4161,6 +4365,13 @@ export interface components {
         Page_Message_: {
             /** Items */
             items: components["schemas"]["Message"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[OpenSession] */
+        Page_OpenSession_: {
+            /** Items */
+            items: components["schemas"]["OpenSession"][];
             /** Next */
             next?: string | null;
         };
@@ -4376,6 +4587,8 @@ export interface components {
         };
         /** Person */
         Person: {
+            /** Avatar */
+            avatar?: string | null;
             /** Createdat */
             createdAt: string;
             /** Disabledat */
@@ -5301,6 +5514,8 @@ export interface components {
         };
         /** Space */
         Space: {
+            /** Archivedat */
+            archivedAt?: string | null;
             /** Bridge */
             bridge?: string | null;
             /** Createdat */
@@ -5351,6 +5566,8 @@ export interface components {
             readSeq: number;
             /** Timezone */
             timezone?: string | null;
+            /** Topic */
+            topic?: string | null;
             /** Trigger */
             trigger?: string | null;
             /**
@@ -5359,6 +5576,26 @@ export interface components {
              */
             unread: number;
             wake: components["schemas"]["Wake"];
+        };
+        /**
+         * SpaceContents
+         * @description How much there is in a space, and so what goes when it is deleted.
+         */
+        SpaceContents: {
+            /** Bytes */
+            bytes: number;
+            /** Files */
+            files: number;
+            /** Members */
+            members: number;
+            /** Messages */
+            messages: number;
+            /** Runs */
+            runs: number;
+            /** Skills */
+            skills: number;
+            /** Tasks */
+            tasks: number;
         };
         /**
          * SpaceCreated
@@ -6178,7 +6415,10 @@ export interface components {
         UpdateAgent: {
             /** Autoenter */
             autoEnter?: boolean | null;
-            /** Avatar */
+            /**
+             * Avatar
+             * @description A picture that you uploaded, or an emoji. Null: none.
+             */
             avatar?: string | null;
             /** Description */
             description?: string | null;
@@ -6206,6 +6446,11 @@ export interface components {
         };
         /** UpdatePerson */
         UpdatePerson: {
+            /**
+             * Avatar
+             * @description A picture that you uploaded, by its id. Null: none.
+             */
+            avatar?: string | null;
             /** Disabled */
             disabled?: boolean | null;
             /** Name */
@@ -6217,6 +6462,11 @@ export interface components {
         };
         /** UpdateSpace */
         UpdateSpace: {
+            /**
+             * Archived
+             * @description True: nobody writes there any more, and nothing fires.
+             */
+            archived?: boolean | null;
             /** Bridge */
             bridge?: string | null;
             /** Folder */
@@ -6231,6 +6481,11 @@ export interface components {
             provider?: string | null;
             /** Timezone */
             timezone?: string | null;
+            /**
+             * Topic
+             * @description What it is about. Null takes it away.
+             */
+            topic?: string | null;
             /** Trigger */
             trigger?: string | null;
             wake?: components["schemas"]["WakeRequest"] | null;
@@ -7039,6 +7294,45 @@ export interface operations {
             };
         };
     };
+    list_instructions_api_agents__id__instructions_history_get: {
+        parameters: {
+            query?: {
+                /** @description How many, at most 200. */
+                limit?: number;
+                cursor?: number | null;
+                /** @description Compare this version … */
+                from?: number | null;
+                /** @description … with this one: adds `diff`. */
+                to?: number | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_InstructionsVersion_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     list_passages_api_agents__id__passages_get: {
         parameters: {
             query?: {
@@ -7328,6 +7622,35 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["AuditCheck"];
                 };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    get_avatar_api_avatars__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What is wrong, and what to do about it. */
             "4XX": {
@@ -8087,6 +8410,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    look_at_invite_api_invites_look_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LookAtInvite"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InviteShown"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -9279,6 +9635,71 @@ export interface operations {
             };
         };
     };
+    list_sessions_api_sessions_get: {
+        parameters: {
+            query?: {
+                /** @description How many, at most 200. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Only theirs; for owners. */
+                personId?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_OpenSession_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    end_session_api_sessions__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     setup_api_setup_post: {
         parameters: {
             query?: never;
@@ -9532,6 +9953,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_Command_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    get_contents_api_spaces__id__contents_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpaceContents"];
                 };
             };
             /** @description What is wrong, and what to do about it. */

@@ -36,8 +36,8 @@ export async function loadNames(): Promise<void> {
   const [agents, people] = await Promise.all([api.agents(), api.people()]);
   change((state) => {
     const members = { ...state.members };
-    for (const agent of agents.items) members[agent.id] = { id: agent.id, name: agent.name, kind: "agent", joinedAt: agent.createdAt, role: roleOf(agent.description) };
-    for (const person of people.items) members[person.id] = { id: person.id, name: person.name, kind: "person", joinedAt: person.createdAt };
+    for (const agent of agents.items) members[agent.id] = { id: agent.id, name: agent.name, kind: "agent", joinedAt: agent.createdAt, role: roleOf(agent.description), avatar: agent.avatar };
+    for (const person of people.items) members[person.id] = { id: person.id, name: person.name, kind: "person", joinedAt: person.createdAt, avatar: person.avatar };
     return { ...state, members };
   });
 }

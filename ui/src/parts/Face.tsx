@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { useLive } from "../live/store";
 import s from "./parts.module.css";
 
@@ -8,10 +9,13 @@ export function Face({ id, name, kind, size, presence }: { id: string; name?: st
   const member = useLive((state) => state.members[id]);
   const called = name ?? member?.name ?? id;
   const isAgent = (kind ?? member?.kind) === "agent";
+  const avatar = member?.avatar;
+  const [missing, setMissing] = useState<string | null>(null);
+  const picture = avatar?.startsWith("fil_") && missing !== avatar ? avatar : null;
   const letters = [...called].slice(0, size === "small" ? 1 : 2).join("");
   return (
     <span className={`${s.face} ${isAgent ? s.agent : ""} ${size ? s[size] : ""}`} aria-hidden="true">
-      {letters}
+      {picture ? <img src={`/api/avatars/${encodeURIComponent(id)}?of=${picture}`} alt="" loading="lazy" onError={() => setMissing(picture)} /> : letters}
       {presence && <i className={s.dot} data-state={presence} />}
     </span>
   );

@@ -12,6 +12,7 @@ import { usePanel } from "../parts/panel";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { usePresence } from "./Message";
+import { RoomSettings } from "./RoomSettings";
 import { useCommands } from "./useCommands";
 import s from "./rooms.module.css";
 import { Who } from "./Who";
@@ -107,6 +108,7 @@ export function Details({ spaceId }: { spaceId: string }) {
         </section>
       )}
       <Written spaceId={space.id} />
+      <RoomSettings space={space} />
       {isMember && (
         <section className={s.section}>
           <h3>Attention</h3>

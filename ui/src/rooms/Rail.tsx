@@ -62,6 +62,7 @@ export function MainLinks() {
       <MainLink href="/runs" icon={<Activity size={16} aria-hidden />} label="Runs" />
       <MainLink href="/tasks" icon={<CalendarClock size={16} aria-hidden />} label="Tasks" />
       <MainLink href="/agents" icon={<Bot size={16} aria-hidden />} label="Agents" />
+      <MainLink href="/people" icon={<Users size={16} aria-hidden />} label="People" />
     </>
   );
 }
@@ -94,8 +95,10 @@ function Rooms({ onNew, onPick }: { onNew(kind: "room" | "direct"): void; onPick
   const at = (space: Space): number => (order.current.indexOf(space.id) + order.current.length + 1) % (order.current.length + 1);
   const shown = over.current ? [...spaces].sort((a, b) => at(a) - at(b)) : sorted;
   const me = state.me?.id ?? "";
-  const mine = shown.filter((space) => space.members.includes(me));
-  const others = shown.filter((space) => !space.members.includes(me));
+  const open = shown.filter((space) => !space.archivedAt);
+  const mine = open.filter((space) => space.members.includes(me));
+  const others = open.filter((space) => !space.members.includes(me));
+  const archived = shown.filter((space) => space.archivedAt);
   return (
     <nav className={s.rooms} aria-label="Rooms" onPointerEnter={() => (over.current = true)} onPointerLeave={() => (over.current = false)}>
       <Group title="Rooms" label="New room" onNew={() => onNew("room")}>
@@ -108,6 +111,14 @@ function Rooms({ onNew, onPick }: { onNew(kind: "room" | "direct"): void; onPick
         <Group title="Not joined">
           {others.map((space) => <RoomLink key={space.id} space={space} title={named(space)} onPick={onPick} />)}
         </Group>
+      )}
+      {archived.length > 0 && (
+        <details className={s.archived}>
+          <summary>Archived ({archived.length})</summary>
+          <ul>
+            {archived.map((space) => <RoomLink key={space.id} space={space} title={named(space)} onPick={onPick} />)}
+          </ul>
+        </details>
       )}
     </nav>
   );

@@ -2,6 +2,7 @@ import { ArrowLeft, Hash, Lock, PanelRight, Search } from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import { Problem } from "../api/client";
+import type { Space } from "../api/nouns";
 import { announce } from "../live/announce";
 import { openRoom, trim } from "../live/load";
 import { open } from "../live/session";
@@ -17,6 +18,7 @@ import { joinRoom } from "./actions";
 import { Composer } from "./Composer";
 import { nameOf, titleOf } from "./names";
 import { usePresence } from "./Message";
+import { updateRoom } from "./RoomSettings";
 import { Timeline } from "./Timeline";
 import { Held, Typing } from "./Typing";
 import { Tour } from "../start/Tour";
@@ -135,7 +137,7 @@ export function Room({ spaceId }: { spaceId: string }) {
           <Held spaceId={spaceId} />
           <Typing spaceId={spaceId} />
           {!panel && <Tour spaceId={spaceId} />}
-          {isMember ? <Composer key={`c-${spaceId}`} space={space} title={title} onEditLast={editLast} /> : <JoinBar spaceId={spaceId} />}
+          {space.archivedAt ? <ArchivedBar space={space} /> : isMember ? <Composer key={`c-${spaceId}`} space={space} title={title} onEditLast={editLast} /> : <JoinBar spaceId={spaceId} />}
         </>
       )}
     </main>
@@ -149,6 +151,19 @@ function JoinBar({ spaceId, onJoined }: { spaceId: string; onJoined?(): void }) 
       <Notice>
         {isDm ? "You read along here: this conversation is between agents. " : "You are reading this room without being in it. "}
         {!isDm && <Button onClick={() => void joinRoom(spaceId).then((joined) => joined && onJoined?.())}>Join this room</Button>}
+      </Notice>
+    </div>
+  );
+}
+
+function ArchivedBar({ space }: { space: Space }) {
+  const me = useLive((state) => state.me);
+  const mayRestore = (me?.grants.includes("owner") ?? false) || space.members.includes(me?.id ?? "");
+  return (
+    <div style={{ padding: "0 16px 16px" }}>
+      <Notice>
+        This room is archived. You can read it, and nobody writes here.{" "}
+        {mayRestore && <Button onClick={() => void updateRoom(space, { archived: false }, "People can write here again", { archived: true })}>Restore it</Button>}
       </Notice>
     </div>
   );
@@ -177,6 +192,11 @@ function Header({ spaceId }: { spaceId: string }) {
         </h1>
         {space && space.kind !== "dm" && (
           <p>
+            {space.topic && (
+              <span className={s.topic}>
+                <bdi>{space.topic}</bdi> ·{" "}
+              </span>
+            )}
             <span data-wide>{`${membersOf(space.memberDetails)} · ${wakeRule(space.wake.people, space.trigger)}`}</span>
             <span data-narrow>{`${count(members, "member")} · ${wakeRuleShort(space.wake.people)}`}</span>
           </p>

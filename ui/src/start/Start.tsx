@@ -1,9 +1,10 @@
 import { useEffect, useRef, useState } from "react";
 import { api } from "../api/client";
-import type { Me } from "../api/nouns";
+import type { InviteShown, Me } from "../api/nouns";
 import { fieldOf, sentence } from "../api/problems";
 import { store } from "../live/store";
 import { Button } from "../parts/Button";
+import { Notice } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { tellEntered, whenEnteredElsewhere } from "./door";
 import type { Entry } from "./hash";
@@ -76,7 +77,7 @@ function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" 
   return (
     <>
       <h1>{title}</h1>
-      {about && <p>{about}</p>}
+      {entry.kind === "invite" ? <Invited code={entry.code} /> : about && <p>{about}</p>}
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -112,5 +113,25 @@ function Door({ entry, onEntered }: { entry: Exclude<Entry, { kind: "unclaimed" 
         </Button>
       </form>
     </>
+  );
+}
+
+/** Who invites, and where it leads; and that the link works no more, before somebody fills in the form. */
+function Invited({ code }: { code: string }) {
+  const [shown, setShown] = useState<InviteShown | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  useEffect(() => {
+    api.lookAtInvite(code).then(setShown, setError);
+  }, [code]);
+  if (error !== null) return <Notice tone="bad">{sentence(error)}</Notice>;
+  if (!shown) return <p>{TEXTS.invite.about}</p>;
+  const rooms = (shown.spaces ?? []).map((name) => `#${name}`).join(", ");
+  return (
+    <p>
+      <b>
+        <bdi>{shown.invitedBy}</bdi>
+      </b>{" "}
+      invites you{rooms && ` to ${rooms}`}. Choose how you are called here; the link is used up by this.
+    </p>
   );
 }

@@ -13,10 +13,12 @@ import { Failed, Notice, Skeleton } from "../parts/Notice";
 import { write } from "../parts/Palette";
 import { done, toast } from "../parts/toasts";
 import { Blocks, Instructions, Model, RunsOf, ToolsOf } from "./AgentParts";
+import { RoomsOf } from "./AgentRooms";
 import { PauseButton, StateOf } from "./Agents";
+import { Versions } from "./Versions";
 import s from "./work.module.css";
 
-const TABS = ["Instructions", "Model and limits", "Tools", "Memory blocks", "Runs"];
+const TABS = ["Instructions", "Rooms", "Model and limits", "Tools", "Memory blocks", "Runs"];
 
 export type SaveAgent = (body: Record<string, unknown>, undo: Record<string, unknown>) => Promise<boolean>;
 
@@ -83,6 +85,8 @@ export default function Agent({ id }: { id: string }) {
           </Ariakit.TabList>
           <Ariakit.TabPanel className={s.scroll} tabId={tab} key={tab}>
             {tab === "Instructions" && <Instructions key={`${found.instructions}/${found.description}`} agent={found} manages={manages} save={save} />}
+            {tab === "Instructions" && <Versions agent={found} manages={manages} save={save} />}
+            {tab === "Rooms" && <RoomsOf agent={found} manages={manages} />}
             {tab === "Model and limits" && <Model key={exact.text([found.model, found.limits])} agent={found} manages={manages} save={save} />}
             {tab === "Tools" && <ToolsOf agent={found} manages={manages} save={save} />}
             {tab === "Memory blocks" && <Blocks agent={found} manages={manages} onChanged={() => void agent.refetch()} />}

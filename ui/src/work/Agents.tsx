@@ -10,6 +10,7 @@ import { Face } from "../parts/Face";
 import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import { toast } from "../parts/toasts";
 import { agentState, money } from "../words/en";
+import { roomsOf } from "./AgentRooms";
 import { useAgents } from "./data";
 import { PageHead } from "./Head";
 import { NewAgent } from "./NewAgent";
@@ -70,6 +71,8 @@ export default function Agents() {
 function Row({ agent, manages }: { agent: Agent; manages: boolean }) {
   const cap = agent.limits?.maxCostPerDay ?? null;
   const spent = agent.costToday ?? 0;
+  const spaces = useLive((state) => state.spaces);
+  const rooms = roomsOf(spaces, agent.id).filter((each) => each.kind !== "dm");
   return (
     <div className={s.agent}>
       <Face id={agent.id} name={agent.name} kind="agent" />
@@ -80,6 +83,7 @@ function Row({ agent, manages }: { agent: Agent; manages: boolean }) {
           </b>
         </Link>
         <small>{agent.description}</small>
+        {rooms.length > 0 && <small>in {rooms.slice(0, 4).map((each) => `#${each.name}`).join(", ")}{rooms.length > 4 && ` and ${rooms.length - 4} more`}</small>}
       </span>
       <StateOf agent={agent} />
       <span>

@@ -1,24 +1,19 @@
-import { useQuery } from "@tanstack/react-query";
 import { LogOut } from "lucide-react";
 import { useEffect, useState } from "react";
 import { api } from "../api/client";
-import type { NewInvite } from "../api/nouns";
 import { sentence } from "../api/problems";
 import { keep, kept } from "../live/kept";
 import { allowNotifications } from "../live/notify";
 import { signOut } from "../live/session";
-import { useLive } from "../live/store";
-import { Ago } from "../parts/Ago";
 import { Button } from "../parts/Button";
 import { look, setDensity, setTheme, type Theme } from "../parts/look";
-import { Notice } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { PageHead } from "./Head";
+import { Profile } from "./Profile";
 import s from "./work.module.css";
 
 export default function Settings() {
-  const me = useLive((state) => state.me);
   useEffect(() => {
     document.title = "Settings · Bullpen";
   }, []);
@@ -31,9 +26,9 @@ export default function Settings() {
       </PageHead>
       <div className={`${s.scroll} ${s.settings}`}>
         <div className={s.narrow}>
+          <Profile />
           <Appearance />
           <Attention />
-          {me?.grants.includes("manage_agents") && <Invites />}
           <Password />
         </div>
       </div>
@@ -82,53 +77,6 @@ function Attention() {
         <input type="checkbox" checked={letters} onChange={(event) => (keep("letters", event.target.checked), setLetters(event.target.checked))} />
         Single letters are shortcuts (outside of fields)
       </label>
-    </section>
-  );
-}
-
-function Invites() {
-  const [made, setMade] = useState<NewInvite | null>(null);
-  const [role, setRole] = useState("member");
-  const invites = useQuery({ queryKey: ["invites"], queryFn: () => api.invites() });
-  const create = async (): Promise<void> => {
-    try {
-      setMade(await api.invite(role));
-      await invites.refetch();
-    } catch (error) {
-      toast(error);
-    }
-  };
-  return (
-    <section>
-      <h2>Invite somebody</h2>
-      <div className={p.actions}>
-        <select className={s.inline} aria-label="As what" value={role} onChange={(event) => setRole(event.target.value)}>
-          <option value="member">as a member</option>
-          <option value="admin">as an admin: looks after agents, approves</option>
-        </select>
-        <Button look="primary" onClick={() => void create()}>
-          Make a link
-        </Button>
-      </div>
-      {made && (
-        <Notice tone="ok">
-          For one person, once, until <Ago at={made.expiresAt} />. It is shown only now:
-          <p style={{ overflowWrap: "anywhere", userSelect: "all" }} data-invite>
-            {made.link}
-          </p>
-          <Button onClick={() => void navigator.clipboard?.writeText(made.link).then(() => done("Link copied"))}>Copy</Button>
-        </Notice>
-      )}
-      {(invites.data?.items ?? []).map((invite) => (
-        <div key={invite.id} className={p.actions}>
-          <span className={p.hint}>
-            an invite as {invite.role}, <Ago at={invite.createdAt} />
-          </span>
-          <button type="button" className={p.link} onClick={() => void api.revokeInvite(invite.id).then(() => invites.refetch(), toast)}>
-            Revoke
-          </button>
-        </div>
-      ))}
     </section>
   );
 }

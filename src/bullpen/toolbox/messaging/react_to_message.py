@@ -27,5 +27,6 @@ async def react_to_message(
     if message is None or room is None or not await reaches(context, room.id, room.kind):
         raise ToolFailed(f"There is no message {message_id!r} in your spaces.")
     context.check_judged(room.id)
+    spaces.refuse_archived(room)
     await spaces.react(context.tx, message, context.agent.id, emoji, run_id=context.run.id)
     return {"success": True}
