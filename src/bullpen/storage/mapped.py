@@ -73,7 +73,8 @@ class Mapped(Generic[T]):
         self.names = [name for name in known if name not in given]
         self._kind = kind
         self._by_position = is_dataclass(kind)
-        self._is_open = is_open(kind)
+        any_kind: Any = kind  # mypy: what is generic is not hashable
+        self._is_open = is_open(any_kind)
         self._given = [(index, name) for index, name in enumerate(known) if name in given]
         self._parts: list[tuple[slice, Mapped[Any]]] = []
         self._decoders: list[tuple[int, Callable[[Any], Any], Any]] = []
