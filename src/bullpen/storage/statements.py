@@ -47,7 +47,7 @@ class Compiled:
     names: tuple[str, ...]
     required: frozenset[str]
     constants: Mapping[str, Any]
-    lists: tuple[int, ...]  # which of the names stand for lists
+    lists: tuple[int, ...] = ()  # which of the names stand for lists
 
     def values(self, given: Mapping[str, Any]) -> list[Any]:
         if given.keys() != self.required:
