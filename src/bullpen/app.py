@@ -242,7 +242,7 @@ class Office:
         store.listen_after(inbox.INTERRUPTED, self.signals.cancel)
         self.secret_watch = SecretWatch(store, self.vault, self.signals)
         self.limits = Limits(settings.limits, uploads_at_once=settings.files.uploads_at_once)
-        self.edge = Edge(settings, self.limits)
+        self.edge = Edge(settings, self.limits, pages.build_id())
         self.passwords = Passwords()
         self.clock_watch = ClockWatch(store, self.posting.group_wait_ms)
         self.sign_ins = Attempts(store.clock, allowed=5, seconds=60)

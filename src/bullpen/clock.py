@@ -36,7 +36,7 @@ class Clock:
     @staticmethod
     def at(millis: int) -> str:
         """A moment as people read it."""
-        return f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+        return f"{datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec='microseconds')[:-6]}Z"
 
     @staticmethod
     def read(moment: str) -> int:
@@ -50,5 +50,5 @@ class Clock:
         second, micros = divmod(self._last, 1_000_000)
         if second != self._second:  # writing out a date costs seven times what the rest does
             self._second = second
-            self._shown = f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
+            self._shown = datetime.fromtimestamp(second, UTC).isoformat()[:-6]
         return f"{self._shown}.{micros:06}Z"

@@ -287,7 +287,11 @@ async def test_the_event_stream_has_the_proxy_and_security_headers(office: Drive
     async def receive() -> Any:
         await asyncio.Event().wait()
 
-    headers = [(b"host", b"office"), (b"authorization", f"Bearer {office.token}".encode())]
+    headers = [
+        (b"host", b"office"),
+        (b"authorization", f"Bearer {office.token}".encode()),
+        (b"accept-encoding", b"gzip"),
+    ]
     scope = {
         "type": "http",
         "method": "GET",
@@ -303,6 +307,7 @@ async def test_the_event_stream_has_the_proxy_and_security_headers(office: Drive
     said = dict(heard[0]["headers"])
     assert said[b"x-accel-buffering"] == b"no"
     assert said[b"content-type"].startswith(b"text/event-stream")
+    assert b"content-encoding" not in said  # packed, it would wait for more
     assert said[b"content-security-policy"]
     assert [value for name, value in heard[0]["headers"] if name == b"cache-control"] == [b"no-store"]
 

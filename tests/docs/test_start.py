@@ -18,7 +18,7 @@ from tests.docs.documents import ROOT
 from tests.waits import BOUND, wait_until
 
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"(?<![\w./-])(?:uv run )?bullpen(?= )")
+COMMAND = re.compile(r"(?<![\w./-])(?:uv run (?:--no-dev )?)?bullpen(?= )")
 
 
 def block(page: str, language: str, holding: str = "") -> str:

@@ -211,6 +211,44 @@ async def test_messages_missing_after_a_restore_disappear_from_the_page(browser:
                 await visit.close()
 
 
+# ── a server that is newer ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.fresh_page
+async def test_a_page_older_than_its_server_offers_to_reload(house: House, visit: Visit) -> None:
+    room = await house.room(wake=QUIET)
+    page = await visit.room(room)
+    older = page.get_by_text("This page is older than its server.")
+
+    async def from_a_newer_server(route: Any) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, headers={**answer.headers, "bullpen-build": "another"})
+
+    await page.get_by_label(f"Message {room}").fill("half a thought")
+    await page.get_by_role("link", name="Agents").first.click()
+    await expect(older).to_have_count(0)
+    await page.route("**/api/tasks*", from_a_newer_server)
+    await page.get_by_role("link", name="Tasks").first.click()
+    await expect(older).to_be_visible()
+    await visit.room(room)
+    await expect(page.get_by_label(f"Message {room}")).to_have_value("half a thought")
+    await page.unroute("**/api/tasks*")
+    await page.get_by_role("button", name="Reload").click()
+    await expect(older).to_have_count(0)
+    await expect(page.get_by_label(f"Message {room}")).to_have_value("half a thought")
+
+
+@pytest.mark.fresh_page
+async def test_a_page_asks_once_for_the_agents(house: House, visit: Visit) -> None:
+    name = await house.agent("once")
+    page = await visit.go("/rooms")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/api/agents?" in request.url else None)
+    await visit.load("/agents")
+    await expect(page.get_by_text(name).first).to_be_visible()
+    assert len(asked) == 1
+
+
 # ── rooms that go ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 

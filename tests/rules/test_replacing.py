@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bullpen.replacing import replace
+from bullpen.replacing import make, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,15 @@ class Pair:
 
 @dataclass(frozen=True)
 class Triple(Pair):
+    more: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Open:
+    """Its fields are copied together."""
+
+    left: int
+    right: str = "r"
     more: list[int] = field(default_factory=list)
 
 
@@ -40,6 +49,8 @@ class Counted:
         (Pair(1), {"left": 2}),
         (Pair(1, "x"), {}),
         (Triple(1, "x", [3]), {"right": "y", "more": [4]}),
+        (Open(1), {}),
+        (Open(1, "x", [3]), {"right": "y"}),
         (Named(1, two=3), {"one": 5}),
         (Counted(1), {"one": 5}),
     ],
@@ -50,11 +61,17 @@ def test_a_copy_is_what_the_standard_library_makes(value: Any, changes: dict[str
 
 
 def test_what_is_not_changed_is_shared() -> None:
-    value = Triple(1, "x", [3])
+    value, open_value = Triple(1, "x", [3]), Open(1, "x", [3])
     assert replace(value, left=2).more is value.more
+    assert replace(open_value, left=2).more is open_value.more
+    assert open_value.left == 1
 
 
-def test_an_unknown_field_is_refused() -> None:
-    unknown: dict[str, Any] = {"middle": 1}
+@pytest.mark.parametrize("value", [Pair(1), Open(1)])
+def test_an_unknown_field_is_refused(value: Any) -> None:
     with pytest.raises((TypeError, KeyError), match="middle"):
-        replace(Pair(1), **unknown)
+        replace(value, middle=1)
+
+
+def test_an_open_object_is_made_of_its_fields() -> None:
+    assert make(Open, {"left": 1, "right": "x", "more": []}) == Open(1, "x", [])

@@ -35,6 +35,15 @@ class Thing:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class Note:
+    """Without slots, like the classes of which a run makes most."""
+
+    id: str
+    open: bool
+    title: str
+
+
 class Named(Wire):
     id: str
     open: bool
@@ -132,6 +141,12 @@ def test_fields_that_are_given_need_no_column() -> None:
     assert given.write(TITLED) == {"id": "t1", "at": 1_000}
     named = Mapped(Named, TABLE, given=("total",), open=FLAG)
     assert named.read(("t1", 1), total=7) == Named(id="t1", open=True, total=7)
+
+
+def test_a_class_without_slots_is_read_and_written_alike() -> None:
+    notes = Mapped(Note, TABLE, given=("title",), open=FLAG)
+    assert notes.read(("t1", 1), title="one") == Note("t1", True, "one")
+    assert notes.write(Note("t1", True, "one")) == {"id": "t1", "open": 1}
 
 
 def test_a_noun_of_the_wire_is_kept_as_json() -> None:

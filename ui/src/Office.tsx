@@ -1,9 +1,10 @@
 // The office itself: rail, middle, panel, and what is reachable from everywhere.
-import { Activity, Bot, CalendarClock, Inbox, MessagesSquare, WifiOff } from "lucide-react";
+import { Activity, Bot, CalendarClock, Inbox, MessagesSquare, RefreshCw, WifiOff } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useStore } from "zustand";
 import { Link, Redirect, Route, Switch, useLocation, useRoute } from "wouter";
 import { interrupt, said } from "./live/announce";
+import { build } from "./live/build";
 import { outbox } from "./live/outbox";
 import { stream } from "./live/stream";
 import { useLive } from "./live/store";
@@ -63,6 +64,7 @@ export function Office() {
         <Rail />
         <div className={s.middle}>
           <Strip />
+          <Newer />
           <Suspense fallback={<main id="main"><Skeleton /></main>}>
             <Switch>
               <Route path="/rooms/:id">{({ id }) => <Room key={id} spaceId={decodeURIComponent(id)} />}</Route>
@@ -135,6 +137,19 @@ function Strip() {
         {waiting > 0 ? `; ${count(waiting, "message")} will go out then.` : "."}
       </span>
       <Button onClick={stream.tryNow}>Try now</Button>
+    </div>
+  );
+}
+
+/** Nothing is taken from whoever is writing: drafts are kept in the browser, and the page waits until it is told to. */
+function Newer() {
+  const newer = useStore(build, (state) => state.newer);
+  if (!newer) return null;
+  return (
+    <div className={r.strip} role="status" data-quiet>
+      <RefreshCw size={16} aria-hidden />
+      <span>This page is older than its server. What you have begun to write stays.</span>
+      <Button onClick={() => window.location.reload()}>Reload</Button>
     </div>
   );
 }

@@ -64,8 +64,10 @@ class Refused(Exception):
 
 
 class Edge:
-    def __init__(self, settings: Settings, limits: Limits) -> None:
+    def __init__(self, settings: Settings, limits: Limits, build: str = "") -> None:
+        """`build` is told with every answer of the API, so that a page can see that its server is newer."""
         self._limits = limits
+        self._build: Header = (b"bullpen-build", build.encode())
         self._names = Names(settings)
         self._proxies = Proxies(settings.trusted_proxies)
         secure = settings.public_url.startswith("https:")
@@ -86,8 +88,10 @@ class Edge:
             if message["type"] == "http.response.start":
                 said = message.get("headers", ())
                 more = [*said, *headers]
-                if under_api and not any(name == b"cache-control" for name, _ in said):
-                    more.append(NO_STORE)
+                if under_api:
+                    more.append(self._build)
+                    if not any(name == b"cache-control" for name, _ in said):
+                        more.append(NO_STORE)
                 message = {**message, "headers": more}
             return send(message)
 

@@ -45,6 +45,7 @@ from bullpen.api import (
 )
 from bullpen.api.gate import Gate
 from bullpen.api.office import OpenOffice, office_of
+from bullpen.api.packing import Packing
 from bullpen.api.watch import watched
 from bullpen.wire.events import describe_events
 from bullpen.wire.nouns import Refusal
@@ -116,5 +117,6 @@ def build(office: OpenOffice | None, *more: APIRouter) -> FastAPI:
     for router in (health.router, hooks.bell, cards.router, *more):
         app.include_router(router)
     errors.install(app)
+    app.add_middleware(Packing)
     app.add_middleware(Gate)
     return app

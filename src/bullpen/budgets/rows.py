@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import (
@@ -180,10 +179,19 @@ def _periods(day: str) -> dict[str, str]:
     return {"day": day, "month": rules.began("month", day)}
 
 
+def _named(subject: Subject) -> dict[str, str]:
+    return {
+        "agent_id": subject.agent_id,
+        "space_id": subject.space_id,
+        "person_id": subject.person_id,
+        "task_id": subject.task_id,
+    }
+
+
 async def select_standings_of(tx: Transaction, subject: Subject) -> list[Standing]:
     """The budgets that a run falls under, each with what was spent of it. One statement: it precedes every question
     to a model."""
-    return _STANDINGS.read_all(await tx.all(_SELECT_OF, **_periods(today(tx)), **asdict(subject)))
+    return _STANDINGS.read_all(await tx.all(_SELECT_OF, **_periods(today(tx)), **_named(subject)))
 
 
 async def select_standings(tx: Transaction) -> list[Standing]:

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
@@ -26,6 +26,8 @@ async def _budgets(args: Namespace) -> int:
     if args.action == "set" and (args.kind == "office") == (args.of is not None):
         raise CommandFailed("Say whose: `bullpen budgets set agent ID 5`, or `bullpen budgets set office 20`.")
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
+        if args.action == "set" and args.kind in ("agent", "space", "person"):
+            await named.use_ids(bp, args, of=args.kind)
         match args.action:
             case "set":
                 unit: BudgetUnit = "tokens" if args.tokens else "USD"

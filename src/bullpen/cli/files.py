@@ -8,7 +8,7 @@ from argparse import Namespace
 from contextlib import aclosing
 from pathlib import Path
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import Bullpen
 from bullpen.settings import load_settings
@@ -21,6 +21,7 @@ def run(args: Namespace) -> int:
 
 async def _upload(args: Namespace) -> int:
     async with door.to_server(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, space="space")
         file = await upload(bp, args.file, space=args.space, key=args.key)
     print(show.as_json(file) if args.json else file.id)
     return 0

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.lines import Lines
 from bullpen.client import Bullpen, Event
 from bullpen.settings import load_settings
@@ -22,6 +22,7 @@ def run(args: Namespace) -> int:
 
 async def _follow(args: Namespace) -> None:
     async with door.to_server(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, space="space")
         lines = Lines()
         async with bp.events(space=args.space, after=args.after) as events:
             if not args.json:

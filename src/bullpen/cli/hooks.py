@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
 from bullpen.wire import Wire
@@ -26,6 +26,7 @@ def run(args: Namespace) -> int:
 
 async def _run(args: Namespace) -> int:
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, agent="agent")
         match args.action:
             case "create":
                 made = await bp.hooks.create(args.agent, args.name)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
 from bullpen.wire import Agent, Run, Space
@@ -20,18 +20,19 @@ from bullpen.wire.nouns import File, PendingCall, Person, ToolConfig
 class Listing:
     fetch: Callable[[Bullpen, Namespace], Awaitable[Page[Any]]]
     headings: Sequence[str]
-    row: Callable[[Any], Sequence[str]]
+    row: Callable[[Any, named.Names], Sequence[str]]
     none: str
+    names: tuple[named.Kind, ...] = ()  # whose names its rows show beside their ids
 
 
 def run(args: Namespace) -> int:
     listing = LISTINGS[args.listing]
-    page = asyncio.run(_fetch(listing, args))
+    page, names = asyncio.run(_fetch(listing, args))
     if args.json:
         items = [item.model_dump(by_alias=True, mode="json") for item in page]
         print(show.as_json({"items": items} if page.next is None else {"items": items, "next": page.next}))
     elif page.items:
-        print(show.table(listing.headings, map(listing.row, page)))
+        print(show.table(listing.headings, [listing.row(item, names) for item in page]))
     else:
         print(listing.none, file=sys.stderr)
     if page.next is not None and not args.json:
@@ -39,9 +40,14 @@ def run(args: Namespace) -> int:
     return 0
 
 
-async def _fetch(listing: Listing, args: Namespace) -> Page[Any]:
+async def _fetch(listing: Listing, args: Namespace) -> tuple[Page[Any], named.Names]:
     async with door.to_server(load_settings(data=args.data)) as bp:
-        return await listing.fetch(bp, args)
+        await named.use_ids(bp, args, space="space", agent="agent")
+        page = await listing.fetch(bp, args)
+        names: dict[str, str] = {}
+        for kind in () if args.json or not page.items else listing.names:
+            names |= await named.names_of(bp, kind)
+        return page, names
 
 
 def _fetch_runs(bp: Bullpen, args: Namespace) -> Awaitable[Page[Run]]:
@@ -72,19 +78,20 @@ def _fetch_pending(bp: Bullpen, args: Namespace) -> Awaitable[Page[PendingCall]]
     return bp.pending.list(status=args.status, kind=args.kind, limit=args.limit, cursor=args.cursor)
 
 
-def _run_row(run: Run) -> Sequence[str]:
+def _run_row(run: Run, names: named.Names) -> Sequence[str]:
     started, taken = show.date(run.started_at), show.seconds(run.started_at, run.finished_at)
     status = "paused" if run.paused_reason else run.status
-    return (run.id, run.agent_id, run.space_id or "-", status, run.outcome or "-", str(run.depth), started, taken)
+    who, where = named.beside(run.agent_id, names), named.beside(run.space_id, names)
+    return (run.id, who, where, status, run.outcome or "-", str(run.depth), started, taken)
 
 
-def _space_row(space: Space) -> Sequence[str]:
+def _space_row(space: Space, names: named.Names) -> Sequence[str]:
     members = ", ".join(member.name for member in space.member_details)
     kind = f"{space.kind}, private" if space.private and space.kind != "dm" else space.kind
-    return (space.id, kind, str(space.last_seq), str(space.unread), members)
+    return (space.id, space.name, kind, str(space.last_seq), str(space.unread), members)
 
 
-def _agent_row(agent: Agent) -> Sequence[str]:
+def _agent_row(agent: Agent, names: named.Names) -> Sequence[str]:
     return (agent.id, agent.name, agent.state, model_name(agent.model), ", ".join(agent.tools))
 
 
@@ -95,7 +102,7 @@ def model_name(model: Any) -> str:
     return str(model)
 
 
-def _person_row(person: Person) -> Sequence[str]:
+def _person_row(person: Person, names: named.Names) -> Sequence[str]:
     return (
         person.id,
         person.name,
@@ -105,19 +112,27 @@ def _person_row(person: Person) -> Sequence[str]:
     )
 
 
-def _file_row(file: File) -> Sequence[str]:
-    return (file.id, file.name, file.type, str(file.size), file.owner_id, show.date(file.created_at))
+def _file_row(file: File, names: named.Names) -> Sequence[str]:
+    return (
+        file.id,
+        file.name,
+        file.type,
+        str(file.size),
+        named.beside(file.owner_id, names),
+        show.date(file.created_at),
+    )
 
 
-def _tool_row(tool: ToolConfig) -> Sequence[str]:
+def _tool_row(tool: ToolConfig, names: named.Names) -> Sequence[str]:
     kind = "built in" if tool.built_in else f"{tool.execution_type}, async" if tool.is_async else tool.execution_type
     return (tool.name, kind, "shown" if tool.visible else "-", f"{tool.timeout / 1000:g} s", tool.description)
 
 
-def _pending_row(call: PendingCall) -> Sequence[str]:
+def _pending_row(call: PendingCall, names: named.Names) -> Sequence[str]:
     asked = show.one_line(show.as_json(call.args) if isinstance(call.args, Mapping) else str(call.args), 60)
     since = show.date(call.created_at)
-    return (call.call_id, call.kind, call.tool_name, call.agent_id, call.space_id or "-", call.status, since, asked)
+    who, where = named.beside(call.agent_id, names), named.beside(call.space_id, names)
+    return (call.call_id, call.kind, call.tool_name, who, where, call.status, since, asked)
 
 
 LISTINGS: Mapping[str, Listing] = {
@@ -126,16 +141,18 @@ LISTINGS: Mapping[str, Listing] = {
         ("RUN", "AGENT", "SPACE", "STATUS", "OUTCOME", "DEPTH", "STARTED", "TOOK"),
         _run_row,
         "No runs yet. Wake an agent with `bullpen send SPACE TEXT`.",
+        ("agent", "space"),
     ),
     "files": Listing(
         _fetch_files,
         ("FILE", "NAME", "TYPE", "BYTES", "FROM", "SINCE"),
         _file_row,
         "No files here; `--space ID` lists those of a space. `bullpen upload FILE` keeps one.",
+        ("member",),
     ),
     "spaces": Listing(
         _fetch_spaces,
-        ("SPACE", "KIND", "MESSAGES", "UNREAD", "MEMBERS"),
+        ("SPACE", "NAME", "KIND", "MESSAGES", "UNREAD", "MEMBERS"),
         _space_row,
         "No spaces yet. Load some with `bullpen apply PATH`, or start with `bullpen serve --demo office`.",
     ),
@@ -156,6 +173,7 @@ LISTINGS: Mapping[str, Listing] = {
         ("CALL", "KIND", "TOOL", "AGENT", "SPACE", "STATUS", "SINCE", "ASKED"),
         _pending_row,
         "Nothing waits for an answer.",
+        ("agent", "space"),
     ),
     "people": Listing(
         _fetch_people,

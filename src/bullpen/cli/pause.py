@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.failures import CommandFailed
 from bullpen.settings import load_settings
 from bullpen.wire import Agent
@@ -32,6 +32,7 @@ async def _switch(args: Namespace) -> Agent | Pause:
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
         if args.all:
             return await (bp.agents.pause_all() if args.verb == "pause" else bp.agents.resume_all())
+        await named.use_ids(bp, args, agent="agent")
         return await (bp.agents.pause(args.agent) if args.verb == "pause" else bp.agents.resume(args.agent))
 
 

@@ -8,7 +8,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import Bullpen
 from bullpen.settings import load_settings
@@ -32,6 +32,7 @@ def _read(text: str) -> Any:
 
 async def _run(args: Namespace, when: Any) -> int:
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, space="space", agent="agent")
         match args.action:
             case "set":
                 made = await bp.policies.set(args.agent, args.tool, args.decision, space=args.space, when=when)

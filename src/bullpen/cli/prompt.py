@@ -6,7 +6,7 @@ import asyncio
 from argparse import Namespace
 from collections.abc import Sequence
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.settings import load_settings
 from bullpen.wire.nouns import Prompt, PromptChange, PromptPart, StepRequest
 
@@ -21,6 +21,7 @@ def run(args: Namespace) -> int:
 
 async def _fetch(args: Namespace) -> Prompt:
     async with door.to_server(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, agent="agent", space="space")
         return await bp.agents.prompt(args.agent, space=args.space)
 
 

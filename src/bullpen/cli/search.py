@@ -6,7 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.client import Page
 from bullpen.settings import load_settings
 from bullpen.wire.nouns import FoundMessage
@@ -29,6 +29,7 @@ def run(args: Namespace) -> int:
 
 async def _search(args: Namespace) -> Page[FoundMessage]:
     async with door.to_server(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, space="space", author="member")
         return await bp.search(args.text, space=args.space, author=args.author, limit=args.limit, cursor=args.cursor)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.failures import CommandFailed
 from bullpen.cli.files import upload
 from bullpen.settings import load_settings
@@ -24,6 +24,7 @@ def run(args: Namespace) -> int:
 
 async def _send(args: Namespace, text: str) -> Message:
     async with door.to_server(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, space="space")
         shown = [await upload(bp, path) for path in args.attach or ()]
         return await bp.spaces(args.space).send(text, attachments=shown, reply_to=args.reply_to)
 

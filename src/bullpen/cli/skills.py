@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from bullpen.agents import skill_files
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.hooks import show_page
 from bullpen.client import Bullpen
 from bullpen.errors import Conflict
@@ -22,6 +22,7 @@ def run(args: Namespace) -> int:
 
 async def _run(args: Namespace) -> int:
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, space="space", agent="agent")
         match args.action:
             case "show":
                 _show(await bp.skills.get(args.space, args.name), args)

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import ApiError, Bullpen
 from bullpen.settings import load_settings
@@ -33,6 +33,7 @@ async def _stop(args: Namespace) -> list[Run]:
     async with door.to_server(load_settings(data=args.data)) as bp:
         if args.run is not None:
             return [await bp.runs.cancel(args.run)]
+        await named.use_ids(bp, args, agent="agent")
         await bp.agents.get(args.agent)  # "is doing nothing" would be a poor answer to a wrong name
         return [run for run in await _under_way(bp, args.agent) if await _cancelled(bp, run)]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
+from functools import partial
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.cli.hooks import show_page
 from bullpen.client import Bullpen
 from bullpen.settings import load_settings
@@ -18,6 +19,7 @@ def run(args: Namespace) -> int:
 
 async def _run(args: Namespace) -> int:
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, space="space", agent="agent")
         match args.action:
             case "create":
                 _show(await _create(bp, args), args)
@@ -67,14 +69,18 @@ async def _list(bp: Bullpen, args: Namespace) -> None:
         space=args.space, agent=args.agent, status=args.status, limit=args.limit, cursor=args.cursor
     )
     nothing = 'No tasks. Make one with `bullpen tasks create SPACE cron "0 9 * * *" "Say good morning"`.'
-    show_page(page, args, ("TASK", "SPACE", "AGENT", "STATUS", "WHEN", "NEXT", "WHAT"), _row, nothing)
+    spaces = {} if args.json else await named.names_of(bp, "space")
+    agents = {} if args.json else await named.names_of(bp, "agent")
+    headings = ("TASK", "SPACE", "AGENT", "STATUS", "WHEN", "NEXT", "WHAT")
+    show_page(page, args, headings, partial(_row, spaces=spaces, agents=agents), nothing)
 
 
-def _row(task: Task) -> tuple[str, ...]:
+def _row(task: Task, spaces: named.Names, agents: named.Names) -> tuple[str, ...]:
     when = f"{task.schedule_type} {task.schedule_value} ({task.timezone})"
     due = "-" if task.next_run is None else show.date(task.next_run)
     what = show.one_line(task.reason or task.prompt, 60)
-    return (task.id, task.space_id, task.agent_id, task.status, when, due, what)
+    where, who = named.beside(task.space_id, spaces), named.beside(task.agent_id, agents)
+    return (task.id, where, who, task.status, when, due, what)
 
 
 async def _firings(bp: Bullpen, args: Namespace) -> None:

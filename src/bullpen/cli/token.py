@@ -11,7 +11,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
 from bullpen.wire import Token
@@ -25,6 +25,7 @@ async def _run(args: Namespace) -> int:
     async with door.to_folder(load_settings(data=args.data)) as bp:
         match args.action:
             case "create":
+                await named.use_ids(bp, args, agent="agent")
                 print((await bp.tokens.create(args.name, **_holder(args))).token)
             case "list":
                 _show(await _all(bp), args)

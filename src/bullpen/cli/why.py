@@ -6,7 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 
-from bullpen.cli import door, show
+from bullpen.cli import door, named, show
 from bullpen.settings import load_settings
 from bullpen.wire.nouns import Why, WhyAgent, WhyRun
 
@@ -24,6 +24,7 @@ def run(args: Namespace) -> int:
 
 async def _ask(args: Namespace) -> Why:
     async with door.to_server(load_settings(data=args.data)) as bp:
+        await named.use_ids(bp, args, agent="agent")
         return await bp.messages.why(args.id, agent=args.agent)
 
 

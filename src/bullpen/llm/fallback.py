@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bullpen.errors import ModelDeclined, ModelError, ModelUnavailable
-from bullpen.llm.types import Model, NeedsValues, OnDelta, Reply, ToolSpec, Transcript, takes_pictures
+from bullpen.llm.types import Model, OnDelta, Reply, ToolSpec, Transcript, needs_values, takes_pictures
 from bullpen.variables.types import Value
 from bullpen.wire.nouns import VariableDefinition
 
@@ -24,7 +24,7 @@ class FallbackModel:
 
     @property
     def variables(self) -> list[VariableDefinition]:
-        needy = [model for _, model in self.models if isinstance(model, NeedsValues)]
+        needy = [model for _, model in self.models if needs_values(model)]
         return list({each.name: each for model in needy for each in model.variables}.values())
 
     @property
@@ -37,7 +37,7 @@ class FallbackModel:
 
     def given(self, values: Mapping[str, Value]) -> FallbackModel:
         return FallbackModel(
-            [(name, model.given(values) if isinstance(model, NeedsValues) else model) for name, model in self.models]
+            [(name, model.given(values) if needs_values(model) else model) for name, model in self.models]
         )
 
     async def ask(self, transcript: Transcript, tools: Sequence[ToolSpec], on_delta: OnDelta | None = None) -> Reply:

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from bullpen.errors import Invalid
 from bullpen.llm.fallback import FallbackModel
 from bullpen.llm.script import Script, ScriptModel
-from bullpen.llm.types import Model, NeedsValues
+from bullpen.llm.types import Model, needs_values
 from bullpen.variables.types import Value
 from bullpen.wire.nouns import VariableDefinition
 
@@ -48,12 +48,12 @@ class Models:
     def variables(self, spec: Any) -> Sequence[VariableDefinition]:
         """What a model must be given before it can be asked."""
         model = self.resolve(spec)
-        return model.variables if isinstance(model, NeedsValues) else ()
+        return model.variables if needs_values(model) else ()
 
     def resolve(self, spec: Any, values: Mapping[str, Value] | None = None) -> Model:
         """The model, with the values that it needs; or Invalid with the field and what to do."""
         model = self._built_once(spec)
-        return model.given(values) if values and isinstance(model, NeedsValues) else model
+        return model.given(values) if values and needs_values(model) else model
 
     def check_choice(self, provider: str | None, name: Any) -> None:
         """Refuse what no agent of a space could think with. A name alone is the agent's own provider's business."""

@@ -360,10 +360,20 @@ async def record_answer(
     reply = _without_secrets(reply)
     text = storable(reply.text)
     at = run.position
-    said = Entry(ids.run_message(), run.id, at, step, "assistant_message", now, lease.token, content=text)
-    said = replace(said, usage=steps.written(asking, reply))
+    said = Entry(
+        ids.run_message(),
+        run.id,
+        at,
+        step,
+        "assistant_message",
+        now,
+        lease.token,
+        content=text,
+        result=thoughts or None,
+        usage=steps.written(asking, reply),
+    )
     await budgets.spend(tx, steps.subject_of(run), steps.spent(run, asking, reply))
-    added = [replace(said, result=thoughts) if thoughts else said]
+    added = [said]
     for wish in reply.calls:
         added.append(_call_entry(run, at + len(added), step, wish.name, wish.arguments, now, lease, wish.id))
     usage = reply.usage

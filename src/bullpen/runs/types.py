@@ -18,7 +18,7 @@ class Mark:
     deaths: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: copies are many, and cheaper without (replacing.py)
 class Run:
     """A row of `runs`. Passes make a changed copy and write it; nothing is changed in place."""
 
@@ -64,7 +64,7 @@ class Run:
     mark: Mark | None = None  # every commit of the run takes it away
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # as above
 class Entry:
     """A row of the journal."""
 
@@ -130,7 +130,7 @@ class Concerned:
     cause_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # as above
 class WindowMessage:
     """A message of a space, as a run is shown it."""
 

@@ -19,6 +19,7 @@ from sqlalchemy import Column, Table
 from sqlalchemy.sql import ColumnElement
 
 from bullpen.clock import Clock
+from bullpen.replacing import is_open, make
 
 T = TypeVar("T")
 
@@ -72,6 +73,8 @@ class Mapped(Generic[T]):
         self.names = [name for name in known if name not in given]
         self._kind = kind
         self._by_position = is_dataclass(kind)
+        any_kind: Any = kind  # mypy: what is generic is not hashable
+        self._is_open = is_open(any_kind)
         self._given = [(index, name) for index, name in enumerate(known) if name in given]
         self._parts: list[tuple[slice, Mapped[Any]]] = []
         self._decoders: list[tuple[int, Callable[[Any], Any], Any]] = []
@@ -100,6 +103,8 @@ class Mapped(Generic[T]):
             values[index] = decode(values[index]) if values[index] is not None else empty
         for place, part in self._parts:  # from the last to the first: what comes before stays in its place
             values[place] = [part.read(values[place])]
+        if self._is_open:
+            return make(self._kind, dict(zip(self.names, values, strict=True)) | given)
         if self._by_position:
             for index, name in self._given:
                 values.insert(index, given[name])

@@ -62,7 +62,10 @@ class SqliteTransaction(Transaction):
 
     def _cursor(self, statement: Statement, params: Mapping[str, Any]) -> sqlite3.Cursor:
         compiled = statement.on(SQLITE)
-        values = [orjson.dumps(v).decode() if type(v) is list else v for v in compiled.values(params)]
+        values = compiled.values(params)
+        for place in compiled.lists:
+            if values[place] is not None:
+                values[place] = orjson.dumps(values[place]).decode()
         try:
             return self._execute(compiled.sql, values)
         except sqlite3.Error as error:

@@ -47,12 +47,13 @@ class Compiled:
     names: tuple[str, ...]
     required: frozenset[str]
     constants: Mapping[str, Any]
+    lists: tuple[int, ...] = ()  # which of the names stand for lists
 
     def values(self, given: Mapping[str, Any]) -> list[Any]:
         if given.keys() != self.required:
             self._complain(given)
-        constants = self.constants
-        values = [given[name] if name in given else constants[name] for name in self.names]
+        named = {**self.constants, **given} if self.constants else given
+        values = [named[name] for name in self.names]
         for value in values:
             if type(value) is str:  # storable(), written out: this runs for every value of every statement
                 if "\x00" in value or not (value.isascii() or _encodable(value)):
@@ -91,7 +92,8 @@ def _compile(expression: ClauseElement, dialect: Dialect) -> Compiled:
     names = tuple(compiled.positiontup or ())
     required = frozenset(name for name in names if compiled.binds[name].required)
     constants = {name: compiled.binds[name].effective_value for name in names if name not in required}
-    return Compiled(str(compiled), names, required, constants)
+    lists = tuple(place for place, name in enumerate(names) if isinstance(compiled.binds[name].type, ARRAY))
+    return Compiled(str(compiled), names, required, constants, lists)
 
 
 def insert_or_ignore(table: Table) -> Statement:

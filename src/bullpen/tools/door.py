@@ -49,7 +49,7 @@ ENDINGS: Final[Mapping[type[Outcome], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: each call makes several copies (replacing.py)
 class Door:
     """For whom and where a call is carried out. Each step of the way makes a changed copy."""
 

@@ -77,7 +77,7 @@ UNTOLD = frozenset({"tool_error", "tool_failed", "bad_arguments"})
 Handler: TypeAlias = Callable[[ToolCall, str | None], Awaitable[ToolResult | None]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Toolkit(Door):
     """The tools of one agent in one run: definitions for the model, handlers for dispatch.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from bullpen.errors import CannotStart, Invalid
 from bullpen.tools.types import Tool
@@ -13,6 +14,7 @@ class Registry:
     def __init__(self, families: Mapping[str, Sequence[Tool]]) -> None:
         self._tools: dict[str, Tool] = {}
         self._families = {family: [tool.name for tool in tools] for family, tools in families.items()}
+        self._listed = lru_cache(maxsize=1024)(self._find_listed)
         for tools in families.values():
             for tool in tools:
                 self._add(tool)
@@ -43,13 +45,19 @@ class Registry:
 
         `defined` are those that somebody has made, as far as the agent lists them.
         """
+        return list(self._choose(names, defined).values()) if defined else list(self._listed(tuple(names)))
+
+    def _find_listed(self, names: tuple[str, ...]) -> tuple[Tool, ...]:
+        return tuple(self._choose(names, {}).values())
+
+    def _choose(self, names: Iterable[str], defined: Mapping[str, Tool]) -> dict[str, Tool]:
         chosen: dict[str, Tool] = {}
         for name in names:
             for member in self._families.get(name, [name]):
-                found = self._tools.get(member) or (defined or {}).get(member)
+                found = self._tools.get(member) or defined.get(member)
                 if found is not None:
                     chosen[member] = found
-        return list(chosen.values())
+        return chosen
 
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Those that do not come with Bullpen, so that somebody must have defined them."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 from functools import cache
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
+from bullpen import __version__
 from bullpen.errors import NotFound
 
 router = APIRouter(include_in_schema=False)
@@ -93,6 +95,14 @@ def _read(path: Path) -> tuple[bytes, bytes | None, str]:
     stat = path.stat()
     packed = None if path.suffix in PACKED else gzip.compress(body, 9, mtime=0)
     return body, packed, f'"{stat.st_mtime_ns:x}-{stat.st_size:x}"'
+
+
+@cache
+def build_id() -> str:
+    """By which a page knows whether it is older than its server: another when anything of the page is another."""
+    index = PAGE / "index.html"
+    page = index.read_bytes() if index.exists() else b""
+    return sha256(__version__.encode() + page).hexdigest()[:12]
 
 
 # ── the page ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,9 @@ type Query = Record<string, string | number | boolean | undefined | null>;
 /** Told when something is refused because nobody is signed in. */
 export const refused = { tell: (): void => {} };
 
+/** Told of the build of the server that answered. */
+export const served = { tell: (_build: string): void => {} };
+
 export function address(path: string, query: Query = {}): string {
   const said = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   const search = new URLSearchParams(said.map(([name, value]) => [name, String(value)])).toString();
@@ -47,6 +50,8 @@ export async function ask<T>(method: string, path: string, options: { query?: Qu
   } catch {
     throw new Problem(0, "no_answer", "The office did not answer.");
   }
+  const build = answer.headers.get("bullpen-build");
+  if (build) served.tell(build);
   if (answer.status === 401 && path !== "/me") refused.tell();
   return read<T>(answer);
 }

@@ -2,6 +2,7 @@
 import { api, Problem } from "../api/client";
 import type { Message, Space } from "../api/nouns";
 import { divided, hole, loaded, noticed, opened, opening, replaced, room, trimmed, unopened, withSpace, without } from "./reduce";
+import { queries } from "./queries";
 import { change, store } from "./store";
 import { roleOf } from "../parts/role";
 
@@ -33,7 +34,8 @@ export async function loadSpaces(): Promise<void> {
 }
 
 export async function loadNames(): Promise<void> {
-  const [agents, people] = await Promise.all([api.agents(), api.people()]);
+  // The views of agents ask for the same list: at the same time, or soon after, it is one question.
+  const [agents, people] = await Promise.all([queries.fetchQuery({ queryKey: ["agents"], queryFn: () => api.agents(), staleTime: 0 }), api.people()]);
   change((state) => {
     const members = { ...state.members };
     for (const agent of agents.items) members[agent.id] = { id: agent.id, name: agent.name, kind: "agent", joinedAt: agent.createdAt, role: roleOf(agent.description), avatar: agent.avatar };

@@ -1,27 +1,17 @@
 // Who am I, and everything that begins once that is known.
-import { QueryClient } from "@tanstack/react-query";
 import { api, Problem, refused } from "../api/client";
 import type { Budget, Me, OfficeEvent } from "../api/nouns";
 import { loadNames, loadSpaces, reload } from "./load";
 import { openDrafts } from "./drafts";
 import { openMuted } from "./muted";
 import { openOutbox, sendAll } from "./outbox";
+import { queries } from "./queries";
 import { stream } from "./stream";
 import { change, store } from "./store";
 import { emptyState } from "./state";
 import { callOut, notify } from "./notify";
 import { done, toast } from "../parts/toasts";
 import { budgetOf } from "../words/en";
-
-export const queries = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 5_000,
-      retry: (count, error) => count < 2 && error instanceof Problem && error.passes,
-      refetchOnWindowFocus: false,
-    },
-  },
-});
 
 /** The room that is open, so that a lost line is caught up there first. */
 export const open = { spaceId: null as string | null };

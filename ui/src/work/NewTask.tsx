@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useLocation } from "wouter";
 import { api, Problem } from "../api/client";
 import { sentence } from "../api/problems";
-import { queries } from "../live/session";
+import { queries } from "../live/queries";
 import { useLive } from "../live/store";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
