@@ -57,6 +57,13 @@ def interrupted(name: str) -> str:
     return f"{name} was interrupted while it ran; whether it took effect is unknown. It was not run again."
 
 
+def changed(tool: Tool) -> str:
+    return (
+        f"{tool.name} was changed while this call waited for its values, so nothing was done. Call it again if it is "
+        "still wanted."
+    )
+
+
 def stopped(name: str) -> str:
     return f"{name} was stopped while it ran, along with the run. It had no effect."
 
@@ -77,7 +84,8 @@ def may_run_again(tool: Tool) -> bool:
 class PendingState(Enum):
     """Where a pending call stands: its kind (an answer or an approval), `status`, `execution` and `delivered_via`.
 
-    An approval may be given late, after its run has gone on; `pending`, `queued` and `started` are on that side.
+    A call that waits for values of variables stands where one that waits for an approval does: it goes on when people
+    let it. They may do so late, after its run has gone on; `pending`, `queued` and `started` are on that side.
     docs/internals/pending.md draws this and PENDING_MOVES.
     """
 
@@ -146,6 +154,7 @@ PENDING_MOVES: Final[Mapping[PendingState, Mapping[PendingState, frozenset[Mover
         PendingState.CANCELLED: frozenset({"cancel", "deletion"}),
     },
     PendingState.DECIDED: {
+        PendingState.ASKED: frozenset({"run"}),  # it is approved and has no values yet, or the other way round
         PendingState.BEGUN: frozenset({"run"}),
         PendingState.DECISION_READ: frozenset({"run", "stop"}),
         PendingState.ASKED_LATE: frozenset({"run"}),  # what was approved has changed
@@ -180,7 +189,7 @@ PENDING_MOVES: Final[Mapping[PendingState, Mapping[PendingState, frozenset[Mover
 
 def pending_state(waiting: Waiting) -> PendingState:
     """Broken: there is no such state."""
-    kind = "approval" if waiting.kind == "approval" else "answer"
+    kind = "approval" if waiting.is_held else "answer"
     columns = (kind, waiting.status, waiting.execution, waiting.delivered_via)
     try:
         return PendingState(columns)

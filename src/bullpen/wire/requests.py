@@ -506,6 +506,13 @@ class ApprovalAnswer(Request):
     hash: ShortText | None = None
 
 
+class ValuesAnswer(Request):
+    """What is answered to a call that waits for values. `scope`: where they are kept, if not where the call says."""
+
+    env: dict[ShortText, Annotated[str, StringConstraints(max_length=65_536), AfterValidator(_storable)]]
+    scope: ScopeKind | None = None
+
+
 class PutPolicy(Request):
     agent_id: ShortText
     space_id: ShortText | None = None
