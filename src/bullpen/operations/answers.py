@@ -8,9 +8,8 @@ masked here, with the secrets of its run and their own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
-
 from contextlib import nullcontext
+from typing import Any, Literal
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal, Thing

@@ -344,6 +344,8 @@ runs = Table(
     _id("seen_in", null=True),  # JSON: whose text of this office it was shown: spaces, and see tools/outward.py
     # JSON: the call for which something is done just now that could kill the process. Mostly there is none.
     _id("mark", null=True),
+    _id("retry_of", null=True),  # the run that it does once more, because somebody asked for that
+    _id("stopped_by", null=True),  # who wanted it to end
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),

@@ -47,6 +47,15 @@ def over_budget(tool: Tool, run: RunView) -> str | None:
     return None
 
 
+def repeats(tool: Tool, run: RunView) -> bool:
+    """Was a tool with effects outside called before, in a run that this one does once more?
+
+    It is the tool that counts, whatever the arguments: a model that is asked again words them in another way.
+    """
+    outside = tool.effect in ("once", "idempotent") or tool.awaits == "external"
+    return outside and tool.name in run.begun
+
+
 def no_space(tool: Tool, space_id: str | None) -> str | None:
     if tool.visible and space_id is None:
         return f'Tool "{tool.name}" is visible but you are not in a space. Call enter_space first.'

@@ -142,6 +142,7 @@ class RunView:
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: spaces, and see tools/outward.py
     # How long an approval may take, if nobody is there who asked for anything.
     approval_ms: int | None = None
+    begun: frozenset[str] = frozenset()  # tools that the runs have called which this one does once more
     attended: bool = False  # a person has asked for it just now, and can be asked back
 
     @property

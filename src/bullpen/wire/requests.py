@@ -489,6 +489,12 @@ class ResolveCall(Request):
     result: Any
 
 
+class RetryRun(Request):
+    """`clientRetryId`: a repeated request with the same one makes no second run."""
+
+    client_retry_id: ShortText | None = None
+
+
 class ReportProgress(Request):
     """That a call is being carried out, and how far it has come, if that can be said."""
 
