@@ -462,8 +462,18 @@ def _add_talk(add: Add) -> None:
     download.set_defaults(verb="download")
     resolve = add("resolve", "resolve", "Answer a call that waits, or cancel it.")
     resolve.add_argument("call", metavar="CALL", help="id of the call, as `bullpen pending` shows it")
-    resolve.add_argument("result", metavar="JSON", nargs="?", help='the answer, e.g. {"confirmed": true}; - for stdin')
+    resolve.add_argument(
+        "result",
+        metavar="JSON",
+        nargs="?",
+        help='the answer, e.g. {"confirmed": true}; - for stdin; left out for values, which are asked for',
+    )
     resolve.add_argument("--cancel", action="store_true", help="nobody will answer it; its agent is told so")
+    resolve.add_argument(
+        "--scope",
+        choices=("workspace", *SCOPES),
+        help="of a call that waits for values: keep them here, not where it says",
+    )
     _add_json(resolve)
     follow = add("follow", "follow", "Show what happens as it happens, until Ctrl-C.")
     follow.add_argument("space", metavar="SPACE", nargs="?", help="only this space; otherwise all that you may see")

@@ -115,7 +115,8 @@ def _tool_row(tool: ToolConfig) -> Sequence[str]:
 
 
 def _pending_row(call: PendingCall) -> Sequence[str]:
-    asked = show.one_line(show.as_json(call.args) if isinstance(call.args, Mapping) else str(call.args), 60)
+    needs = ", ".join(need["name"] for need in call.args["variables"]) if call.kind == "variables" else None
+    asked = needs or show.one_line(show.as_json(call.args) if isinstance(call.args, Mapping) else str(call.args), 60)
     since = show.date(call.created_at)
     return (call.call_id, call.kind, call.tool_name, call.agent_id, call.space_id or "-", call.status, since, asked)
 
