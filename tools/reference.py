@@ -452,6 +452,8 @@ RELATIONS = {
     "its_agent": "the agent itself",
     "owners_who_read": "owners who are in the space, or if it is public or only agents are in it",
     "approvers": "people who hold `answer_pending`",
+    "causer": "the person for whom it is done",
+    "people_who_manage_agents": "people who hold `manage_agents`",
 }
 
 
