@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Body, Path, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.access.types import Thing
@@ -20,6 +20,8 @@ from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage
 from bullpen.wire.nouns import RunStatus, StepRequest, Trace
 from bullpen.wire.requests import RetryRun
+
+Retry = Annotated[RetryRun, Body(default_factory=RetryRun)]
 
 router = APIRouter(prefix="/runs", route_class=CappedRoute, tags=["runs"])
 
@@ -123,8 +125,7 @@ async def cancel_run(id: str, caller: Caller, store: Store) -> Response:
 
 
 @router.post("/{id}/retry", response_model=WireRun, status_code=201)
-async def retry_run(id: str, caller: Caller, store: Store, request: RetryRun | None = None) -> Response:
+async def retry_run(id: str, caller: Caller, store: Store, request: Retry) -> Response:
     """Do a finished run once more: a new run, told the same. 200: a retry of it is to come or under way; that one."""
-    client_retry_id = None if request is None else request.client_retry_id
-    run, made = await store.transact(lambda tx: runs.retry(tx, caller, id, client_retry_id))
+    run, made = await store.transact(lambda tx: runs.retry(tx, caller, id, request.client_retry_id))
     return answer(rows.on_the_wire(run), status=201 if made else 200)

@@ -1,6 +1,6 @@
 """bullpen resolve: answer a call that waits, give it the values it waits for, or cancel it.
 
-Values come from the terminal, unseen if they are secret, or from stdin; never from the arguments, which others can list.
+Values come from the terminal, unseen if they are secret, or from stdin; never from arguments, which others can list.
 """
 
 from __future__ import annotations

@@ -9118,7 +9118,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RetryRun"] | null;
+                "application/json": components["schemas"]["RetryRun"];
             };
         };
         responses: {
