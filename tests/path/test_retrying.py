@@ -172,19 +172,21 @@ async def test_an_effect_outside_is_asked_about_before_it_is_repeated(room: Driv
     asked = (await room.event("tool.requires_action"))["call"]
     assert (asked["runId"], asked["kind"], asked["metadata"]["reason"]) == (made["id"], "approval", "repeat")
     assert [what for _, what in paid] == [5, "looked"]
+    assert (await retried(room, first, status=200))["id"] == made["id"]
     await room.create(f"/pending/{asked['callId']}/resolve", {"result": {"approved": True}})
     await room.run_finished(nth=2)
     assert [what for _, what in paid] == [5, "looked", 5, "looked"]
 
 
 async def test_a_retry_of_a_retry_asks_about_the_first_effects(room: Driver, paid: list[Any]) -> None:
-    first = await answered(room, step(call("pay", amount=5)), say("done"))
+    paying = [step(call("pay", amount=5)), say("done")]
+    first = await answered(room, *paying)
+    await room.ask("PATCH", "/agents/ada", json={"model": {"provider": "script", "turns": [turn("", say("no"))]}})
     second = await retried(room, first)
-    asked = (await room.event("tool.requires_action"))["call"]
-    await room.create(f"/pending/{asked['callId']}/resolve", {"result": {"approved": False}})
     await room.run_finished(nth=2)
+    await room.ask("PATCH", "/agents/ada", json={"model": {"provider": "script", "turns": [turn("", *paying)]}})
     await retried(room, second)
-    asked = (await room.event("tool.requires_action", nth=2))["call"]
+    asked = (await room.event("tool.requires_action"))["call"]
     assert asked["metadata"]["reason"] == "repeat"
     assert len(paid) == 1
 
