@@ -227,7 +227,7 @@ class Calls:
 
 async def _answer(office: app.Office, owner: Principal, call_id: str) -> None:
     async def body(tx: Transaction) -> None:
-        await answers.take(tx, owner, office.registry, call_id, {"count": 2})
+        await answers.take(tx, owner, office.registry, office.vault, call_id, {"count": 2})
 
     await office.store.transact(body)
 

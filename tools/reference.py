@@ -402,6 +402,7 @@ ACTIONS_MEAN = {
     "see_run": "see that a run happened and what came of it",
     "see_inside_run": "read a run's journal and trace",
     "cancel_run": "cancel a run",
+    "retry_run": "have a run that is over done once more",
     "list_people": "list people, and one's own tokens",
     "see_tool": "read how a tool is defined",
     "manage_people": "add, invite, change and disable members",
@@ -419,6 +420,9 @@ ACTIONS_MEAN = {
     "see_approval": "see that a call waits for approval, and its arguments",
     "answer_approval": "approve a call, change its arguments, or reject it",
     "cancel_approval": "withdraw a call that waits for approval",
+    "see_needs": "see that a call waits for values of variables, and of which",
+    "supply": "give a call the values it waits for, each as far as one may set variables of its scope",
+    "cancel_needs": "withdraw a call that waits for values",
     "manage_hooks": "make, list and revoke hooks",
     "list_webhooks": "list one's own webhooks; for owners, all",
     "make_webhook": "make webhooks for oneself",
@@ -450,6 +454,8 @@ RELATIONS = {
     "its_agent": "the agent itself",
     "owners_who_read": "owners who are in the space, or if it is public or only agents are in it",
     "approvers": "people who hold `answer_pending`",
+    "causer": "the person for whom it is done",
+    "people_who_manage_agents": "people who hold `manage_agents`",
 }
 
 

@@ -116,6 +116,11 @@ def inbox_item() -> str:
     return "itm_" + _stem()
 
 
+def item_for(run_id: str) -> str:
+    """The first item of a run that was promised before it begins: whoever knows the run finds it."""
+    return "itm_" + run_id.removeprefix("run_")
+
+
 def passage() -> str:
     return "psg_" + _stem()
 

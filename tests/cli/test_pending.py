@@ -24,7 +24,19 @@ tools:
     executionType: external
     visible: false
     timeout: 600000
+  - name: weather
+    description: Ask for the weather
+    inputSchema: {type: object}
+    executionType: gateway
+    timeout: 600000
+    execution: {url: "https://weather.invalid/now", method: GET, headers: {Authorization: "Bearer {{var:W_KEY}}"}}
 agents:
+  - id: wren
+    name: Wren
+    tools: [messaging, weather]
+    model:
+      provider: script
+      turns: [{steps: [{calls: [{tool: weather}]}, {calls: [{tool: send_message, args: {text: Done.}}]}]}]
   - id: ada
     name: Ada
     tools: [messaging, confirmAction, lookUp]
@@ -37,6 +49,7 @@ agents:
         - steps: [{calls: [{tool: confirmAction, args: {what: "Book\\u202e it?"}}]}]
 spaces:
   - {id: hall, members: [ada], wake: {people: all}}
+  - {id: roof, members: [wren], wake: {people: all}}
 """
 
 
@@ -116,3 +129,23 @@ def test_a_call_is_cancelled_and_its_agent_hears_of_it(served_data: Path) -> Non
         assert output(served_data, "resolve", call["callId"], "--cancel") == "cancelled"
         follower.wait_for("cancelled this call")
     assert [c["callId"] for c in pending(served_data, "--status", "cancelled")] == [call["callId"]]
+
+
+def test_missing_values_come_from_stdin_and_never_from_arguments(served_data: Path) -> None:
+    secret = "weather-key-0123456789"
+    with following(served_data, "roof") as follower:
+        output(served_data, "send", "roof", "go")
+        follower.wait_for("weather")
+        (call,) = pending(served_data, "--kind", "variables")
+        assert "W_KEY" in output(served_data, "pending", "--kind", "variables")
+        refused = bullpen(served_data, "resolve", call["callId"], json.dumps({"env": {"W_KEY": secret}}))
+        assert refused.returncode != 0
+        assert "Others can list what stands in a command" in refused.stderr
+        assert output(served_data, "resolve", call["callId"], stdin=f"{secret}\n") == "accepted"
+        follower.wait_for("Done.")
+    listed = json.loads(output(served_data, "variables", "--json"))["items"]
+    assert [(each["name"], each["type"], each["scope"]["kind"]) for each in listed] == [("W_KEY", "secret", "person")]
+    assert secret not in output(served_data, "pending", "--status", "resolved", "--json")
+    (run,) = [run for run in json.loads(output(served_data, "runs", "--json"))["items"] if run["agentId"] == "wren"]
+    again = json.loads(output(served_data, "retry", run["id"], "--json"))
+    assert (again["retryOf"], again["status"]) == (run["id"], "queued")

@@ -18,10 +18,12 @@ from bullpen.testing.forks import Report
 from bullpen.testing.histories import read_effects
 from bullpen.toolbox import FAMILIES
 from bullpen.tools import Tool
+from bullpen.wire.nouns import VariableDefinition
 from tests.durability import effects
 from tests.durability.story import say, script, turn
 
 BUSY = 503
+KEY = VariableDefinition(name="TILL_KEY", type="secret")
 HASTY = 20  # milliseconds that a run waits for a late approval
 
 
@@ -33,7 +35,16 @@ def families(folder: Path) -> dict[str, list[Tool]]:
     }
     slow = [*effects.sink(folder)["sink"], *FAMILIES["memory"]]
     patient = [replace(tool, name=f"{tool.name}_slowly") for tool in slow]
-    return {**{name: list(tools) for name, tools in FAMILIES.items()}, **hasty, "patient": patient}
+    keyed = {
+        name: replace(tool, name=f"keyed_{tool.name}", variables=(KEY,))
+        for name, tool in {tool.name: tool for tool in [*hasty["sink"], *patient]}.items()
+    }
+    return {
+        **{name: list(tools) for name, tools in FAMILIES.items()},
+        **hasty,
+        "patient": patient,
+        "keyed": list(keyed.values()),
+    }
 
 
 def clerk(id: str, tool: str, **args: Any) -> dict[str, Any]:
@@ -43,8 +54,9 @@ def clerk(id: str, tool: str, **args: Any) -> dict[str, Any]:
         {"kind": "tool_result", "steps": [{"calls": [say("send_message", text="heard later")]}]},
         turn("", [say(tool, **args)], told),
     )
-    tools = ["messaging", "memory", "sink", "patient"]
-    return {"id": id, "name": id.title(), "tools": tools, "model": model, "policy": {tool: "ask"}}
+    tools = ["messaging", "memory", "sink", "patient", "keyed"]
+    policy = {} if id.startswith("keyed") else {tool: "ask"}
+    return {"id": id, "name": id.title(), "tools": tools, "model": model, "policy": policy}
 
 
 AGENTS = [
@@ -55,9 +67,16 @@ AGENTS = [
     clerk("refused", "pay", die=False),
     clerk("payer", "pay", die=True),
     clerk("patient-payer", "pay_slowly", die=True),
+    clerk("keyed-putter", "keyed_put_in_public", die=False),
+    clerk("keyed-patient-putter", "keyed_put_slowly", die=False),
+    clerk("keyed-patient-keeper", "keyed_store_memory_slowly", content="The till is locked."),
+    clerk("twice-asked", "keyed_put", die=False),
+    clerk("patient-twice-asked", "keyed_put_slowly", die=False),
 ]
 SPACES = [{"id": made["id"] + "-room", "members": [made["id"]], "wake": {"people": "all"}} for made in AGENTS]
-LATE = {"keeper", "putter", "refused", "payer"}
+LATE = {"keeper", "putter", "refused", "payer", "keyed-putter", "twice-asked"}
+TWICE = {"twice-asked", "patient-twice-asked"}  # they need an approval, and values after it
+VALUES = {"env": {"TILL_KEY": "till-key-0123456789"}}
 ANSWERS: dict[str, dict[str, Any]] = {"refused": {"approved": False, "reason": "not today"}}
 
 
@@ -84,9 +103,9 @@ class Owner:
                         return dict(call)
             await self.commits.next()
 
-    async def answer(self, agent: str, call_id: str) -> None:
-        answer = ANSWERS.get(agent, {"approved": True})
-        await self.ask("POST", f"/pending/{call_id}/resolve", json={"result": answer})
+    async def answer(self, agent: str, call: dict[str, Any]) -> None:
+        answer = VALUES if call["kind"] == "variables" else ANSWERS.get(agent, {"approved": True})
+        await self.ask("POST", f"/pending/{call['callId']}/resolve", json={"result": answer})
 
 
 @asynccontextmanager
@@ -110,10 +129,11 @@ async def _approve(report: Report, url: str, data: Path, agents: list[str], die_
             for agent in agents:
                 body = {"text": "go", "clientMessageId": f"go {agent}"}
                 await owner.ask("POST", f"/spaces/{agent}-room/messages", json=body)
-                call = await owner.call_of(agent)
-                await calm(opened, commits)  # a late answer comes when its run is over
-                await owner.answer(agent, call["callId"])
-                await calm(opened, commits)
+                for _ in range(2 if agent in TWICE else 1):
+                    await owner.call_of(agent)
+                    await calm(opened, commits)  # a late answer comes when its run is over
+                    await owner.answer(agent, await owner.call_of(agent))
+                    await calm(opened, commits)
         count = commits.count
     happened = read_effects(data / "effects")
     seen = invariants.Seen(await snapshot.read(url), at_rest=True, effects=happened)

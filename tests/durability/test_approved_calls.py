@@ -1,4 +1,4 @@
-"""Calls that were approved, and a process that dies: they are carried out once, and their agent hears of it once.
+"""Calls that people let go on, and a process that dies: they are carried out once, and their agent hears of it once.
 
 A late approval is the hard case: the run that asked has gone on, so the call has no run's journal to be safe in.
 """
@@ -18,6 +18,11 @@ KINDS_OF_APPROVAL = {
     "inline, outside": "patient-putter",
     "inline, in our database": "patient-keeper",
     "late, refused": "refused",
+    "late, values": "keyed-putter",
+    "inline, values, outside": "keyed-patient-putter",
+    "inline, values, in our database": "keyed-patient-keeper",
+    "late, an approval and values": "twice-asked",
+    "inline, an approval and values": "patient-twice-asked",
 }
 AGENTS = list(KINDS_OF_APPROVAL.values())
 FIRST_TURN = {"sqlite": 0, "postgres": 1}  # the two databases are killed at different commits

@@ -198,16 +198,45 @@ async def test_a_tool_without_a_card_asks_for_fields_left_open(house: House, vis
 async def test_a_call_wanting_a_secret_has_no_input_field(house: House, visit: Visit) -> None:
     room = await ask(house, "weather_key", names=["WEATHER_KEY"])
 
-    async def as_variables(route: Any) -> None:
+    async def as_takeover(route: Any) -> None:
         answer = await route.fetch()
-        await route.fulfill(response=answer, json={**await answer.json(), "kind": "variables"})
+        await route.fulfill(response=answer, json={**await answer.json(), "kind": "takeover"})
 
-    await visit.page.route("**/api/pending/*", as_variables)
+    await visit.page.route("**/api/pending/*", as_takeover)
     page = await visit.room(room)
     asked = card(page, "Not answered here: weather_key")
     await expect(asked.get_by_text("This page does not take it")).to_be_visible()
     await expect(asked.get_by_role("textbox")).to_have_count(0)
     await expect(asked.get_by_role("button")).to_have_count(0)
+
+
+async def test_a_missing_value_is_given_on_its_card(house: House, visit: Visit, other: Visit) -> None:
+    secret = "weather-key-0123456789"
+    execution = {
+        "url": "https://weather.invalid/now",
+        "method": "GET",
+        "headers": {"Authorization": "Bearer {{var:W_KEY}}"},
+    }
+    fields = {"executionType": "gateway", "isAsync": False, "timeout": 600_000, "execution": execution}
+    room = await ask(house, "masked_weather", house.ids["Bo"], fields=fields)
+    page, theirs = await visit.room(room), await other.room(room)
+    asked = card(page, "Values wanted: masked_weather")
+    field = asked.get_by_label("W_KEY")
+    await expect(field).to_have_attribute("type", "password")
+    await expect(asked.get_by_role("button", name="Give it")).to_be_disabled()
+    # Somebody else in the room may set a value for the room, and not one of Olga's.
+    await expect(card(theirs, "Values wanted: masked_weather").get_by_text("all agents in this room")).to_be_visible()
+    await field.fill("short")
+    await asked.get_by_role("button", name="Give it").click()
+    await expect(page.get_by_text("A secret has at least 8 characters")).to_be_visible()
+    await field.fill(secret)
+    await asked.get_by_role("button", name="Give it").click()
+    await expect(asked).to_have_count(0)
+    (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
+    assert message["metadata"]["suppliedBy"] == house.ids["Olga"]
+    assert secret not in repr(await house.messages(room)) + await page.content()
+    kept = {each["name"]: each for each in (await house.ask("GET", "/variables"))["items"]}
+    assert kept["W_KEY"]["scope"] == {"kind": "person", "id": house.ids["Olga"]}
 
 
 async def test_a_call_under_way_says_how_long_and_is_stopped(house: House, visit: Visit, printer: Printer) -> None:

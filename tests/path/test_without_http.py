@@ -42,7 +42,7 @@ async def ask_for_approval(office: Driver) -> str:
 
 async def answer(office: Driver, caller: Principal, call_id: str, result: object) -> Acceptance:
     opened = office.office
-    return await answers.submit(opened.store, caller, opened.registry, opened.pool, call_id, result)
+    return await answers.submit(opened.store, caller, opened.registry, opened.pool, opened.vault, call_id, result)
 
 
 async def test_an_approval_is_answered_without_http(office: Driver) -> None:

@@ -112,6 +112,7 @@ def test_a_principal_that_may_only_read_may_change_nothing(action: Action) -> No
         "see_tool",
         "see_call",
         "see_approval",
+        "see_needs",
         "list_webhooks",
         "see_webhook",
         "see_task",

@@ -185,7 +185,10 @@ async def test_a_long_list_comes_in_pages(office: Driver) -> None:
 @pytest.mark.one_database
 @pytest.mark.proves("S3-06")
 async def test_a_call_missing_a_required_variable_fails_and_names_it(shop: Driver) -> None:
-    result = await called(shop, "look")
+    await shop.agent("ada", steps=[step(call("look")), say("done")], tools=["shop", "messaging"])
+    await shop.create("/agents/ada/trigger", {"serviceName": "shop", "payload": {}})  # nobody is there to be asked
+    run = await shop.run_finished()
+    (result,) = [each for each in await shop.journal(run["id"]) if each["type"] == "tool_return_message"][:1]
     assert result["isError"]
     assert result["result"]["code"] == "variables_required"
     assert [each["name"] for each in result["result"]["missing"]] == ["SHOP_KEY"]

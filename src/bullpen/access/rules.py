@@ -146,6 +146,15 @@ def approvers(principal: Principal, thing: Thing) -> bool:
     return people(principal, thing) and "answer_pending" in principal.grants
 
 
+def causer(principal: Principal, thing: Thing) -> bool:
+    """The person for whom it is done."""
+    return people(principal, thing) and thing.causer == principal.id
+
+
+def people_who_manage_agents(principal: Principal, thing: Thing) -> bool:
+    return people(principal, thing) and agent_managers(principal, thing)
+
+
 def its_agent(principal: Principal, thing: Thing) -> bool:
     return principal.kind == "agent" and thing.holder == principal.id
 
@@ -184,6 +193,7 @@ Action = Literal[
     "see_run",
     "see_inside_run",
     "cancel_run",
+    "retry_run",
     "list_people",
     "manage_people",
     "manage_owners",
@@ -203,6 +213,9 @@ Action = Literal[
     "see_approval",
     "answer_approval",
     "cancel_approval",
+    "see_needs",
+    "supply",
+    "cancel_needs",
     "see_task",
     "make_task",
     "change_task",
@@ -255,6 +268,8 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "see_run": Rule("read_space", (holder, members, owners_where_open), seen_by="see_run"),
     "see_inside_run": Rule("read_space", (holder, owners), seen_by="see_run"),
     "cancel_run": Rule("post", (holder, people), seen_by="see_run"),
+    # It works on behalf of whoever caused it, with what is theirs: so others may not have it do so once more.
+    "retry_run": Rule("post", (causer, people_who_manage_agents), seen_by="see_run"),
     "list_people": Rule("read_space", (people,)),
     "manage_people": Rule("manage_agents", (people,)),
     "manage_owners": Rule("owner", (people,)),
@@ -274,6 +289,14 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "see_approval": Rule("read_space", (its_agent, people_it_shows_to, approvers), seen_by="see_approval"),
     "answer_approval": Rule("answer_pending", (approvers,)),
     "cancel_approval": Rule("post", (its_agent, approvers), seen_by="see_approval"),
+    # Which values are missing: for whoever it works for, and whoever may set some. A value takes its scope's right too.
+    "see_needs": Rule(
+        "read_space", (its_agent, people_it_shows_to, causer, people_who_manage_agents), seen_by="see_needs"
+    ),
+    "supply": Rule("post", (causer, people_it_shows_to, people_who_manage_agents), seen_by="see_needs"),
+    "cancel_needs": Rule(
+        "post", (its_agent, causer, people_it_shows_to, people_who_manage_agents), seen_by="see_needs"
+    ),
     "see_task": Rule("read_space", (members, owners_where_open), seen_by="see_task"),
     "make_task": Rule("schedule", (members,), seen_by="see_space"),
     # It works on behalf of whoever made it, so its words are theirs to change; stopping it is everybody's in the space.
@@ -349,7 +372,9 @@ _REFUSALS: Final[Mapping[Action, str]] = {
     "answer_card": "Only a person who is in the space may answer this.",
     "answer_approval": "Only an owner, or a person who holds `answer_pending`, may approve this.",
     "cancel_approval": "Only its agent, an owner, or a person who holds `answer_pending` may cancel this.",
+    "supply": "Only people may give values, and never the agent that asks for them.",
     "cancel_run": "Only people, and the agent itself, may cancel a run.",
+    "retry_run": "Only the person who caused a run, or somebody who manages agents, may have it done once more.",
     "list_people": "Only people may list people.",
     "see_tool": "Only people may read how tools are defined.",
     "make_task": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",

@@ -27,7 +27,9 @@ Status = Annotated[PendingStatus | None, Query(description="Left out: those that
 async def submit_result(run_id: str, request: SubmitResult, caller: Caller, office: Office, store: Store) -> Response:
     """What came of a call. The same again is a duplicate; another one is refused, and the first stands."""
     call_id, result = request.call_id, request.result
-    return answer(await answers.submit(store, caller, office.registry, office.pool, call_id, result, run_id=run_id))
+    return answer(
+        await answers.submit(store, caller, office.registry, office.pool, office.vault, call_id, result, run_id=run_id)
+    )
 
 
 @router.get("/pending", response_model=Page[PendingCall])
@@ -58,7 +60,9 @@ async def get_pending(call_id: str, caller: Caller, store: Store) -> Response:
 
 @router.post("/pending/{call_id}/resolve", response_model=Acceptance)
 async def resolve_pending(call_id: str, request: ResolveCall, caller: Caller, office: Office, store: Store) -> Response:
-    return answer(await answers.submit(store, caller, office.registry, office.pool, call_id, request.result))
+    return answer(
+        await answers.submit(store, caller, office.registry, office.pool, office.vault, call_id, request.result)
+    )
 
 
 @router.post("/pending/{call_id}/progress", response_model=PendingCall)

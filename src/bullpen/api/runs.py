@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Body, Path, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.access.types import Thing
@@ -19,6 +19,9 @@ from bullpen.storage import Transaction
 from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage
 from bullpen.wire.nouns import RunStatus, StepRequest, Trace
+from bullpen.wire.requests import RetryRun
+
+Retry = Annotated[RetryRun, Body(default_factory=RetryRun)]
 
 router = APIRouter(prefix="/runs", route_class=CappedRoute, tags=["runs"])
 
@@ -119,3 +122,10 @@ async def cancel_run(id: str, caller: Caller, store: Store) -> Response:
     """Ask for it to stop. It ends at the next safe place, with status `cancelled`."""
     run = await store.transact(lambda tx: runs.cancel(tx, caller, id))
     return answer(rows.on_the_wire(run))
+
+
+@router.post("/{id}/retry", response_model=WireRun, status_code=201)
+async def retry_run(id: str, caller: Caller, store: Store, request: Retry) -> Response:
+    """Do a finished run once more: a new run, told the same. 200: a retry of it is to come or under way; that one."""
+    run, made = await store.transact(lambda tx: runs.retry(tx, caller, id, request.client_retry_id))
+    return answer(rows.on_the_wire(run), status=201 if made else 200)

@@ -43,6 +43,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "pause": lambda: import_module("bullpen.cli.pause"),
     "policies": lambda: import_module("bullpen.cli.policies"),
     "prompt": lambda: import_module("bullpen.cli.prompt"),
+    "retry": lambda: import_module("bullpen.cli.retry"),
     "resolve": lambda: import_module("bullpen.cli.resolve"),
     "run": lambda: import_module("bullpen.cli.run"),
     "search": lambda: import_module("bullpen.cli.search"),

@@ -406,6 +406,10 @@ def _add_brakes(add: Add) -> None:
         command.add_argument("agent", metavar="AGENT", nargs="?", help="id of the agent")
         command.add_argument("--all", action="store_true", help="all agents, those to come as well")
         _add_json(command)
+    retry = add("retry", "retry", "Have a run that is over done once more.")
+    retry.add_argument("run", metavar="RUN", help="id of the run, as `bullpen runs` shows it")
+    retry.add_argument("--key", metavar="KEY", help="repeat this command with the same key, and it makes no second run")
+    _add_json(retry)
     stop = add("stop", "stop", "Cancel a run, or everything an agent is doing.")
     stop.add_argument("run", metavar="RUN", nargs="?", help="id of the run")
     stop.add_argument("--agent", metavar="ID", help="whatever this agent is doing just now")
@@ -458,8 +462,18 @@ def _add_talk(add: Add) -> None:
     download.set_defaults(verb="download")
     resolve = add("resolve", "resolve", "Answer a call that waits, or cancel it.")
     resolve.add_argument("call", metavar="CALL", help="id of the call, as `bullpen pending` shows it")
-    resolve.add_argument("result", metavar="JSON", nargs="?", help='the answer, e.g. {"confirmed": true}; - for stdin')
+    resolve.add_argument(
+        "result",
+        metavar="JSON",
+        nargs="?",
+        help='the answer, e.g. {"confirmed": true}; - for stdin; left out for values, which are asked for',
+    )
     resolve.add_argument("--cancel", action="store_true", help="nobody will answer it; its agent is told so")
+    resolve.add_argument(
+        "--scope",
+        choices=("workspace", *SCOPES),
+        help="of a call that waits for values: keep them here, not where it says",
+    )
     _add_json(resolve)
     follow = add("follow", "follow", "Show what happens as it happens, until Ctrl-C.")
     follow.add_argument("space", metavar="SPACE", nargs="?", help="only this space; otherwise all that you may see")

@@ -562,6 +562,15 @@ class Runs:
     async def cancel(self, id: str) -> Run:
         return Run.model_validate(await self._connection.request("POST", path("runs", id, "cancel")))
 
+    async def retry(self, id: str, *, client_retry_id: str | None = None) -> Run:
+        """Have a finished run done once more. The new run says `retry_of`; it is `queued` until it begins.
+
+        While a retry of it is to come or under way, this finds that one.
+        """
+        body = {"clientRetryId": client_retry_id or uuid4().hex}
+        found = await self._connection.request("POST", path("runs", id, "retry"), body=body, repeatable=True)
+        return Run.model_validate(found)
+
 
 class Tokens:
     def __init__(self, connection: Connection) -> None:

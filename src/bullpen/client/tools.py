@@ -13,7 +13,7 @@ from bullpen.client.connection import Connection, Page, path
 from bullpen.client.fields import CreateToolFields, UpdateToolFields
 from bullpen.define import FunctionTool
 from bullpen.wire.errors import AlreadyExists, NotFound
-from bullpen.wire.nouns import Acceptance, PendingCall, PendingKind, PendingStatus, ToolConfig
+from bullpen.wire.nouns import Acceptance, PendingCall, PendingKind, PendingStatus, ScopeKind, ToolConfig
 
 AnyTool: TypeAlias = "FunctionTool[..., Any]"
 
@@ -127,6 +127,13 @@ class Pending:
         """It is not carried out, and the agent reads why."""
         said = {"reason": reason, "hash": hash}
         return await self.resolve(call_id, {"approved": False, **{k: v for k, v in said.items() if v is not None}})
+
+    async def supply(self, call_id: str, env: Mapping[str, str], *, scope: ScopeKind | None = None) -> Acceptance:
+        """Give a call the values that it waits for, by the names of its variables. They are kept as variables.
+
+        `scope`: where, if not where the call says; it takes the right to set variables there.
+        """
+        return await self.resolve(call_id, {"env": dict(env), **({} if scope is None else {"scope": scope})})
 
     async def progress(self, call_id: str, *, fraction: float | None = None, message: str | None = None) -> PendingCall:
         """Say that a call is being carried out, and how far it is. Gone: nobody waits for it any more."""

@@ -21,7 +21,7 @@ import orjson
 from pydantic_core import from_json
 
 from bullpen.access import rules as access
-from bullpen.access.types import Principal
+from bullpen.access.types import Principal, Thing
 from bullpen.ending import end
 from bullpen.errors import Unauthenticated
 from bullpen.events import actions, rows
@@ -118,17 +118,21 @@ class Follower:
         return self.readable.get(space_id, False)
 
     def answers(self, event: StoredEvent) -> bool:
-        """Is this about a call of a tool that they were made to answer, or about an approval that they may give?"""
+        """Is this about a call of a tool that they were made to answer, or about one that they may let go on?"""
         tools = self.principal.tools
-        if event.type in ABOUT_APPROVALS and access.allows(self.principal, "answer_approval"):
-            return bool(orjson.loads(event.body)["call"].get("kind") == "approval")
+        if event.type in ABOUT_APPROVALS and self.principal.kind == "person":
+            call = orjson.loads(event.body)["call"]
+            if call.get("kind") == "variables":
+                thing = Thing("call", causer=call["metadata"].get("personId"), member=False, shown=False)
+                return access.allows(self.principal, "see_needs", thing)
+            return call.get("kind") == "approval" and access.allows(self.principal, "answer_approval")
         if tools is None or not event.type.startswith(("tool.", "pending_")):
             return False
         if self.principal.serves not in (None, event.agent_id):
             return False
         call = orjson.loads(event.body)["call"]
-        # What somebody has yet to approve is not theirs to carry out.
-        return call["toolName"] in tools and call.get("kind") != "approval"
+        # What people have yet to let go on is not theirs to carry out.
+        return call["toolName"] in tools and call.get("kind") not in ("approval", "variables")
 
     def leaves(self, event: StoredEvent) -> bool:
         """Is this the event that tells them that they are out? They must hear of it, though they may read no more."""

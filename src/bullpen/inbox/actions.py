@@ -88,11 +88,19 @@ async def deliver_item(tx: Transaction, item: Item, *, key: str) -> None:
         threads.wake(tx, item.thread_id)
 
 
+async def deliver_retry(tx: Transaction, items: Sequence[Item], key: str) -> None:
+    """All that an earlier run was told, once more."""
+    for number, item in enumerate(items):
+        await deliver_item(tx, item, key=f"retry:{key}:{number}")
+
+
 async def claim(tx: Transaction, thread_id: str, run_id: str) -> Sequence[Item]:
-    """The items that this run answers. None: nothing to do, whatever the nudge said."""
+    """The items that this run answers; one that does another once more has its id from them. None: nothing to do,
+    whatever the nudge said."""
     items = rules.drained(await rows.select_unclaimed(tx, thread_id, DRAIN))
     if items:
-        await rows.claim(tx, [item.id for item in items], run_id)
+        retry = items[0].retry
+        await rows.claim(tx, [item.id for item in items], run_id if retry is None else retry["id"])
     return items
 
 

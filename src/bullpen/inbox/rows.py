@@ -81,6 +81,17 @@ _CLAIM = Statement(update(inbox_items).where(any_of(inbox_items.c.id, "ids")).va
 _SELECT_PAYLOADS = Statement(
     select(inbox_items.c.payload).where(inbox_items.c.claimed_by == bindparam("run_id")).order_by(inbox_items.c.id)
 )
+_SELECT_CLAIMED = Statement(
+    select(*_ITEMS.columns).where(inbox_items.c.claimed_by == bindparam("run_id")).order_by(inbox_items.c.id)
+)
+_SELECT_BY_KEY = Statement(
+    select(*_ITEMS.columns).where(
+        inbox_items.c.thread_id == bindparam("thread_id"), inbox_items.c.key == bindparam("key")
+    )
+)
+_SELECT_ITEM = Statement(
+    select(*_ITEMS.columns).where(inbox_items.c.id == bindparam("id"), inbox_items.c.claimed_by.is_(None))
+)
 _SELECT_PEOPLE = Statement(
     select(inbox_items.c.cause_id)
     .distinct()
@@ -232,6 +243,20 @@ async def select_payloads(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
     return [orjson.loads(payload) for payload in await tx.values(_SELECT_PAYLOADS, run_id=run_id)]
 
 
+async def select_claimed(tx: Transaction, run_id: str) -> list[Item]:
+    """The same, with who caused each."""
+    return _ITEMS.read_all(await tx.all(_SELECT_CLAIMED, run_id=run_id))
+
+
+async def select_by_key(tx: Transaction, thread_id: str, key: str) -> Item | None:
+    return _ITEMS.read_one(await tx.one(_SELECT_BY_KEY, thread_id=thread_id, key=key))
+
+
+async def select_waiting_item(tx: Transaction, id: str) -> Item | None:
+    """One that no run has looked at yet."""
+    return _ITEMS.read_one(await tx.one(_SELECT_ITEM, id=id))
+
+
 async def select_people(tx: Transaction, run_id: str) -> list[str]:
     """On whose behalf a run was told something."""
     return await tx.values(_SELECT_PEOPLE, run_id=run_id)
@@ -307,6 +332,9 @@ _SELECT_FROM_SPACE = Statement(
     )
 )
 _DELETE_ITEMS = Statement(delete(inbox_items).where(any_of(inbox_items.c.id, "ids")))
+_DELETE_WAITING_ITEMS = Statement(
+    delete(inbox_items).where(any_of(inbox_items.c.id, "ids"), inbox_items.c.claimed_by.is_(None))
+)
 _DELETE_OF_THREAD = Statement(delete(inbox_items).where(inbox_items.c.thread_id == bindparam("id_")))
 
 
@@ -328,6 +356,11 @@ async def select_from_space(tx: Transaction, space_id: str, after: str, upto: st
 
 async def delete_items(tx: Transaction, ids: list[str]) -> None:
     await tx.run(_DELETE_ITEMS, ids=ids)
+
+
+async def delete_waiting_items(tx: Transaction, ids: list[str]) -> int:
+    """Those of these that no run has claimed. How many were there?"""
+    return await tx.run(_DELETE_WAITING_ITEMS, ids=ids)
 
 
 async def delete_of_thread(tx: Transaction, thread_id: str) -> None:

@@ -37,8 +37,9 @@ def drained(items: Sequence[Item]) -> Sequence[Item]:
     """The items one run takes: from the oldest on, as long as their causes hold equal grants.
 
     Ten quick messages are one run; an owner's and a guest's are two, since what a run may do is what its cause may. A
-    task has a run of its own: what it costs, and whether it failed, is counted. What several people say in several
-    spaces is not mixed: a run that works for all of them could not act for one in a group that another is not in.
+    task has a run of its own: what it costs, and whether it failed, is counted. So has what is done once more. What
+    several people say in several spaces is not mixed: a run that works for all of them could not act for one in a group
+    that another is not in.
     """
     count = 0
     spaces: set[str | None] = set()
@@ -51,6 +52,8 @@ def drained(items: Sequence[Item]) -> Sequence[Item]:
         if item.cause.grants != items[0].cause.grants:
             break
         if count and "task" in (item.kind, items[0].kind):
+            break
+        if item.retry != items[0].retry:
             break
         count += 1
     return items[:count]

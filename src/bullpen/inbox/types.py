@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bullpen.wire.nouns import InboxKind, ThreadScope
+
+RETRY: Final = "retry"  # in a payload
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +45,9 @@ class Item:
     addressed: bool = False  # are its words meant for the agent?
     batch: str | None = None  # the message whose agents answer one after another
     created_at: str = ""  # noted when it is kept
+
+    @property
+    def retry(self) -> dict[str, str] | None:
+        """Somebody asked for a run to be done once more: of which, as which, and who. None: this is new."""
+        found: dict[str, str] | None = self.payload.get(RETRY)
+        return found

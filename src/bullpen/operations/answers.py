@@ -1,4 +1,4 @@
-"""Calls that wait for somebody: see them, answer them, approve them, say how far they are, cancel them.
+"""Calls that wait for somebody: see, answer and approve them, give them values, say how far they are, cancel them.
 
 Who may do what depends on the call's kind and on how the caller stands to its space and its agent, so this stands above
 both. `tools/pending.py` and `tools/approvals.py` say what becomes of the call. What somebody says about a call is
@@ -8,27 +8,30 @@ masked here, with the secrets of its run and their own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from contextlib import nullcontext
+from typing import Any, Literal
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal, Thing
 from bullpen.apart.pool import ProcessPool
 from bullpen.audit.actions import note
-from bullpen.errors import CheckFailed, Invalid, NotFound
+from bullpen.errors import CheckFailed, Conflict, Forbidden, Invalid, NotFound
 from bullpen.observe.redact import REDACTOR, Masker, owner
+from bullpen.operations import variables
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction, Transacts
-from bullpen.tools import actions, approvals, configs, pending, rows
+from bullpen.tools import actions, approvals, configs, pending, rows, values
 from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.registry import Registry
 from bullpen.tools.types import Waiting
-from bullpen.wire.nouns import Acceptance, PendingKind, Progress
+from bullpen.variables.actions import Vault
+from bullpen.wire.nouns import Acceptance, PendingKind, Progress, ScopeKind
+from bullpen.wire.requests import ApplyVariable, ScopeRequest, ValuesAnswer
 
 Deed = Literal["see", "answer", "cancel"]
-APPROVALS: Mapping[Deed, access.Action] = {
-    "see": "see_approval",
-    "answer": "answer_approval",
-    "cancel": "cancel_approval",
+HELD: Mapping[PendingKind, Mapping[Deed, access.Action]] = {
+    "approval": {"see": "see_approval", "answer": "answer_approval", "cancel": "cancel_approval"},
+    "variables": {"see": "see_needs", "answer": "supply", "cancel": "cancel_needs"},
 }
 
 
@@ -60,6 +63,8 @@ async def list_calls(
         spaces=None if theirs else sorted(await spaces.readable(tx, caller, None)),
         unseen=access.allows(caller, "operate"),
         approves=access.allows(caller, "answer_approval"),
+        manages=caller.kind == "person" and access.allows(caller, "manage_agents"),
+        person_id=caller.id if caller.kind == "person" else "",
         before=before,
         limit=limit,
     )
@@ -67,13 +72,16 @@ async def list_calls(
 
 async def _thing_of(tx: Transaction, caller: Principal, waiting: Waiting) -> Thing:
     """The call, and how the caller stands to it and to the space it is in."""
+    causer = waiting.cause.id if waiting.cause.kind == "person" else None
     if waiting.space_id is None:
-        return Thing("call", waiting.call_id, holder=waiting.agent_id, tool=waiting.tool_name, people=0, shown=False)
+        id, agent_id = waiting.call_id, waiting.agent_id
+        return Thing("call", id, holder=agent_id, causer=causer, tool=waiting.tool_name, people=0, shown=False)
     _, space = await spaces.standing(tx, caller, waiting.space_id)
     return Thing(
         "call",
         waiting.call_id,
         holder=waiting.agent_id,
+        causer=causer,
         member=space.member,
         public=space.public,
         people=space.people,
@@ -91,8 +99,8 @@ async def _get_for(tx: Transaction, caller: Principal, call_id: str, to: Deed, *
 
 
 def _action(waiting: Waiting, to: Deed) -> access.Action:
-    if waiting.kind == "approval":
-        return APPROVALS[to]
+    if waiting.kind in HELD:
+        return HELD[waiting.kind][to]
     if to == "answer":
         return "answer_external" if waiting.kind == "external" else "answer_card"
     return "see_call" if to == "see" else "cancel_call"
@@ -114,6 +122,7 @@ async def submit(
     caller: Principal,
     registry: Registry,
     pool: ProcessPool,
+    vault: Vault,
     call_id: str,
     result: object,
     *,
@@ -126,10 +135,12 @@ async def submit(
     """
 
     async def body(tx: Transaction) -> Acceptance:
-        return await take(tx, caller, registry, call_id, result, run_id=run_id)
+        return await take(tx, caller, registry, vault, call_id, result, run_id=run_id)
 
+    secrets = await _secrets_in(store, call_id, result)
     try:
-        return await store.transact(body)
+        async with vault.setting(store, secrets) if secrets else nullcontext():
+            return await store.transact(body)
     except CheckApart as apart:
         try:
             await apart.settle(pool)
@@ -138,10 +149,22 @@ async def submit(
         return await store.transact(body)
 
 
+async def _secrets_in(store: Transacts, call_id: str, result: object) -> list[tuple[str, str]]:
+    """Names and values of secrets in an answer: around the transaction that keeps them, nothing may show them."""
+    given = result.get("env") if isinstance(result, dict) else None
+    if not isinstance(given, dict):
+        return []
+    waiting = await store.read(lambda tx: rows.select_pending(tx, call_id))
+    needs = [] if waiting is None or waiting.kind != "variables" else waiting.needs or []
+    named = [(str(need["name"]), given.get(need["name"])) for need in needs if need["type"] == "secret"]
+    return [(name, value) for name, value in named if isinstance(value, str)]
+
+
 async def take(
     tx: Transaction,
     caller: Principal,
     registry: Registry,
+    vault: Vault,
     call_id: str,
     result: object,
     *,
@@ -158,11 +181,15 @@ async def take(
     await pending.in_turn_of(tx, seen)
     waiting = await rows.lock_pending(tx, call_id)
     assert waiting is not None
-    clean = _masker(waiting, caller).clean_json(result)
     if waiting.kind != seen.kind:  # approved meanwhile: what was to be approved is to be answered now, by others
         access.authorize(caller, _action(waiting, "answer"), await _thing_of(tx, caller, waiting))
+    if waiting.kind == "variables":
+        return await _supply(tx, caller, vault, waiting, result)
+    clean = _masker(waiting, caller).clean_json(result)
     if waiting.kind == "approval":
         return await _approve(tx, caller, registry, waiting, clean)
+    if run_id is None and waiting.needs is not None and _gives_values(waiting, result):
+        raise _answered(waiting)  # the call waits for its result by now, under the same id, and a secret is none
     # Programs post results under the run, and whatever those look like, they are results.
     approves = run_id is None and access.allows(caller, "answer_approval")
     if approves and approvals.was_answered(waiting, clean):
@@ -191,6 +218,62 @@ async def _approve(
         for space_id in waiting.spaces if answer.always == "space" else (None,):
             await actions.always_allow(tx, caller, waiting, space_id)
     return Acceptance(duplicate=False)
+
+
+async def _supply(tx: Transaction, caller: Principal, vault: Vault, waiting: Waiting, result: object) -> Acceptance:
+    """Keep the values as variables, each as if it was set where it is at home, and let the call go on."""
+    if waiting.status == "resolved" and waiting.answered_by != caller.id:  # nobody tries out values by this
+        raise _answered(waiting)
+    answer = values.parsed(waiting, result)
+    if waiting.status != "resolved":
+        pending.refuse_over(tx, waiting)
+    changes = [await _put(tx, caller, vault, waiting, need, answer) for need in waiting.needs or ()]
+    if waiting.status == "resolved":
+        if all(change == "unchanged" for change in changes):
+            return Acceptance(duplicate=True)
+        raise _answered(waiting)
+    await approvals.supply(tx, waiting, caller.id)
+    names = values.names_of(waiting.needs)
+    about = {"agentId": waiting.agent_id, "toolName": waiting.tool_name, "variables": names}
+    note(tx, caller, "call.supplied", "call", waiting.call_id, **about)
+    return Acceptance(duplicate=False)
+
+
+def _gives_values(waiting: Waiting, result: object) -> bool:
+    env = result.get("env") if isinstance(result, dict) else None
+    return isinstance(env, dict) and set(env) <= set(values.names_of(waiting.needs))
+
+
+def _answered(waiting: Waiting) -> Conflict:
+    return Conflict(
+        f"{waiting.answered_by or 'Somebody'} has given the values already. To change one, set the variable.",
+        fields={"callId": "already_resolved", "answeredBy": waiting.answered_by or ""},
+    )
+
+
+async def _put(
+    tx: Transaction, caller: Principal, vault: Vault, waiting: Waiting, need: Mapping[str, Any], answer: ValuesAnswer
+) -> str:
+    name, home = need["name"], need["scope"]
+    kind: ScopeKind = answer.scope or home["kind"]
+    id = values.scope_id(waiting, kind) if answer.scope else home["id"]
+    if kind == "person" and caller.id != id:
+        other = "Whoever manages agents may answer with `scope`: agent or workspace; whoever manages the space, space."
+        raise Forbidden(f"Only {id}, for whom the agent works, may give a value of their own. {other}")
+    if id is None and kind != "workspace":
+        raise Invalid(f"The call was made in no {kind}.", fields={"result.scope": "choose another"})
+    request = ApplyVariable(
+        name=name,
+        value=answer.env[name],
+        type=need["type"],
+        scope=ScopeRequest(kind=kind, id=id),
+        description=need["description"],
+    )
+    try:
+        return (await variables.put(tx, caller, vault, request))[1]
+    except Invalid as error:
+        told = error.fields.get("value", error.message)
+        raise Invalid(f"{name}: {error.message}", fields={f"result.env.{name}": told}) from None
 
 
 async def report_progress(

@@ -103,7 +103,7 @@ async def _stop(tx: Transaction, given: GivenCommand) -> str:
     ]
     for run in meant:
         with suppress(RunAlreadyFinished):  # just now
-            await runs.request_cancel(tx, run)
+            await runs.request_cancel(tx, run, given.draft.author.id)
     runs.interrupt(tx, [run.id for run in meant])
     who = ", ".join(sorted({names.get(run.agent_id, run.agent_id) for run in meant}))
     return f"{given.draft.author.name} stopped {who}." if meant else "There was nothing to stop."

@@ -127,6 +127,8 @@ async def start_or_resume(
     while not (items := await inbox.claim(tx, lease.thread_id, id)):
         if await _rest(tx, lease):
             return None
+    retry = items[0].retry
+    id = id if retry is None else retry["id"]
     with concerning(await _concern(tx, lease, thread, agent, items)):
         return await _start(tx, lease, id, thread, agent, items, teaching, timezone)
 
@@ -191,11 +193,12 @@ async def _start(
         finished_at=None,
         outside=together(*(transcript.sources(item.payload) for item in items)),
         seen_in=merge_places(_spoken_in(items), (MEMORY,) if remembers else ()),
+        retry_of=None if newest.retry is None else newest.retry["of"],
     )
     entry_id = ids.run_message()
     content = shown(transcript.waking(items, entry_id, _moment(tx, home, timezone), space_id))
     entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content, usage=sizes)]
-    if newest.kind == "task":
+    if newest.kind == "task" and newest.retry is None:  # its task has had its turn
         precheck = await task_items.note_run(tx, newest.payload, id)
         run, entries = _look_first(tx, run, entries, precheck, lease)
     await rows.insert_run(tx, run)
@@ -228,7 +231,11 @@ async def take_in(
     room = None if home is None else home.room
     items = []
     for item in await inbox_rows.select_unclaimed(tx, lease.thread_id, inbox.DRAIN):
-        theirs = item.kind == "message" and (item.cause.kind, item.cause.id) == (run.cause_kind, run.cause_id)
+        theirs = (
+            item.kind == "message"
+            and item.retry is None
+            and (item.cause.kind, item.cause.id) == (run.cause_kind, run.cause_id)
+        )
         if not theirs or await _authority(tx, [item], room, most) != run.grants:
             break
         items.append(item)
@@ -727,6 +734,9 @@ async def stop(
                 await cards.complete(tx, _unrun(call, why), run.outside)
         run = replace(run, position=run.position + len(more))
         entries = [*entries, *more]
+    if reason == "cancelled":
+        run = replace(run, stopped_by=await rows.select_stopped_by(tx, run.id))
+        error = None if run.stopped_by is None else f"Stopped by {await approvals.name_of(tx, run.stopped_by)}."
     return await finish(tx, lease, run, entries, reason, error=error)
 
 
@@ -790,14 +800,14 @@ async def unpause(tx: Transaction, ids: Sequence[str]) -> None:
             _tell(tx, RunResumed, run)
 
 
-async def request_cancel(tx: Transaction, run: Run) -> Run:
+async def request_cancel(tx: Transaction, run: Run, by: str) -> Run:
     """Ask for a run to be cancelled; its driver does it, so that nothing is half done."""
     driven = await leases.is_driven(tx, run.thread_id)  # before the run's row: the order of a driver's locks
-    if not await rows.request_cancel(tx, run.id):
+    if not await rows.request_cancel(tx, run.id, by):
         raise RunAlreadyFinished(run.id)
     if not driven:
         threads.nudge_again(tx, [run.thread_id])  # it was put aside, and would wait until its agent goes on
-    return replace(run, cancel_requested=True)
+    return replace(run, cancel_requested=True, stopped_by=run.stopped_by or by)
 
 
 async def cancel_all_of(tx: Transaction, agent_id: str) -> list[str]:

@@ -66,7 +66,7 @@ class LateJournal:
             actions.tell_started(tx, self._place, result.call, result.args)
         actions.tell_settled(tx, self._place, result)
         came = result.value if result.is_error else {"result": result.value}
-        said = {**came, "approvedBy": self.approval.answered_by, **approvals.edited(self.approval)}
+        said = {**came, **approvals.who(self.approval)}
         await pending.by_inbox(tx, self.approval, said, outside=result.effects.outside)
 
     async def park(self, tx: Transaction) -> None:

@@ -141,6 +141,7 @@ class Drive:
     cleaned: object = None  # for which values of the redactor all of this is clean
     defined: dict[str, Tool] = field(default_factory=dict)  # tools of the agent that somebody has made
     fill: Callable[[str], str] = str  # puts the values of variables in their places
+    begun: frozenset[str] = frozenset()  # tools that the runs have called which this one does once more
     missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
     tries: int = 0  # how often the model has been asked for the next answer
     live: Live = field(init=False)
@@ -256,6 +257,8 @@ async def _read(tx: Transaction, drive: Drive, system: str) -> None:
     if thread is not None:
         drive.space_id, drive.scope = thread.active_space_id, thread.scope
     await concern.load(tx, drive.concern, run, drive.agent, drive.space_id)
+    if run.retry_of is not None:
+        drive.begun = await rows.select_begun(tx, run.retry_of)
     if drive.agent is not None and drive.agent.variables:
         await _fill_in(tx, drive, drive.agent)
     if drive.agent is not None and (others := drive.world.registry.unknown(drive.agent.tools)):
@@ -476,7 +479,7 @@ def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
     assert agent is not None
     return get_toolkit(
         agent,
-        view_run(drive.run, agent, drive.home, world.settings.limits),
+        view_run(drive.run, agent, drive.home, world.settings.limits, drive.begun),
         registry=world.registry,
         store=world.store,
         journal=journal,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from sqlalchemy import (
@@ -27,7 +27,7 @@ from bullpen.runs.types import Concerned, EarlierRun, Entry, Mark, MessageState,
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, WORDS, Codec, Mapped
 from bullpen.storage.paused import is_paused
-from bullpen.storage.statements import insert_or_ignore, upsert
+from bullpen.storage.statements import insert_or_ignore, inside, upsert
 from bullpen.storage.tables import inbox_items, messages, meta, prompts, run_messages, runs
 from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage, Trigger, Usage
@@ -51,6 +51,7 @@ _RUNS = Mapped(
     seen_in=TUPLE_OR_NULL,
     mark=_MARK,
 )
+MOST_TRIES: Final = 50  # of one run, as far as it is looked back
 _INSERT = Statement(insert(runs))
 _CHANGING = (
     "status",
@@ -85,14 +86,32 @@ _UPDATE = Statement(
     .returning(runs.c.cancel_requested, is_paused(runs.c.agent_id))
 )
 _PUT_MARK = Statement(update(runs).where(runs.c.id == bindparam("id_")).values(mark=bindparam("mark_")))
+# Whoever was first has stopped it.
+_STOPPED_BY = func.coalesce(runs.c.stopped_by, bindparam("by_", type_=Text))
 _REQUEST_CANCEL = Statement(
-    update(runs).where(runs.c.id == bindparam("id_"), runs.c.finished_at.is_(None)).values(cancel_requested=1)
+    update(runs)
+    .where(runs.c.id == bindparam("id_"), runs.c.finished_at.is_(None))
+    .values(cancel_requested=1, stopped_by=_STOPPED_BY)
 )
 _REQUEST_CANCEL_OF = Statement(
     update(runs)
     .where(runs.c.agent_id == bindparam("agent_id_"), runs.c.finished_at.is_(None))
     .values(cancel_requested=1)
     .returning(runs.c.id)
+)
+_SELECT_STOPPED_BY = Statement(select(runs.c.stopped_by).where(runs.c.id == bindparam("id")))
+_SELECT_RETRY_OF = Statement(select(runs.c.retry_of).where(runs.c.id == bindparam("id")))
+_SELECT_BEGUN = Statement(
+    select(run_messages.c.tool_name)
+    .distinct()
+    .where(
+        any_of(run_messages.c.run_id, "ids"),
+        run_messages.c.tool_name.is_not(None),
+        or_(
+            run_messages.c.started == 1,
+            and_(run_messages.c.type == "tool_return_message", run_messages.c.is_error == 0),
+        ),
+    )
 )
 _RETRY_NOW = Statement(
     update(runs)
@@ -259,8 +278,22 @@ async def put_mark(tx: Transaction, id: str, mark: Mark | None) -> None:
     await tx.run(_PUT_MARK, id_=id, mark_=None if mark is None else _MARK.encode(mark))
 
 
-async def request_cancel(tx: Transaction, id: str) -> bool:
-    return await tx.run(_REQUEST_CANCEL, id_=id) > 0
+async def request_cancel(tx: Transaction, id: str, by: str) -> bool:
+    return await tx.run(_REQUEST_CANCEL, id_=id, by_=by) > 0
+
+
+async def select_stopped_by(tx: Transaction, id: str) -> str | None:
+    found: str | None = await tx.value(_SELECT_STOPPED_BY, id=id)
+    return found
+
+
+async def select_begun(tx: Transaction, id: str | None) -> frozenset[str]:
+    """The tools that a run, and the runs that it did once more, have called so that something may have come of it."""
+    ids: list[str] = []
+    while id is not None and len(ids) < MOST_TRIES:
+        ids.append(id)
+        id = await tx.value(_SELECT_RETRY_OF, id=id)
+    return frozenset(await tx.values(_SELECT_BEGUN, ids=ids)) if ids else frozenset()
 
 
 async def request_cancel_of(tx: Transaction, agent_id: str) -> list[str]:
@@ -405,6 +438,8 @@ def on_the_wire(run: Run) -> WireRun:
         status=run.status,
         outcome=run.outcome,
         stop_reason=run.stop_reason,
+        stopped_by=run.stopped_by,
+        retry_of=run.retry_of,
         silence_reason=run.silence_reason,
         message_ids=list(run.message_ids),
         outside=list(run.outside),
@@ -466,6 +501,9 @@ _DELETE_JOURNALS = Statement(delete(run_messages).where(any_of(run_messages.c.ru
 # A run with this payload has no journal any more, and the items it answered are gone.
 _EMPTY = Statement(update(runs).where(any_of(runs.c.id, "ids")).values(payload="{}", prompt_hash=None))
 _SILENCE = Statement(update(runs).where(any_of(runs.c.id, "ids")).values(summary=None, error=None, silence_reason=None))
+_FORGET_STOPPED_BY = Statement(
+    update(runs).where(inside(runs.c.id), runs.c.stopped_by == bindparam("id_")).values(error=None)
+)
 _DELETE_RUNS = Statement(delete(runs).where(any_of(runs.c.id, "ids")))
 _SELECT_OF_THREAD = Statement(select(runs.c.id).where(runs.c.thread_id == bindparam("id")).limit(bindparam("limit")))
 _SELECT_OF_AGENT = Statement(
@@ -522,6 +560,11 @@ async def delete_journals(tx: Transaction, run_ids: list[str]) -> None:
 async def silence(tx: Transaction, run_ids: list[str]) -> None:
     """Take out what was said of them."""
     await tx.run(_SILENCE, ids=run_ids)
+
+
+async def forget_stopped_by(tx: Transaction, person_id: str, after: str, upto: str) -> None:
+    """The sentence that names them; that it was they stays."""
+    await tx.run(_FORGET_STOPPED_BY, id_=person_id, after=after, upto=upto)
 
 
 async def delete_runs(tx: Transaction, run_ids: list[str]) -> None:

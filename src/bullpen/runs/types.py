@@ -62,6 +62,8 @@ class Run:
     paused_reason: str | None = None  # it is put aside: which budget is used up
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: see tools/outward.py
     mark: Mark | None = None  # every commit of the run takes it away
+    retry_of: str | None = None  # the run that it does once more
+    stopped_by: str | None = None  # who wanted it to end
 
 
 @dataclass(frozen=True)  # as above

@@ -19,7 +19,9 @@ from bullpen.tools.types import RunView, Waiting
 from bullpen.wire import Agent
 
 
-def view_run(run: Run, agent: Agent, home: Room | None, limits: LimitSettings) -> RunView:
+def view_run(
+    run: Run, agent: Agent, home: Room | None, limits: LimitSettings, begun: frozenset[str] = frozenset()
+) -> RunView:
     return RunView(
         id=run.id,
         thread_id=run.thread_id,
@@ -32,6 +34,8 @@ def view_run(run: Run, agent: Agent, home: Room | None, limits: LimitSettings) -
         outside=run.outside,
         seen_in=run.seen_in,
         approval_ms=None if rules.is_attended(run) else int(limits.approval_seconds * 1000),
+        begun=begun,
+        attended=rules.is_attended(run),
     )
 
 
@@ -47,6 +51,7 @@ async def view_approved(tx: Transaction, approval: Waiting, agent: Agent, run: R
         message_count=0 if run is None else len(run.message_ids),
         home=await _home(tx, approval, run),
         outside=approval.outside,
+        attended=approval.cause.kind == "person" and (run is None or rules.is_attended(run)),
     )
 
 

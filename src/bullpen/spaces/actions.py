@@ -475,6 +475,16 @@ def told(draft: Draft) -> dict[str, Any]:
     return payload
 
 
+async def tell_again(tx: Transaction, payload: dict[str, Any]) -> dict[str, Any] | None:
+    """What an agent was told of a message, as the message is by now. None: it was deleted."""
+    message = await rows.select_message(tx, str(payload.get("messageId")))
+    if message is None or message.deleted_at is not None:
+        return None
+    again = {**payload, "text": message.text}
+    again.pop("attachments", None)
+    return again | ({"attachments": [_told(file) for file in message.attachments]} if message.attachments else {})
+
+
 def _told(file: File) -> dict[str, Any]:
     """What an agent gets to know of a file that a message shows."""
     return {"id": file.id, "name": file.name, "type": file.type, "size": file.size}

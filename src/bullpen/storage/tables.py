@@ -358,6 +358,8 @@ runs = Table(
     _id("seen_in", null=True),  # JSON: whose text of this office it was shown: spaces, and see tools/outward.py
     # JSON: the call for which something is done just now that could kill the process. Mostly there is none.
     _id("mark", null=True),
+    _id("retry_of", null=True),  # the run that it does once more, because somebody asked for that
+    _id("stopped_by", null=True),  # who wanted it to end
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),
@@ -637,7 +639,9 @@ pending_calls = Table(
     _fixed("execution", null=True),
     _id("outside", null=True),  # JSON: what its run had read from outside the office when it asked
     _id("spaces", null=True),  # JSON, of approvals: which spaces the call touches
-    _fixed("reason", null=True),  # outward: no policy asks for the approval, but what its run has read
+    _fixed("reason", null=True),  # no policy asks for the approval. outward: what its run has read | repeat: see runs/
+    _words("needs", null=True),  # JSON: the variables it had no value of, and where each is to be kept; never a value
+    _id("allowed", null=True),  # JSON: who approved it before it was found to need values, and whether they changed it
     Index("pending_calls_deadline", "deadline_at", sqlite_where=_waiting, postgresql_where=_waiting),
     Index("pending_calls_open", "status", "call_id", sqlite_where=_open, postgresql_where=_open),
     Index("pending_calls_agent", "agent_id", "call_id"),

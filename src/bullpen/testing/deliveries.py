@@ -41,7 +41,7 @@ class Told:
     @property
     def by_somebody(self) -> bool:
         """What comes is somebody's own answer, and no approval of something that is yet to be carried out."""
-        return bool(self.call["kind"] != "approval")
+        return bool(self.call["kind"] not in ("approval", "variables"))
 
     @property
     def result(self) -> Any:
@@ -49,7 +49,10 @@ class Told:
 
     @property
     def is_approved(self) -> bool:
-        return not self.by_somebody and self.call["status"] == "resolved" and bool((self.result or {}).get("approved"))
+        """People have let it go on: approved it, or given the values that it needed."""
+        if self.by_somebody or self.call["status"] != "resolved":
+            return False
+        return self.call["kind"] == "variables" or bool((self.result or {}).get("approved"))
 
     @property
     def promised(self) -> bool:
@@ -75,8 +78,10 @@ def calls(rows: Snapshot) -> Iterator[Told]:
 
 
 def ends(call: Row) -> int:
-    """How often it was over: an approval may be void and asked for anew, and the call itself may wait after it."""
+    """How often it was over: an approval may be void and asked for anew, values may be missing besides, and the call
+    itself may wait after all that."""
     before = call["asks"] - (call["kind"] == "approval" and call["asks"] > 0)
+    before += call["needs"] is not None and call["kind"] != "variables"
     return int(before + (call["status"] not in OPEN))
 
 

@@ -190,6 +190,7 @@ async def ask(tx: Transaction, waiting: Waiting) -> None:
         tool_name=waiting.tool_name,
         space_id=waiting.space_id,
         visible=waiting.visible,
+        person_id=waiting.cause.id if waiting.cause.kind == "person" else None,
     )
     await webhooks.asked(tx, call, waiting.asks)
 

@@ -21,7 +21,7 @@ from bullpen.errors import BadArguments, Conflict, Invalid
 from bullpen.replacing import replace
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import actions, pending, rows
+from bullpen.tools import actions, pending, rows, values
 from bullpen.tools.json_equality import equal_json
 from bullpen.tools.types import RunView, Tool, Waiting
 from bullpen.wire.requests import ApprovalAnswer
@@ -51,21 +51,18 @@ def hash_of(tool_hash: str, waiting: Waiting) -> str:
     return sha256(orjson.dumps([*bound, waiting.spaces] if waiting.spaces else bound)).hexdigest()
 
 
-def _bound(waiting: Waiting, tool_hash: str) -> Waiting:
+def bound(waiting: Waiting, tool_hash: str) -> Waiting:
     return replace(waiting, tool_hash=tool_hash, hash=hash_of(tool_hash, waiting))
 
 
 # ── asking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def ask(tx: Transaction, run: RunView, tool: Tool, waiting: Waiting) -> Waiting:
-    """A call, as it would be carried out."""
+def asked(tx: Transaction, run: RunView, tool: Tool, waiting: Waiting) -> Waiting:
+    """The row of a call that somebody has to approve, as it would be carried out."""
     if run.approval_ms is not None and run.approval_ms < (tool.expires_ms or run.approval_ms + 1):
         waiting = replace(waiting, expires_at=tx.clock.millis() + run.approval_ms)
-    waiting = replace(_bound(waiting, tool.hash), asks=1)
-    await pending.add(tx, waiting)
-    await actions.ask(tx, waiting)
-    return waiting
+    return replace(bound(waiting, tool.hash), asks=1)
 
 
 async def holds(tx: Transaction, waiting: Waiting, tool: Tool, spaces: tuple[str, ...]) -> bool:
@@ -84,9 +81,9 @@ async def ask_anew(
     if waiting.asks >= MOST_ASKS:
         return None
     again = replace(waiting, status="pending", result=None, answered_by=None, asks=waiting.asks + 1, deadline_at=None)
-    again = replace(again, spaces=spaces)
+    again = replace(again, kind="approval", spaces=spaces, allowed=None)
     now = await rows.select_hash(tx, tool.name) if tool.hash else ""
-    again = replace(_bound(again, now), execution=None)
+    again = replace(bound(again, now), execution=None)
     await pending.move(tx, waiting, again, "late" if late else "run")
     await pending.show(tx, again, "requires_action", approval=True)
     await actions.ask(tx, again)
@@ -114,7 +111,7 @@ def was_answered(waiting: Waiting, result: Any) -> bool:
 
     Only what came from somebody who may approve, where approvals come. What names a hash is no result of a call.
     """
-    if waiting.kind == "approval" or not waiting.asks or not isinstance(result, dict):
+    if waiting.is_held or not waiting.asks or not isinstance(result, dict):
         return False
     try:
         answer = ApprovalAnswer.model_validate(result)
@@ -143,7 +140,7 @@ async def answer(tx: Transaction, waiting: Waiting, answer: ApprovalAnswer, by: 
         raise Conflict("This is not any more what you were asked to approve. Look at it again.", fields={"hash": "old"})
     if "args" in said:
         _check_arguments(tool, waiting, said["args"])
-        waiting = _bound(replace(waiting, args=said["args"], spaces=()), waiting.tool_hash or "")
+        waiting = bound(replace(waiting, args=said["args"], spaces=()), waiting.tool_hash or "")
     late = waiting.status == "pending"
     over = replace(waiting, status="resolved", result=said, answered_by=by)
     if late:  # the run has gone on: the call is carried out later, or its agent is told of the refusal here
@@ -173,10 +170,19 @@ def _check_arguments(tool: Tool | None, waiting: Waiting, args: Any) -> None:
         raise Invalid(error.message, fields={"result.args": error.message}) from None
 
 
+async def supply(tx: Transaction, waiting: Waiting, by: str) -> None:
+    """The values that it needs are kept; the row is locked. It holds their names only."""
+    late = waiting.status == "pending"
+    over = replace(waiting, status="resolved", result={"supplied": values.names_of(waiting.needs)}, answered_by=by)
+    over = replace(over, execution="queued") if late else over
+    await _go_on(tx, await pending.move(tx, waiting, over, "answer"), late=late)
+
+
 async def _go_on(tx: Transaction, over: Waiting, *, late: bool) -> None:
-    if is_approved(over):
+    if over.is_let_go:
         # What came of it will be shown when it has been carried out.
-        await pending.show(tx, over, "streaming", approval=True, approvedBy=over.answered_by, **edited(over))
+        shown = {"approval": True} if over.kind == "approval" else {"variables": over.needs}
+        await pending.show(tx, over, "streaming", **shown, **who(over))
         actions.tell_over(tx, over)
         (threads.look_again if late else threads.go_on_waiting)(tx, over.thread_id)
         return
@@ -189,12 +195,31 @@ async def _go_on(tx: Transaction, over: Waiting, *, late: bool) -> None:
         threads.go_on_waiting(tx, over.thread_id)
 
 
-def is_approved(waiting: Waiting) -> bool:
-    return waiting.status == "resolved" and bool((waiting.result or {}).get("approved"))
+def keep(waiting: Waiting) -> dict[str, Any] | None:
+    """An approval that the call has, as its row keeps it while something else is asked."""
+    if waiting.kind != "approval":
+        return waiting.allowed
+    return {"by": waiting.answered_by, "edited": bool(edited(waiting))}
+
+
+def is_approved(waiting: Waiting | None) -> bool:
+    """Has somebody approved it, now or before something else was asked?"""
+    return waiting is not None and (waiting.allowed is not None or (waiting.kind == "approval" and waiting.is_let_go))
 
 
 def edited(waiting: Waiting) -> dict[str, Any]:
+    if waiting.kind == "variables":
+        allowed = waiting.allowed or {}
+        return {"editedBy": allowed["by"]} if allowed.get("edited") else {}
     return {"editedBy": waiting.answered_by} if "args" in (waiting.result or {}) else {}
+
+
+def who(waiting: Waiting) -> dict[str, Any]:
+    """Who let the call go on, as its card and its agent are told."""
+    if waiting.kind != "variables":
+        return {"approvedBy": waiting.answered_by, **edited(waiting)}
+    approved = {} if waiting.allowed is None else {"approvedBy": waiting.allowed["by"], **edited(waiting)}
+    return {**approved, "suppliedBy": waiting.answered_by}
 
 
 async def refusal(tx: Transaction, over: Waiting) -> str:
@@ -215,7 +240,7 @@ async def withdraw(tx: Transaction, call_ids: list[str]) -> set[str]:
     """The run that waits for these is stopped, and what it says of them is the end of it. Those that never began."""
     unbegun: set[str] = set()
     for waiting in await rows.lock_pending_of(tx, call_ids):
-        if waiting.kind != "approval":
+        if not waiting.is_held:
             continue
         if waiting.execution is None:
             unbegun.add(waiting.call_id)

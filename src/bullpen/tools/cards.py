@@ -77,5 +77,5 @@ def _settled(result: ToolResult, outside: Sequence[str]) -> tuple[dict[str, Any]
     if isinstance(result.outcome, OutcomeUnknown):
         metadata["outcome"] = "unknown"
     if result.approval is not None:
-        metadata |= {"approvedBy": result.approval.answered_by, **approvals.edited(result.approval)}
+        metadata |= approvals.who(result.approval)
     return metadata, "error" if result.is_error else "complete"

@@ -58,7 +58,9 @@ class Door:
     journal: Journal
     means: Means
     space_id: str | None = None  # the space that the agent is in
-    approval: Waiting | None = None  # somebody had to approve the call, and did
+    approval: Waiting | None = (
+        None  # people had to let the call go on, and did: see tools/approvals.py, tools/values.py
+    )
     late: bool = False  # after its run had gone on: what comes of it goes by inbox
     values: Mapping[str, Value] = field(default_factory=dict)  # of the variables that the tool declares
     spaces: tuple[str, ...] | None = None  # which the call touches; None: it has not been judged yet
@@ -96,7 +98,7 @@ class Door:
 async def show_under_way(tx: Transaction, door: Door, tool: Tool, call: ToolCall, status: MessageStatus) -> None:
     """That the call is under way: on a card of its own, or on the one that it was approved on."""
     if door.approval is not None and not door.approval.asked_unseen:
-        who = {"approvedBy": door.approval.answered_by, **approvals.edited(door.approval)}
+        who = approvals.who(door.approval)
         await pending.show(tx, replace(door.approval, answered_by=None), status, **who)
     elif tool.visible:
         await cards.show_started(tx, door.run, door.space_id, call, call.shown, status=status)

@@ -1,8 +1,8 @@
 """The one door through which an agent acts.
 
-A call goes: look up, authorize, budget, validate, judge by policy, run with a deadline, settle. Every way it can end is
-a ToolResult, stored before anything advances; nothing a tool does can raise past this module, but what the database or
-the lease says can. What has to wait for somebody is in tools/waiting.py.
+A call goes: look up, authorize, budget, validate, judge by policy, find the values of its variables, run with a
+deadline, settle. Every way it can end is a ToolResult, stored before anything advances; nothing a tool does can raise
+past this module, but what the database or the lease says can. What has to wait for somebody is in tools/waiting.py.
 
 A `tx` tool's effect, result and events are one commit. Any other tool is marked as started first: if the process
 dies then, a repeatable one is run again and a `once` tool is settled as outcome unknown, never repeated. A call that
@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from bullpen import ids
+from bullpen.access import rows as people
 from bullpen.errors import (
     BadArguments,
     EgressError,
@@ -39,7 +40,7 @@ from bullpen.llm.types import ToolSpec
 from bullpen.replacing import replace
 from bullpen.storage import Store, Transaction
 from bullpen.storage.store import Body, RetryTransaction
-from bullpen.tools import judging, rules, waiting
+from bullpen.tools import approvals, judging, rules, waiting
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.door import Door, keep_result, show_under_way
@@ -121,7 +122,7 @@ async def execute(door: Door, tool: Tool | None, call: ToolCall) -> ToolResult |
     """Carry out one call and keep what came of it. None: its run waits for somebody's answer."""
     if call.started:
         asked = await door.store.read(lambda tx: tool_rows.select_pending(tx, call.id))
-        if asked is not None and asked.kind == "approval":
+        if asked is not None and asked.is_held:
             return await _look_for_approval(door, tool, call)
         if asked is not None:  # whatever has become of the tool since: somebody was asked, and may have answered
             return await _look_for_answer(door, tool, call, asked)
@@ -159,22 +160,25 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
         args = await _checked(door, tool, call, given)
         if tool.hash and args is not given:  # under the names that its schema has: so they are shown, approved and sent
             call = replace(call, arguments=orjson.dumps(args).decode())
-        if tool.variables:
-            door = replace(door, values=await _values(door, tool))
     except ToolError as error:
         return await _settle(door, tool, call, _as_outcome(tool, error))
     judged = await door.store.read(partial(judging.judge, door=door, tool=tool, call=call, args=args))
     door = replace(door, spaces=judged.spaces)
     if judged.decision == "deny":
         return await _settle(door, tool, call, Denied(rules.denied(tool)))
+    door, missing = await _find_values(door, tool)
+    if missing is not None and not await _may_be_asked(door, call):
+        return await _settle(door, tool, call, _as_outcome(tool, missing))
     if judged.decision == "ask" and tool.proposes:
         door = replace(door, asks=True)
-    elif judged.decision == "ask" and door.approval is None:
+    elif judged.decision == "ask" and not approvals.is_approved(door.approval):
+        if door.approval is not None and call.started:  # it had its values, was begun, and has to be approved by now
+            return await _settle(door, tool, call, OutcomeUnknown(rules.interrupted(tool.name)))
         reason = "outward" if door.unseen else judged.reason
         return await door.store.transact(
             partial(waiting.ask_for_approval, door=door, tool=tool, call=call, reason=reason)
         )
-    return await _begin(replace(door, unseen=False), tool, call, args)
+    return await _begin(replace(door, unseen=False), tool, call, args, missing)
 
 
 def _refusal(door: Door, tool: Tool, call: ToolCall) -> Outcome | None:
@@ -212,11 +216,16 @@ async def _checked_apart(door: Door, tool: Tool, call: ToolCall, given: Any, apa
     return tool.parse(given)
 
 
-async def _begin(door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> ToolResult | None:
+async def _begin(
+    door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any], missing: VariablesRequired | None
+) -> ToolResult | None:
     try:
         if door.approval is not None:
             spaces = door.spaces or ()
             await door.store.read(partial(waiting.check_approval, tool=tool, approval=door.approval, spaces=spaces))
+        if missing is not None:
+            ask = partial(waiting.ask_for_values, door=door, tool=tool, call=call, missing=missing.missing)
+            return await door.store.transact(ask)
         if tool.awaits is not None:
             return await _await_answer(door, tool, call, args)
         if tool.effect == "tx":
@@ -245,6 +254,25 @@ async def _look_for_approval(door: Door, tool: Tool | None, call: ToolCall) -> T
     door = replace(door, space_id=found.space_id, approval=found)
     approved = ToolCall(call.id, call.tool, found.arguments, started=found.execution is not None)
     return await _carry_out(door, tool, approved)
+
+
+async def _find_values(door: Door, tool: Tool) -> tuple[Door, VariablesRequired | None]:
+    """The door with the values that the tool declares, and which of them nobody has set."""
+    if not tool.variables:
+        return door, None
+    try:
+        return replace(door, values=await _values(door, tool)), None
+    except VariablesRequired as error:
+        return door, error
+
+
+async def _may_be_asked(door: Door, call: ToolCall) -> bool:
+    """Is somebody there who can give values? They are asked for once, and never if nobody asked for the call."""
+    cause = door.run.cause
+    if call.started or not door.run.attended or (door.approval is not None and door.approval.needs is not None):
+        return False
+    person = await door.store.read(lambda tx: people.select_person(tx, cause.id))
+    return person is not None and person.role != "guest"  # guests cannot sign in
 
 
 async def _values(door: Door, tool: Tool) -> Mapping[str, Value]:

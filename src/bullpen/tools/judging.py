@@ -18,7 +18,7 @@ from bullpen.errors import RequestError, ToolError
 from bullpen.replacing import replace
 from bullpen.storage import Transaction
 from bullpen.storage.statements import storable
-from bullpen.tools import outward, policies
+from bullpen.tools import outward, policies, rules
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.door import Door
 from bullpen.tools.types import AskReason, Tool, ToolCall
@@ -42,6 +42,8 @@ async def judge(tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: M
     of_tool = tool.policy or ("ask" if tool.wary and run.outside else None)
     shown = _name_arguments(tool, args)
     decision = policies.decide_for_all(spaces, found, shown, of_agent=of_agent, of_tool=of_tool)
+    if decision == "allow" and rules.repeats(tool, run):
+        return Judged("ask", spaces, "repeat")
     if decision != "allow" or not outward.is_suspect(run):
         return Judged(decision, spaces)
     requests = outward.sends_arguments(tool, args)

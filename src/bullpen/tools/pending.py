@@ -20,7 +20,7 @@ from bullpen.replacing import replace
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
-from bullpen.tools import rows, rules
+from bullpen.tools import rows, rules, values
 from bullpen.tools.actions import ask, tell_over
 from bullpen.tools.json_equality import equal_json
 from bullpen.tools.outside import together
@@ -58,6 +58,7 @@ async def begin(
     else:
         waiting = replace(waiting, asks=approval.asks, tool_hash=approval.tool_hash, hash=approval.hash)
         waiting = replace(waiting, args=approval.args, spaces=approval.spaces, reason=approval.reason)
+        waiting = replace(waiting, needs=approval.needs)
         if not approval.asked_unseen:  # else it was asked for unseen, and shows from now on
             waiting = replace(waiting, visible=approval.visible)
         await move(tx, approval, waiting, "late" if late else "run")
@@ -191,7 +192,7 @@ async def leave(tx: Transaction, call_ids: list[str]) -> set[str]:
     their cards go on telling how they stand."""
     theirs: set[str] = set()
     for waiting in await rows.lock_pending_of(tx, call_ids):
-        if waiting.kind == "approval":
+        if waiting.is_held:
             continue  # it is over with its run, or never was its business: see tools/approvals.py
         theirs.add(waiting.call_id)
         if waiting.status == "waiting":
@@ -264,6 +265,8 @@ async def expire_if_due(tx: Transaction, waiting: Waiting) -> bool:
 
 
 def unanswered(waiting: Waiting) -> str:
+    if waiting.kind == "variables":
+        return values.unanswered(waiting)
     if waiting.kind == "approval":
         return f"Nobody approved {waiting.tool_name} in time, so it was not carried out."
     return f"Nobody answered {waiting.tool_name} in time."

@@ -115,6 +115,8 @@ _PENDING = Mapped(
     progress=_PROGRESS,
     outside=TUPLE_OR_NULL,
     spaces=TUPLE_OR_NULL,
+    needs=JSON,
+    allowed=JSON,
 )
 _INSERT_PENDING = insert_or_ignore(pending_calls)
 _LOCK_PENDING = Statement(
@@ -136,8 +138,12 @@ _SELECT_PENDING_PAGE = Statement(
         or_(bindparam("agent_id") == "", pending_calls.c.agent_id == bindparam("agent_id")),
         or_(
             bindparam("any_tool", type_=BigInteger) == literal_column("1"),
-            # What somebody has yet to approve is not for the program that will carry it out.
-            and_(any_of(pending_calls.c.tool_name, "tools"), pending_calls.c.kind != literal_column("'approval'")),
+            # What people have yet to let go on is not for the program that will carry it out.
+            and_(
+                any_of(pending_calls.c.tool_name, "tools"),
+                pending_calls.c.kind != literal_column("'approval'"),
+                pending_calls.c.kind != literal_column("'variables'"),
+            ),
         ),
         or_(
             bindparam("all_", type_=BigInteger) == literal_column("1"),
@@ -150,6 +156,17 @@ _SELECT_PENDING_PAGE = Statement(
             and_(
                 bindparam("approves", type_=BigInteger) == literal_column("1"),
                 pending_calls.c.kind == literal_column("'approval'"),
+            ),
+            # Values are asked of whoever the call is for, and of those who may set them for others.
+            and_(
+                pending_calls.c.kind == literal_column("'variables'"),
+                or_(
+                    bindparam("manages", type_=BigInteger) == literal_column("1"),
+                    and_(
+                        pending_calls.c.cause_kind == literal_column("'person'"),
+                        pending_calls.c.cause_id == bindparam("person_id"),
+                    ),
+                ),
             ),
         ),
     )
@@ -227,6 +244,9 @@ _MOVED = (
     "asks",
     "execution",
     "spaces",
+    "reason",
+    "needs",
+    "allowed",
 )
 _write_moved = _PENDING.writer(_MOVED)
 _MOVE_PENDING = Statement(
@@ -281,11 +301,14 @@ async def select_pending_page(
     spaces: list[str] | None,
     unseen: bool = False,
     approves: bool = False,
+    manages: bool = False,
+    person_id: str = "",
     before: str,
     limit: int,
 ) -> list[Waiting]:
     """Newest first; `spaces` None: of all. `unseen`: also calls that do not show in a space, and those outside of any.
-    `approves`: every approval besides, wherever it was asked for."""
+    `approves`: every approval besides, wherever it was asked for. `manages`: every call that waits for values;
+    `person_id`: those that are made for this person."""
     found = await tx.all(
         _SELECT_PENDING_PAGE,
         before=before,
@@ -298,6 +321,8 @@ async def select_pending_page(
         spaces=spaces or [],
         unseen=int(unseen),
         approves=int(approves),
+        manages=int(manages),
+        person_id=person_id,
         limit=limit,
     )
     return _PENDING.read_all(found)

@@ -47,6 +47,15 @@ def over_budget(tool: Tool, run: RunView) -> str | None:
     return None
 
 
+def repeats(tool: Tool, run: RunView) -> bool:
+    """Was a tool with effects outside called before, in a run that this one does once more?
+
+    It is the tool that counts, whatever the arguments: a model that is asked again words them in another way.
+    """
+    outside = tool.effect in ("once", "idempotent") or tool.awaits == "external"
+    return outside and tool.name in run.begun
+
+
 def no_space(tool: Tool, space_id: str | None) -> str | None:
     if tool.visible and space_id is None:
         return f'Tool "{tool.name}" is visible but you are not in a space. Call enter_space first.'
@@ -55,6 +64,13 @@ def no_space(tool: Tool, space_id: str | None) -> str | None:
 
 def interrupted(name: str) -> str:
     return f"{name} was interrupted while it ran; whether it took effect is unknown. It was not run again."
+
+
+def changed(tool: Tool) -> str:
+    return (
+        f"{tool.name} was changed while this call waited for its values, so nothing was done. Call it again if it is "
+        "still wanted."
+    )
 
 
 def stopped(name: str) -> str:
@@ -77,7 +93,8 @@ def may_run_again(tool: Tool) -> bool:
 class PendingState(Enum):
     """Where a pending call stands: its kind (an answer or an approval), `status`, `execution` and `delivered_via`.
 
-    An approval may be given late, after its run has gone on; `pending`, `queued` and `started` are on that side.
+    A call that waits for values of variables stands where one that waits for an approval does: it goes on when people
+    let it. They may do so late, after its run has gone on; `pending`, `queued` and `started` are on that side.
     docs/internals/pending.md draws this and PENDING_MOVES.
     """
 
@@ -146,6 +163,7 @@ PENDING_MOVES: Final[Mapping[PendingState, Mapping[PendingState, frozenset[Mover
         PendingState.CANCELLED: frozenset({"cancel", "deletion"}),
     },
     PendingState.DECIDED: {
+        PendingState.ASKED: frozenset({"run"}),  # it is approved and has no values yet, or the other way round
         PendingState.BEGUN: frozenset({"run"}),
         PendingState.DECISION_READ: frozenset({"run", "stop"}),
         PendingState.ASKED_LATE: frozenset({"run"}),  # what was approved has changed
@@ -180,7 +198,7 @@ PENDING_MOVES: Final[Mapping[PendingState, Mapping[PendingState, frozenset[Mover
 
 def pending_state(waiting: Waiting) -> PendingState:
     """Broken: there is no such state."""
-    kind = "approval" if waiting.kind == "approval" else "answer"
+    kind = "approval" if waiting.is_held else "answer"
     columns = (kind, waiting.status, waiting.execution, waiting.delivered_via)
     try:
         return PendingState(columns)

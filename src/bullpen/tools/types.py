@@ -35,7 +35,7 @@ Effect = Literal["tx", "pure", "idempotent", "once"]
 Act = Literal["spoke", "reacted", "acted", "silence"]
 
 # Why a call has to be approved although no policy says so: it would carry words out of where they were read.
-AskReason = Literal["outward"]
+AskReason = Literal["outward", "repeat"]
 # How far an approved call has come.
 Execution = Literal["inline", "queued", "started"]
 
@@ -142,6 +142,8 @@ class RunView:
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: spaces, and see tools/outward.py
     # How long an approval may take, if nobody is there who asked for anything.
     approval_ms: int | None = None
+    begun: frozenset[str] = frozenset()  # tools that the runs have called which this one does once more
+    attended: bool = False  # a person has asked for it just now, and can be asked back
 
     @property
     def grants(self) -> str:
@@ -287,6 +289,20 @@ class Waiting:
     outside: tuple[str, ...] = ()  # what its run had read when it asked
     spaces: tuple[str, ...] = ()  # which spaces the call touches, if it has to be approved
     reason: AskReason | None = None  # why it has to be approved, if no policy says so
+    # What it had no value of, each as it goes over the wire; and who approved it before that was found out.
+    needs: list[dict[str, Any]] | None = None
+    allowed: dict[str, Any] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Nothing of it is carried out before people let it: by approving it, or by giving values that it needs."""
+        return self.kind in ("approval", "variables")
+
+    @property
+    def is_let_go(self) -> bool:
+        """People have let it go on."""
+        given = self.kind == "variables" or (self.kind == "approval" and bool((self.result or {}).get("approved")))
+        return self.status == "resolved" and given
 
     @property
     def asked_unseen(self) -> bool:
@@ -308,7 +324,7 @@ class Waiting:
             run_id=self.run_id,
             space_id=self.space_id,
             tool_name=self.tool_name,
-            args=self.args,
+            args={"variables": self.needs} if self.kind == "variables" else self.args,
             status=self.status,
             result=self.result,
             answered_by=self.answered_by,
@@ -323,6 +339,9 @@ class Waiting:
     @property
     def _metadata(self) -> dict[str, Any]:
         about = {"outside": list(self.outside)} if self.outside else {}
+        if self.kind == "variables":
+            shown = {"args": self.args} if self.visible else {}
+            return about | {"personId": self.cause.id} | shown
         if self.kind != "approval":
             return about
         reason = {} if self.reason is None else {"reason": self.reason}

@@ -1,4 +1,4 @@
-"""A call that has to wait for somebody: for an answer, or for an approval.
+"""A call that has to wait for somebody: for an answer, for an approval, or for values of variables.
 
 Each function here is one transaction of the door, which tools/execute.py opens: it asks, or looks whether there is an
 answer by now. The rows and what becomes of them are in tools/pending.py and tools/approvals.py.
@@ -6,14 +6,14 @@ answer by now. The rows and what becomes of them are in tools/pending.py and too
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bullpen.engine import nudges
 from bullpen.events.actions import in_turn
 from bullpen.replacing import replace
 from bullpen.storage import Transaction
-from bullpen.tools import approvals, cards, judging, pending, rules
+from bullpen.tools import actions, approvals, cards, judging, pending, rules, values
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.door import Door, clean_outcome, count_ending, keep_result, lock_approval, show_under_way
 from bullpen.tools.types import (
@@ -127,31 +127,77 @@ async def _take_answer(tx: Transaction, tool: Tool | None, call: ToolCall, waiti
     return Failed("Nobody answered in time.")
 
 
-# ── somebody's approval ─────────────────────────────────────────────────────────────────────────────────────────────
+# ── somebody's approval, or values ──────────────────────────────────────────────────────────────────────────────────
 
 
 async def ask_for_approval(
     tx: Transaction, door: Door, tool: Tool, call: ToolCall, reason: AskReason | None
 ) -> ToolResult | None:
     """Nothing happens yet. The run waits for an approval as long as it would for the tool, and goes on then."""
+
+    def ask(waiting: Waiting) -> Waiting:
+        return approvals.asked(tx, door.run, tool, replace(waiting, kind="approval", reason=reason))
+
+    return await _hold(tx, door, tool, call, ask, approval=True)
+
+
+async def ask_for_values(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, missing: Sequence[Mapping[str, Any]]
+) -> ToolResult | None:
+    """The same, until somebody gives the values that are missing. The call is bound as an approved one is."""
+    needs = values.list_needs(missing, door.run)
+
+    def ask(waiting: Waiting) -> Waiting:
+        waiting = replace(waiting, kind="variables", needs=needs)
+        if door.approval is None:
+            return approvals.bound(waiting, tool.hash)
+        return replace(waiting, allowed=approvals.keep(door.approval))
+
+    return await _hold(tx, door, tool, call, ask, variables=needs, personId=door.run.cause.id)
+
+
+async def _hold(
+    tx: Transaction, door: Door, tool: Tool, call: ToolCall, ask: Callable[[Waiting], Waiting], **shown: Any
+) -> ToolResult | None:
+    """Ask people before anything of the call is carried out: for the first time, or for something else than before."""
     call = replace(call, arguments=call.arguments or "{}", started=True)
     await in_turn(tx, *door.where_shown(tool))
     await door.journal.check(tx)
-    status: PendingStatus = "pending" if tool.is_async else "waiting"
-    waiting = pending.made(tx, door.run, tool, call, door.space_id, status, "approval")
-    waiting = replace(waiting, visible=tool.visible and not door.unseen, reason=reason, spaces=door.spaces or ())
-    waiting = await approvals.ask(tx, door.run, tool, waiting)
-    if waiting.visible:
-        await cards.show_started(tx, door.run, door.space_id, call, call.shown, status="requires_action", approval=True)
-    await door.journal.asked(tx, call)
+    status: PendingStatus = "pending" if tool.is_async or door.late else "waiting"
+    new = pending.made(tx, door.run, tool, call, door.space_id, status, "approval")
+    new = replace(new, visible=tool.visible and not door.unseen)
+    if door.approval is None:
+        waiting = ask(replace(new, spaces=door.spaces or ()))
+        await pending.add(tx, waiting)
+        await door.journal.asked(tx, call)
+    else:
+        standing = await lock_approval(tx, door.approval.call_id)
+        again = replace(standing, status=status, result=None, answered_by=None, visible=new.visible)
+        again = replace(again, deadline_at=new.deadline_at, expires_at=new.expires_at, execution=None)
+        waiting = await pending.move(tx, standing, ask(again), door.mover)
+    await _show_held(tx, door, waiting, call, **shown)
+    await actions.ask(tx, waiting)
+    if door.late:
+        return None  # its agent knows that it waits, and gets the result by inbox
     if tool.is_async:
-        return await _tell_waiting(tx, door, tool, call)
+        return await _tell_waiting(tx, door, tool, call, waiting)
     await park(tx, door, waiting)
     return None
 
 
-async def _tell_waiting(tx: Transaction, door: Door, tool: Tool | None, call: ToolCall, **more: str) -> ToolResult:
-    result = ToolResult(call, Done(approvals.told(call.id, **more), None), call.shown, Effects())
+async def _show_held(tx: Transaction, door: Door, waiting: Waiting, call: ToolCall, **shown: Any) -> None:
+    """On a card of its own, or on the one that the call has."""
+    if door.approval is not None and not door.approval.asked_unseen:
+        await pending.show(tx, waiting, "requires_action", **shown)
+    elif waiting.visible:
+        await cards.show_started(tx, door.run, waiting.space_id, call, waiting.args, status="requires_action", **shown)
+
+
+async def _tell_waiting(
+    tx: Transaction, door: Door, tool: Tool | None, call: ToolCall, waiting: Waiting, **more: str
+) -> ToolResult:
+    told = values.told(waiting) if waiting.kind == "variables" else approvals.told(call.id, **more)
+    result = ToolResult(call, Done(told, None), call.shown, Effects())
     await door.journal.settled(tx, result, door.shown_in(tool))
     return result
 
@@ -162,7 +208,7 @@ async def find_approval(tx: Transaction, door: Door, tool: Tool | None, call: To
     await door.journal.check(tx)
     waiting = await tool_rows.lock_pending(tx, call.id)
     assert waiting is not None
-    if approvals.is_approved(waiting):
+    if waiting.is_let_go:
         return waiting
     here = replace(door, unseen=waiting.asked_unseen)
     if waiting.status == "waiting" and (waiting.deadline_at or 0) > tx.clock.millis():
@@ -170,7 +216,7 @@ async def find_approval(tx: Transaction, door: Door, tool: Tool | None, call: To
         return None
     if waiting.status == "waiting" and not await pending.expire_if_due(tx, waiting):
         await pending.move(tx, waiting, replace(waiting, status="pending"), "run")
-        return await _tell_waiting(tx, here, tool, call)
+        return await _tell_waiting(tx, here, tool, call, waiting)
     result = ToolResult(call, Denied(await _why_not(tx, waiting)), call.shown, Effects())
     await door.journal.settled(tx, result, here.shown_in(tool))
     return result
@@ -197,6 +243,8 @@ async def ask_again(tx: Transaction, door: Door, tool: Tool, call: ToolCall) -> 
     assert door.approval is not None
     here = replace(door, unseen=door.approval.asked_unseen)
     standing = await lock_approval(tx, door.approval.call_id)
+    if not approvals.is_approved(standing):  # it waited for values alone, and was judged again
+        return await keep_result(tx, here, tool, ToolResult(call, Failed(rules.changed(tool)), call.shown, Effects()))
     again = await approvals.ask_anew(tx, standing, tool, door.spaces or (), late=door.late)
     if again is None:
         refused = ToolResult(call, Denied(approvals.GIVEN_UP), call.shown, Effects())
@@ -205,4 +253,4 @@ async def ask_again(tx: Transaction, door: Door, tool: Tool, call: ToolCall) -> 
     if door.late:
         await pending.by_inbox(tx, again, note, key=f":{again.asks}")
         return ToolResult(call, Done(note, None), call.shown, Effects())
-    return await _tell_waiting(tx, here, tool, replace(call, started=True), message=approvals.ASKED_ANEW)
+    return await _tell_waiting(tx, here, tool, replace(call, started=True), again, message=approvals.ASKED_ANEW)

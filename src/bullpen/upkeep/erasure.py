@@ -346,6 +346,11 @@ async def _forget_calls(store: Store, target: Target) -> None:
     await _in_windows(store, "pending_calls", lambda tx, a, u: forget(tx, target.id, a, u), BATCH)
 
 
+async def _forget_stops(store: Store, target: Target) -> None:
+    """Runs that they stopped say so by name."""
+    await _in_windows(store, "runs", lambda tx, a, u: run_rows.forget_stopped_by(tx, target.id, a, u), BATCH)
+
+
 # ── an agent ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -402,6 +407,7 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _drop_files,
         _take_reactions,
         _forget_calls,
+        _forget_stops,
         _scrub,
         _scrub_prompts,
     ),

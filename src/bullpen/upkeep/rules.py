@@ -69,6 +69,8 @@ def _remove_words(said: dict[str, Any], target: Target) -> dict[str, Any]:
         for name in ("authorName", "from"):
             if name in said:
                 said[name] = NAMES[target.kind]
+    if said.get("stoppedBy") == target.id:  # a run, which names them in a sentence
+        said.pop("error", None)
     if said.get("writtenBy") == target.id:  # a skill, or a proposal for one
         said |= {name: "" for name in ("description", "instructions", "parameters", "diff") if name in said}
     if said.get("id") == target.id and "name" in said:

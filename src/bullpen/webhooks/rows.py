@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, delete, func, insert, literal_column, or_, select, update
+from sqlalchemy import Select, and_, bindparam, case, delete, func, insert, literal_column, or_, select, update
 
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, MILLIS, TUPLE, Mapped
@@ -183,7 +183,8 @@ async def select_place(tx: Transaction, space_id: str | None) -> Place | None:
 # ── what a delivery is about ────────────────────────────────────────────────────────────────────────────────────────
 
 _SAID = Mapped(Said, messages, others={"cause_id": runs.c.cause_id})
-_ASKED = Mapped(Asked, pending_calls, visible=FLAG)
+_PERSON = case((pending_calls.c.cause_kind == literal_column("'person'"), pending_calls.c.cause_id), else_=None)
+_ASKED = Mapped(Asked, pending_calls, visible=FLAG, others={"person_id": _PERSON.label("person_id")})
 _SELECT_MESSAGE = Statement(
     select(*_SAID.columns)
     .select_from(messages.outerjoin(runs, runs.c.id == messages.c.run_id))

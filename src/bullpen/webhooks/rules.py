@@ -44,6 +44,7 @@ def may_answer(listener: Listener, asked: Asked, place: Place | None) -> bool:
 _ACTIONS: Final[dict[str, tuple[access.Action, access.Action]]] = {
     "approval": ("see_approval", "answer_approval"),
     "external": ("see_call", "answer_external"),
+    "variables": ("see_needs", "supply"),
 }
 
 
@@ -52,6 +53,7 @@ def _thing(listener: Listener, asked: Asked, place: Place | None) -> Thing:
         "call",
         asked.call_id,
         holder=asked.agent_id,
+        causer=asked.person_id,
         member=listener.member,
         public=place is not None and place.public,
         people=0 if place is None else place.people,

@@ -63,6 +63,7 @@ class Asked:
     tool_name: str
     space_id: str | None
     visible: bool
+    person_id: str | None = None  # for whom it was made, if it was for a person
 
 
 @dataclass(frozen=True, slots=True)

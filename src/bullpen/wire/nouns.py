@@ -325,6 +325,8 @@ class Run(Wire):
     status: RunStatus
     outcome: Outcome | None = None
     stop_reason: StopReason | None = None
+    stopped_by: str | None = None  # who wanted it to end
+    retry_of: str | None = None  # the run that it does once more
     silence_reason: str | None = None
     message_ids: list[str] = Field(default_factory=list)
     outside: list[str] = Field(default_factory=list)  # where text came from that it read, if from outside the office

@@ -501,6 +501,12 @@ class ResolveCall(Request):
     result: Any
 
 
+class RetryRun(Request):
+    """`clientRetryId`: a repeated request with the same one makes no second run."""
+
+    client_retry_id: ShortText | None = None
+
+
 class ReportProgress(Request):
     """That a call is being carried out, and how far it has come, if that can be said."""
 
@@ -516,6 +522,13 @@ class ApprovalAnswer(Request):
     reason: Annotated[str, StringConstraints(max_length=2000), AfterValidator(_storable)] | None = None
     always: Literal["space", "agent"] | None = None
     hash: ShortText | None = None
+
+
+class ValuesAnswer(Request):
+    """What is answered to a call that waits for values. `scope`: where they are kept, if not where the call says."""
+
+    env: dict[ShortText, Annotated[str, StringConstraints(max_length=65_536), AfterValidator(_storable)]]
+    scope: ScopeKind | None = None
 
 
 class PutPolicy(Request):

@@ -1238,6 +1238,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Run
+         * @description Do a finished run once more: a new run, told the same. 200: a retry of it is to come or under way; that one.
+         */
+        post: operations["retry_run_api_runs__id__retry_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{id}/steps/{step}/request": {
         parameters: {
             query?: never;
@@ -5040,6 +5060,14 @@ export interface components {
             result: unknown;
         };
         /**
+         * RetryRun
+         * @description `clientRetryId`: a repeated request with the same one makes no second run.
+         */
+        RetryRun: {
+            /** Clientretryid */
+            clientRetryId?: string | null;
+        };
+        /**
          * Rotation
          * @description What turning the key ring came to.
          */
@@ -5082,6 +5110,8 @@ export interface components {
             pausedReason?: string | null;
             /** Retryat */
             retryAt?: string | null;
+            /** Retryof */
+            retryOf?: string | null;
             /** Silencereason */
             silenceReason?: string | null;
             /** Spaceid */
@@ -5095,6 +5125,8 @@ export interface components {
             status: "queued" | "thinking" | "acting" | "waiting" | "completed" | "failed" | "cancelled";
             /** Stopreason */
             stopReason?: ("done" | "skipped" | "not_needed" | "max_steps" | "max_seconds" | "max_cost" | "max_tokens" | "cancelled" | "model_unavailable" | "model_refused" | "agent_deleted" | "variables_required" | "no_rights" | "broken") | null;
+            /** Stoppedby */
+            stoppedBy?: string | null;
             /** Threadid */
             threadId: string;
             trigger: components["schemas"]["Trigger"];
@@ -9418,6 +9450,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_RunMessage_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    retry_run_api_runs__id__retry_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RetryRun"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
                 };
             };
             /** @description What is wrong, and what to do about it. */

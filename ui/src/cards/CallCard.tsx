@@ -14,9 +14,11 @@ import { nameOf } from "../rooms/names";
 import { LOST_ANSWER, NOT_ANSWERED } from "../words/en";
 import { Approval } from "./Approval";
 import s from "./cards.module.css";
+import { needsOf, scopesFor } from "./needs";
 import { fallbackCard, cardFor } from "./index";
 import { isRefused, Refused } from "./Refused";
 import type { Answered, Call } from "./types";
+import { Values } from "./Values";
 
 export function callOf(message: Message, pending?: PendingCall): Call {
   const meta = message.metadata as Record<string, unknown>;
@@ -40,6 +42,7 @@ export function callOf(message: Message, pending?: PendingCall): Call {
     approvedBy: meta.approvedBy as string | undefined,
     outside: (meta.outside ?? pending?.metadata.outside) as string[] | undefined,
     hash: pending?.hash ?? undefined,
+    needs: pending?.kind === "variables" ? needsOf(pending.args) : undefined,
     createdAt: message.createdAt,
   };
 }
@@ -49,12 +52,19 @@ export function callOfPending(pending: PendingCall): Call {
   const status = open ? "requires_action" : pending.status === "resolved" ? "complete" : pending.status;
   return {
     callId: pending.callId, toolName: pending.toolName, kind: pending.kind, status: status as Call["status"],
-    args: isRecord(pending.args) ? pending.args : {}, argsComplete: true, result: pending.result ?? undefined,
+    args: shownArgs(pending), argsComplete: true, result: pending.result ?? undefined,
+    needs: pending.kind === "variables" ? needsOf(pending.args) : undefined,
     agentId: pending.agentId, runId: pending.runId, spaceId: pending.spaceId ?? undefined, expiresAt: pending.expiresAt ?? undefined,
     answeredBy: pending.answeredBy ?? undefined, outside: pending.metadata.outside as string[] | undefined,
     hash: pending.hash ?? undefined, createdAt: pending.createdAt,
     progress: (pending.progress as { fraction?: number; message?: string } | undefined) ?? undefined,
   };
+}
+
+/** Of a call that waits for values, what it will be called with stands beside what it waits for. */
+function shownArgs(pending: PendingCall): Record<string, unknown> {
+  const args = pending.kind === "variables" ? pending.metadata.args : pending.args;
+  return isRecord(args) ? args : {};
 }
 
 function callOfPartial(partial: Partial_): Call {
@@ -67,6 +77,7 @@ function callOfPartial(partial: Partial_): Call {
 export function mayAnswer(call: Call, grants: readonly string[], meId: string, members: readonly string[]): boolean {
   if (call.status !== "requires_action") return false;
   if (call.kind === "approval") return grants.includes("answer_pending");
+  if (call.kind === "variables") return scopesFor(call.needs, meId, grants, call.spaceId).length > 0;
   // Until the office has said what is asked for, nobody types anything into it.
   return call.kind === "space" && members.includes(meId);
 }
@@ -95,7 +106,8 @@ export function CardView({ call, compact = false }: { call: Call; compact?: bool
 
   const answer = async (result: unknown): Promise<Answered> => {
     // Shown as answered at once; whoever was first is found out by the answer.
-    setSent({ ...call, status: "complete", result, answeredBy: me?.id });
+    // What was given to a call that waits for values is in no state of the page.
+    setSent({ ...call, status: "complete", result: call.kind === "variables" ? undefined : result, answeredBy: me?.id });
     setFailed("");
     try {
       await api.resolve(call.callId, result);
@@ -116,7 +128,8 @@ export function CardView({ call, compact = false }: { call: Call; compact?: bool
   if (isRefused(call)) return <Refused call={call} />;
   const shown = sent && !over ? sent : call;
   const card = cardFor(shown);
-  const View = shown.kind === "approval" && (shown.status === "requires_action" || sent) ? Approval : card.View;
+  const asks = shown.status === "requires_action" || !!sent;
+  const View = asks && shown.kind === "approval" ? Approval : asks && shown.kind === "variables" ? Values : card.View;
   return (
     <>
       <Boundary call={shown}>
@@ -153,6 +166,7 @@ export function answerWords(result: unknown): string {
     if (typeof result.confirmed === "boolean") return result.confirmed ? "Yes" : "No";
     if ("choice" in result) return String(result.choice);
     if (Array.isArray(result.choices)) return result.choices.join(", ");
+    if (Array.isArray(result.supplied)) return `a value for ${result.supplied.join(", ")}`;
   }
   return result === undefined || result === null ? "" : exact.text(result);
 }

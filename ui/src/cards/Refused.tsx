@@ -3,13 +3,13 @@
 import { KeyRound } from "lucide-react";
 import { Args } from "../parts/Args";
 import { Who } from "../rooms/Who";
-import { kind as kinds, refused } from "../words/en";
+import { kind as kinds, REFUSED } from "../words/en";
 import s from "./cards.module.css";
 import { Frame } from "./Frame";
 import type { Call } from "./types";
 
 export function isRefused(call: Pick<Call, "kind" | "status">): boolean {
-  return call.status === "requires_action" && (call.kind === "variables" || call.kind === "takeover");
+  return call.status === "requires_action" && call.kind === "takeover";
 }
 
 export function Refused({ call }: { call: Call }) {
@@ -17,7 +17,7 @@ export function Refused({ call }: { call: Call }) {
   return (
     <Frame icon={<KeyRound size={16} aria-hidden />} title={<><Who id={call.agentId} exact /> waits for {wanted}</>} label={`Not answered here: ${call.toolName}`} call={call}>
       <Args args={call.args} />
-      <p className={s.note}>{refused(call.kind ?? "")}</p>
+      <p className={s.note}>{REFUSED}</p>
     </Frame>
   );
 }

@@ -1,6 +1,7 @@
 // The contract of a card: see docs/guide/cards.md.
 import type { ComponentType } from "react";
 import type { MessageStatus, PendingKind } from "../api/nouns";
+import type { Need } from "./needs";
 
 export type Call<A = Record<string, unknown>, R = unknown> = {
   callId: string;
@@ -21,6 +22,7 @@ export type Call<A = Record<string, unknown>, R = unknown> = {
   editedBy?: string; // who changed the arguments before approving them
   outside?: string[];
   hash?: string;
+  needs?: Need[]; // the values it waits for: names and places, never a value
   progress?: { fraction?: number; message?: string };
   createdAt?: string;
 };

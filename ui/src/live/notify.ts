@@ -21,7 +21,7 @@ export async function allowNotifications(): Promise<boolean> {
 /** The call of this event, if it has just begun to wait for me. */
 function askedOf(event: OfficeEvent): PendingCall | undefined {
   if (event.type !== "tool.requires_action") return undefined;
-  return isMine({ kind: event.call.kind, spaceId: event.spaceId }, store.getState()) ? event.call : undefined;
+  return isMine({ kind: event.call.kind, spaceId: event.spaceId, args: event.call.args }, store.getState()) ? event.call : undefined;
 }
 
 /** Screen readers are told at once of a card that needs somebody, in whichever room. */

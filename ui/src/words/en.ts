@@ -100,6 +100,7 @@ export function membersOf(members: readonly { kind: string }[]): string {
 export function waitsFor(agent: string | undefined, call: { kind?: string; toolName?: string; args?: unknown }): string {
   const { question, title } = (call.args ?? {}) as { question?: unknown; title?: unknown };
   if (call.kind === "approval") return `${agent ?? "An agent"} asks you to approve ${call.toolName ?? "a call"}.`;
+  if (call.kind === "variables") return `${agent ?? "An agent"} needs a value for ${call.toolName ?? "a call"}.`;
   const what = [question, title, call.toolName].find((each) => typeof each === "string" && each !== "") as string | undefined;
   return `${agent ?? "An agent"} waits for you${what ? `: ${what}` : "."}`;
 }
@@ -155,9 +156,22 @@ export const NOT_ANSWERED = "Nothing was answered; what you entered is still her
 export const OUTCOME_UNKNOWN = "This was interrupted while it ran. It may or may not have happened, and it was not tried again. Check before you ask for it anew.";
 
 /** Why a card has no field. */
-export function refused(what: string): string {
-  const instead = what === "variables" ? "Set it as a variable, with “bullpen variables set”" : "Answer it with a program, over the API";
-  return `This page does not take it: whatever is typed into a card is read by everybody here. ${instead}.`;
+export const REFUSED = "This page does not take it: whatever is typed into a card is read by everybody here. Answer it with a program, over the API.";
+
+/** For whom a value is kept, and where it is used from then on. */
+export const keptIn: Record<string, string> = {
+  person: "me", thread: "this conversation", agent: "this agent", space: "this room", workspace: "the whole office",
+};
+
+export function keptFor(agent: string, tool: string, scope: string): string {
+  const whose = {
+    person: "It is used when agents work for you, and by nobody else",
+    thread: `It is used by ${agent} in this conversation`,
+    agent: `It is used by ${agent}, whoever it works for`,
+    space: "It is used by all agents in this room",
+    workspace: "It is used by all agents of the office",
+  }[scope];
+  return `${whose}, in ${tool} and other tools that name it. Secrets are stored sealed; nobody here sees what you type.`;
 }
 
 export const trigger: Record<string, string> = {

@@ -48,6 +48,7 @@ export default function Pending() {
           <option value="">All kinds</option>
           <option value="approval">Approvals</option>
           <option value="space">Cards</option>
+          <option value="variables">Values</option>
           <option value="external">Programs</option>
         </select>
         <RoomFilter value={room} only={rooms} onChange={(id) => set("room", id)} />

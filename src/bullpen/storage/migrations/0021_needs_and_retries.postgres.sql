@@ -1,0 +1,7 @@
+ALTER TABLE pending_calls ADD COLUMN needs TEXT COLLATE "C";
+
+ALTER TABLE pending_calls ADD COLUMN allowed TEXT COLLATE "C";
+
+ALTER TABLE runs ADD COLUMN retry_of TEXT COLLATE "C";
+
+ALTER TABLE runs ADD COLUMN stopped_by TEXT COLLATE "C";
