@@ -344,6 +344,8 @@ runs = Table(
     _id("seen_in", null=True),  # JSON: whose text of this office it was shown: spaces, and see tools/outward.py
     # JSON: the call for which something is done just now that could kill the process. Mostly there is none.
     _id("mark", null=True),
+    # JSON: calls of an answer that is not kept yet, whose tool.started is committed. Mostly there are none.
+    _words("streamed", null=True),
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),
@@ -387,6 +389,7 @@ run_messages = Table(
     _time("at"),
     _id("outside", null=True),  # JSON: where a result came from, if that is outside the office
     _fixed("usage", null=True),  # JSON, of an answer: who gave it, the tokens, the money, how long it took
+    _id("streamed", null=True),  # JSON, of a call: which spaces saw it while the model wrote it
     UniqueConstraint("run_id", "position", name="run_messages_position"),
     Index(
         "run_messages_result",

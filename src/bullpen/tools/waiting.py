@@ -76,16 +76,16 @@ async def ask_for_answer(
     await begin_call(tx, door, tool, call, args)
     goes_on = tool.is_async or door.late
     status: PendingStatus = "pending" if goes_on else "waiting"
+    await door.journal.started(tx, call, call.shown, door.shown_in(tool))
     waiting = await pending.begin(tx, door.run, tool, call, door.space_id, status, door.approval, late=door.late)
     await show_under_way(tx, door, tool, call, "requires_action")
     if goes_on:
         told = {"status": "pending", "pendingToolCallId": call.id}
-        result = ToolResult(call, Done(told, tool.act), call.shown, Effects())
+        result = ToolResult(call, Done(told, tool.act), call.shown, Effects(), waits=True)
         count_ending(tx, tool, result.outcome)
         if not door.late:  # then its run is over, and the answer alone is worth waking somebody for
             await door.journal.settled(tx, result, door.shown_in(tool))
         return result
-    await door.journal.started(tx, call, call.shown, door.shown_in(tool))
     await park(tx, door, waiting)
     return None
 
@@ -103,7 +103,8 @@ async def find_answer(
         await park(tx, door, waiting)
         return None
     effects = Effects(outside=() if waiting is None else pending.came_from(waiting))
-    result = ToolResult(call, clean_outcome(outcome), call.shown, effects)
+    waits = isinstance(outcome, Failed) and "pendingToolCallId" in outcome.detail
+    result = ToolResult(call, clean_outcome(outcome), call.shown, effects, waits=waits)
     count_ending(tx, tool, outcome)
     await door.journal.settled(tx, result, asked.space_id if asked.visible else None)
     return result
@@ -134,16 +135,17 @@ async def ask_for_approval(
     tx: Transaction, door: Door, tool: Tool, call: ToolCall, reason: AskReason | None
 ) -> ToolResult | None:
     """Nothing happens yet. The run waits for an approval as long as it would for the tool, and goes on then."""
-    call = replace(call, arguments=call.arguments or "{}", started=True)
+    call = replace(call, arguments=call.arguments or "{}")
     await in_turn(tx, *door.where_shown(tool))
     await door.journal.check(tx)
+    await door.journal.started(tx, call, call.shown, door.shown_in(tool))
+    call = replace(call, started=True)
     status: PendingStatus = "pending" if tool.is_async else "waiting"
     waiting = pending.made(tx, door.run, tool, call, door.space_id, status, "approval")
     waiting = replace(waiting, visible=tool.visible and not door.unseen, reason=reason, spaces=door.spaces or ())
     waiting = await approvals.ask(tx, door.run, tool, waiting)
     if waiting.visible:
         await cards.show_started(tx, door.run, door.space_id, call, call.shown, status="requires_action", approval=True)
-    await door.journal.asked(tx, call)
     if tool.is_async:
         return await _tell_waiting(tx, door, tool, call)
     await park(tx, door, waiting)
@@ -151,7 +153,7 @@ async def ask_for_approval(
 
 
 async def _tell_waiting(tx: Transaction, door: Door, tool: Tool | None, call: ToolCall, **more: str) -> ToolResult:
-    result = ToolResult(call, Done(approvals.told(call.id, **more), None), call.shown, Effects())
+    result = ToolResult(call, Done(approvals.told(call.id, **more), None), call.shown, Effects(), waits=True)
     await door.journal.settled(tx, result, door.shown_in(tool))
     return result
 
@@ -203,6 +205,6 @@ async def ask_again(tx: Transaction, door: Door, tool: Tool, call: ToolCall) -> 
         return await keep_result(tx, here, tool, refused)
     note = approvals.told(call.id, approvals.ASKED_ANEW)
     if door.late:
-        await pending.by_inbox(tx, again, note, key=f":{again.asks}")
+        await pending.by_inbox(tx, again, note, key=f":{again.asks}", ends=False)
         return ToolResult(call, Done(note, None), call.shown, Effects())
     return await _tell_waiting(tx, here, tool, replace(call, started=True), message=approvals.ASKED_ANEW)
