@@ -321,9 +321,9 @@ LATER_CASES: dict[str, tuple[str, list[str]]] = {
     "nobody knows when or by whom": ("V7", [call("later", "lookUpLater", "answered_by = NULL")]),
     "its result is None": ("V7", [call("later", "lookUpLater", "result = NULL")]),
     "its approval holds for something else": ("V7", [call("charter", "payOut", "args = '{}'")]),
-    "it was begun with other arguments than were approved": ("V7", [call("charter", "payOut", "args = '{}'")]),
+    "it was carried out with other arguments than were approved": ("V7", [call("charter", "payOut", "args = '{}'")]),
     "it was begun, and nobody has approved it": ("V7", [call("charter", "payOut", "result = '{}'")]),
-    "it was begun 2 times": (
+    "it began after somebody was asked about it, or twice": (
         "V7",
         [
             (

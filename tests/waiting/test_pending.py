@@ -271,7 +271,7 @@ async def test_a_programs_stream_contains_only_calls_of_its_tools(office: Driver
         await office.run_finished()
         await stream.until(lambda event: event["type"] == "pending_resolved")
         told = [event["type"] for event in stream.stored]
-        assert told[:3] == ["tool.requires_action", "tool.started", "pending_resolved"]
+        assert told[:3] == ["tool.started", "tool.requires_action", "pending_resolved"]
         assert all(event["call"]["toolName"] == "fetchExternalData" for event in stream.stored)
     assert [c["callId"] for c in await program.items("/pending", status="resolved")] == [call_["callId"]]
 

@@ -77,6 +77,7 @@ async def ask_for_answer(
     goes_on = tool.is_async or door.late
     status: PendingStatus = "pending" if goes_on else "waiting"
     await door.journal.started(tx, call, call.shown, door.shown_in(tool))
+    call = replace(call, started=True)
     waiting = await pending.begin(tx, door.run, tool, call, door.space_id, status, door.approval, late=door.late)
     await show_under_way(tx, door, tool, call, "requires_action")
     if goes_on:
