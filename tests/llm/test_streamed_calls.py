@@ -145,7 +145,7 @@ async def test_words_never_show_where_they_may_not_end_up(case: str, offices: Of
 async def test_words_shown_in_one_room_are_posted_in_no_other(offices: Offices, server: ModelServer) -> None:
     """It names the space, writes, and names another one at the very end."""
     office = await in_rooms(offices, server)
-    written = '{"spaceId": "attic", "text": "%s", "spaceId": "cellar"}' % WORDS
+    written = to("attic")[:-1] + ', "spaceId": "cellar"}'
     server.gives(plays(send(written), **SLOWLY), plays(SILENT))
     await office.post("general", "hello")
     await office.run_finished("ada")
