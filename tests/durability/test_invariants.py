@@ -106,6 +106,14 @@ CASES = {
             f"UPDATE run_messages SET position = 23 + position WHERE run_id = {ANY_RUN} AND position < 0",
         ],
     ),
+    "a call that began and never ended": (
+        "V6",
+        ["DELETE FROM events WHERE id = (SELECT max(id) FROM events WHERE type = 'tool.done')"],
+    ),
+    "a call that ended without a beginning": (
+        "V6",
+        ["DELETE FROM events WHERE id = (SELECT max(id) FROM events WHERE type = 'tool.started')"],
+    ),
     "a card that hangs": ("V6", ["UPDATE messages SET status = 'streaming' WHERE seq = 2 AND space_id = 'lab'"]),
     "an item that nobody took": ("V8", ["UPDATE inbox_items SET claimed_by = NULL WHERE rank = 0"]),
     "an item taken by another thread's run": (
