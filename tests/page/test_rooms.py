@@ -79,7 +79,7 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
     await expect(page.get_by_text("Why this?")).to_be_visible()
 
 
-async def test_text_grows_in_the_room_it_is_for_and_no_other(
+async def test_text_grows_only_in_the_room_it_is_for(
     house: House, visit: Visit, other: Visit, provider: ModelServer
 ) -> None:
     """Its agent is in three rooms, is asked in one, and answers in another."""

@@ -177,22 +177,20 @@ class Writing:
     # By a task of its own, one at a time, while the answer goes on being read.
 
     def _wake(self) -> None:
-        if self._work is None or self._work.done():
+        if self._work is None or (self._work.done() and self._work.exception() is None):
             self._work = asyncio.create_task(self._do())
 
     async def _do(self) -> None:
-        store = self._drive.world.store
         try:
             while not self._over and (self._to_begin or self._to_look):
                 if self._to_begin:
                     await self._commit()
                 while self._to_look:
                     await self._look(self._to_look.pop(0))
-        except Exception as error:
-            # Nothing more of this answer is shown. Whoever keeps it finds out what is wrong, or that nothing is.
+        except Fenced:
             self._over = True
-            if not isinstance(error, (Fenced, *store.connection_errors)):
-                logger.exception("calls of run %s cannot be shown while they are written", self._drive.run.id)
+        except self._drive.world.store.connection_errors:
+            self._over = True  # nothing more of this answer is shown; whoever keeps it finds out what is wrong
 
     async def _commit(self) -> None:
         drive = self._drive
@@ -271,6 +269,8 @@ class Writing:
             except asyncio.CancelledError:
                 self._work.cancel()
                 raise
+        if self._work is not None and (error := self._work.exception()) is not None:
+            logger.error("a call cannot be shown while it is written", exc_info=error)
         self._over = True
         if not kept:
             for each in self._calls.values():
