@@ -7,6 +7,7 @@ message are only found where the space is named once, as a whole, and before the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +16,8 @@ from pydantic_core import from_json
 from bullpen.tools.types import Words
 
 _DECODER: Final = json.JSONDecoder()
-_BLANK: Final = " \t\n\r"
+_BLANKS: Final = re.compile(r"[ \t\n\r]*")
+MOST: Final = 16  # members that are looked at: no such tool takes as many
 
 
 class Said(NamedTuple):
@@ -36,7 +38,9 @@ def read_words(arguments: str, words: Words) -> Said | Unclear | None:
     """None: there are no words yet."""
     places: list[str] = []
     text: str | None = None
-    for name, value, whole in _members(arguments):
+    for count, (name, value, whole) in enumerate(_members(arguments)):
+        if count >= MOST:
+            return UNCLEAR
         match words.spellings.get(name):
             case words.place:
                 if text is not None or not (value is None or _is_text(value)):
@@ -100,6 +104,5 @@ def _beginning(value: str) -> str | None:
 
 
 def _skip(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _BLANK:
-        at += 1
-    return at
+    found = _BLANKS.match(text, at)
+    return at if found is None else found.end()

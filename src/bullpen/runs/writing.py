@@ -58,7 +58,7 @@ class Growing:
     tool: Tool | None
     call: OpenCall
     before: Before
-    ended: bool  # a call before it ends the run, or there are too many: it will not be carried out
+    ended: bool  # a call before it ends the run: it will not be carried out
     begun: bool = False
     place: str | None = None  # the space that it names
     space_id: str | None = None  # where its words are shown
@@ -135,9 +135,9 @@ class Writing:
         if each is not None and each.delta is not delta:
             self._discard()
             each = None
-        if each is None:
+        if each is None and len(self._calls) < self._drive.world.settings.limits.calls_per_step:
             each = self._calls[delta.index] = self._begin(delta)
-        return each
+        return each  # None: there are more than are carried out in one step
 
     def _discard(self) -> None:
         """The model begins anew. What it has begun until now ends before anything else begins."""
@@ -153,19 +153,15 @@ class Writing:
         tool = self._tools.get(delta.name)
         told_in = self._place_of(tool, earlier)
         name = actions.tool_name(here().clean(delta.name))
-        each = Growing(delta, tool, OpenCall(ids.call(), name, told_in), _before(earlier), ended=self._ends(earlier))
+        each = Growing(delta, tool, OpenCall(ids.call(), name, told_in), _before(earlier), ended=_ends(earlier))
         if tool is None or not tool.visible or told_in is not None:
             self._to_begin.append(each)
             self._wake()
         return each
 
-    def _ends(self, earlier: Sequence[Growing]) -> bool:
-        most = self._drive.world.settings.limits.calls_per_step
-        return len(earlier) >= most or any(each.delta.name in ENDS for each in earlier)
-
     def _place_of(self, tool: Tool | None, earlier: Sequence[Growing]) -> str | None:
         """The space whose people see the call; None: nobody there does, or nobody can tell yet."""
-        if tool is None or not tool.visible or tool.name in self._guarded or self._ends(earlier):
+        if tool is None or not tool.visible or tool.name in self._guarded or _ends(earlier):
             return None
         before, run = _before(earlier), self._door.run
         suspect = bool(run.outside or before.reads)
@@ -285,3 +281,7 @@ def _before(earlier: Sequence[Growing]) -> Before:
         moves=any(each.delta.name in MOVES for each in earlier),
         reads=any(tool.goes_out or tool.awaits is not None for tool in tools),
     )
+
+
+def _ends(earlier: Sequence[Growing]) -> bool:
+    return any(each.delta.name in ENDS for each in earlier)
