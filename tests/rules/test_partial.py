@@ -10,6 +10,11 @@ from bullpen.toolbox.messaging.send_message import send_message
 CASES: dict[str, Said | Unclear | None] = {
     "": None,
     "{": None,
+    '{"te': None,
+    '{"text"': None,
+    '{"text":': None,
+    '{"text": ': None,
+    '{"spaceId": "a", "text"': None,
     '{"spaceId": "gen': None,
     '{"spaceId": "general"': None,
     '{"spaceId": "general", "text": "': Said("general", ""),

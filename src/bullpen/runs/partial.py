@@ -49,6 +49,8 @@ def read_words(arguments: str, words: Words) -> Said | Unclear | None:
                     return None
                 places.append(value or "")
             case words.text:
+                if value is None and text is None and not whole:
+                    return None
                 if text is not None or not _is_text(value):
                     return UNCLEAR
                 text = value
@@ -93,14 +95,14 @@ def _members(arguments: str) -> Iterator[tuple[str, Any, bool]]:
         more = arguments[at : at + 1] == ","
 
 
-def _beginning(value: str) -> str | None:
+def _beginning(value: str) -> Any:
+    """Of a text what is there. None: nothing that could be one."""
     if value[:1] != '"':
         return None
     try:
-        found: str = from_json(value, allow_partial="trailing-strings")
+        return from_json(value, allow_partial="trailing-strings")
     except ValueError:
-        return None
-    return found
+        return ...  # no JSON, and no text that anybody could read
 
 
 def _skip(text: str, at: int) -> int:
