@@ -226,9 +226,8 @@ async def test_a_call_begins_before_it_is_shown(offices: Offices, server: ModelS
 @pytest.mark.parametrize("wire", WIRES)
 async def test_discarded_answers_abandon_their_calls(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office = await in_rooms(offices, server, wire)
-    slow = {"pace": 0.02, "piece": 40}
     server.gives(
-        plays(send(to("general")), stop="length", **slow), plays(send(to("general", "short"), "c2")), plays(SILENT)
+        plays(send(to("general")), stop="length", **SLOWLY), plays(send(to("general", "short"), "c2")), plays(SILENT)
     )
     async with following(office) as stream:
         await office.post("general", "hello")
