@@ -16,9 +16,11 @@ from typing import Any, Literal
 import orjson
 
 from bullpen import app
+from bullpen.access.rules import SYSTEM
 from bullpen.cli.loop import run_on_fast_loop
 from bullpen.llm import anthropic
 from bullpen.runs import actions
+from bullpen.storage import Transaction
 from bullpen.testing import invariants, snapshot, telling
 from bullpen.testing.crash import Commits, calm, mortal_office, settings_for
 from bullpen.testing.forks import Report
@@ -26,7 +28,7 @@ from bullpen.testing.model_server import KEY, Asked, Behaviour, model_server, pl
 from bullpen.testing.serving import owner_of
 from bullpen.testing.wires import Text, Thought, Wanted
 
-Death = Literal["in the stream", "before the answer is stored"]
+Death = Literal["in the stream", "before the answer is stored", "once a call has begun"]
 THOUGHT = Thought("They want two things.", "seal-1")
 ANSWERS = (
     (
@@ -56,34 +58,53 @@ def doomed(death: Death | None, events: int = 4) -> None:
             return feed(self, event) if left[0] else strike()
 
         anthropic.MessagesAnswer.feed = feed_and_die  # type: ignore[method-assign]
+    elif death == "once a call has begun":
+        begin = actions.begin_calls
+
+        async def begin_and_die(tx: Transaction, *rest: Any) -> None:
+            await begin(tx, *rest)
+            tx.after_commit(strike)
+
+        vars(actions)["begin_calls"] = begin_and_die
     elif death is not None:
         vars(actions)["record_answer"] = lambda *_, **__: strike()
 
 
-def behaviour(questions: Path) -> Behaviour:
+def behaviour(questions: Path, pace: float) -> Behaviour:
     async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
         answered = sum(turn["role"] == "assistant" for turn in asked.json["messages"])
         with questions.open("ab") as file:
             file.write(orjson.dumps(answered) + b"\n")
-        await plays(*ANSWERS[answered])(asked, writer)
+        await plays(*ANSWERS[answered], pace=pace)(asked, writer)
 
     return behave
 
 
-def think(report: Report, *, url: str, data: str, die_after: int | None = None, death: Death | None = None) -> None:
+def think(
+    report: Report,
+    *,
+    url: str,
+    data: str,
+    die_after: int | None = None,
+    death: Death | None = None,
+    watched: bool = False,
+) -> None:
+    """`watched`: somebody follows, and the model takes its time."""
     doomed(death)
-    run_on_fast_loop(_think(report, url, Path(data), die_after))
+    run_on_fast_loop(_think(report, url, Path(data), die_after, watched=watched))
 
 
-async def _think(report: Report, url: str, data: Path, die_after: int | None) -> None:
+async def _think(report: Report, url: str, data: Path, die_after: int | None, *, watched: bool) -> None:
     questions = data / "questions"
     before = len(questions.read_bytes().splitlines()) if questions.exists() else 0
-    async with model_server(behaviour(questions), thoughts=[THOUGHT]) as server:
+    async with model_server(behaviour(questions, 0.02 if watched else 0.0), thoughts=[THOUGHT]) as server:
         settings = replace(
             settings_for(url, str(data)), variables={"ANTHROPIC_API_KEY": KEY}, anthropic_base_url=server.url
         )
         async with mortal_office(settings, die_after=die_after) as (opened, commits):
             began = commits.count
+            if watched:
+                await opened.feed.follow(SYSTEM)
             await _ask(opened, commits)
             count = commits.count
     seen = invariants.Seen(await snapshot.read(url), at_rest=True)
@@ -95,6 +116,11 @@ async def _think(report: Report, url: str, data: Path, die_after: int | None) ->
             "questions": [orjson.loads(line) for line in questions.read_bytes().splitlines()[before:]],
             "problems": server.problems,
             "violations": invariants.violations(seen),
+            "begun": [
+                (event["type"], event["body"]["call"]["callId"], event["body"]["call"].get("code"))
+                for event in seen.rows.events
+                if event["type"] in ("tool.started", "tool.done", "tool.error")
+            ],
         }
     )
 

@@ -51,7 +51,7 @@ class Story:
             world = self.worlds.new(self.beginning(name))
             found = live(self.forks, "tell", world, chapters=[name])
             assert found is not None
-            assert not found["violations"], name
+            assert not found["violations"], (name, found["violations"])
             self._chapters[name] = Chapter(name, found["began"], found["commits"], found["told"])
             self.go_on_from(name, world)
         return self._chapters[name]

@@ -106,6 +106,14 @@ CASES = {
             f"UPDATE run_messages SET position = 23 + position WHERE run_id = {ANY_RUN} AND position < 0",
         ],
     ),
+    "a call that began and never ended": (
+        "V6",
+        ["DELETE FROM events WHERE id = (SELECT max(id) FROM events WHERE type = 'tool.done')"],
+    ),
+    "a call that ended without a beginning": (
+        "V6",
+        ["DELETE FROM events WHERE id = (SELECT max(id) FROM events WHERE type = 'tool.started')"],
+    ),
     "a card that hangs": ("V6", ["UPDATE messages SET status = 'streaming' WHERE seq = 2 AND space_id = 'lab'"]),
     "an item that nobody took": ("V8", ["UPDATE inbox_items SET claimed_by = NULL WHERE rank = 0"]),
     "an item taken by another thread's run": (
@@ -321,9 +329,9 @@ LATER_CASES: dict[str, tuple[str, list[str]]] = {
     "nobody knows when or by whom": ("V7", [call("later", "lookUpLater", "answered_by = NULL")]),
     "its result is None": ("V7", [call("later", "lookUpLater", "result = NULL")]),
     "its approval holds for something else": ("V7", [call("charter", "payOut", "args = '{}'")]),
-    "it was begun with other arguments than were approved": ("V7", [call("charter", "payOut", "args = '{}'")]),
+    "it was carried out with other arguments than were approved": ("V7", [call("charter", "payOut", "args = '{}'")]),
     "it was begun, and nobody has approved it": ("V7", [call("charter", "payOut", "result = '{}'")]),
-    "it was begun 2 times": (
+    "it began after somebody was asked about it, or twice": (
         "V7",
         [
             (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -73,3 +74,43 @@ def test_after_a_crash_models_are_asked_only_for_unstored_answers(worlds: Worlds
         wrong += attempt(commit).wrong
     assert not wrong, "\n".join(wrong[:20])
     assert reached >= set(range(STEPS))
+
+
+@pytest.mark.proves("P1", "V6")
+def test_calls_that_began_before_a_crash_are_abandoned(worlds: Worlds, forks: Forks, calm: Found) -> None:
+    """Somebody saw the call begin; then the process dies before the answer is whole."""
+    world = worlds.new()
+    assert live(forks, "think", world, death="once a call has begun", watched=True) is None
+    rows = asyncio.run(snapshot.read(world.url))
+    (lost,) = [event["body"]["call"]["callId"] for event in rows.events if event["type"] == "tool.started"]
+    found = live_again(forks, "think", world, watched=True)
+    assert found["questions"] == [0, 1, 2]
+    assert [*found["violations"], *found["problems"]] == []
+    ends: dict[str, list[Any]] = {}
+    for type, call_id, code in found["begun"]:
+        ends.setdefault(call_id, []).append((type, code))
+    assert next(iter(ends)) == lost, "it ends before anything else begins"
+    assert ends.pop(lost) == [("tool.started", None), ("tool.error", "abandoned")]
+    assert list(ends.values()) == [[("tool.started", None), ("tool.done", None)]] * 3
+    assert found["begun"][1][1] == lost
+
+
+@pytest.mark.proves("P4", "V6")
+def test_each_call_ends_once_after_a_crash_at_any_commit(worlds: Worlds, forks: Forks) -> None:
+    """While somebody follows, so that calls begin before their answers are kept."""
+    calm = live(forks, "think", worlds.new(), watched=True)
+    assert calm is not None
+    assert calm["violations"] == []
+
+    def attempt(commit: int) -> Ending:
+        world = worlds.new()
+        found = live(forks, "think", world, die_after=commit, watched=True)
+        died = found is None
+        found = found or live_again(forks, "think", world, watched=True)
+        worlds.end(world)
+        wrong = [*found["violations"], *found["problems"]]
+        return Ending(died, [f"killed after commit {commit}: {line}" for line in wrong])
+
+    commits = pick_kills(calm["commits"], sample=SAMPLE[worlds.kind], began=calm["began"])
+    wrong = kill_at(worlds.kind, attempt, commits)
+    assert not wrong, "\n".join(wrong[:20])

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import orjson
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
 
@@ -76,6 +77,46 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
     await expect(row(page, "very last word")).to_have_count(1)
     await expect(row(page, "It begins")).to_have_count(1)
     await expect(page.get_by_text("Why this?")).to_be_visible()
+
+
+async def test_text_grows_only_in_the_room_it_is_for(
+    house: House, visit: Visit, other: Visit, provider: ModelServer
+) -> None:
+    """Its agent is in three rooms, is asked in one, and answers in another."""
+    agent = await house.agent("Slow")
+    await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
+    asked, meant, third = [await house.room(agent, house.ids["Bo"]) for _ in range(3)]
+    words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
+    call = Wanted("toolu_3", "send_message", orjson.dumps({"spaceId": meant, "text": words}).decode())
+    rest = asyncio.Event()
+    provider.gives(plays_in_two(call, rest=rest), plays(Text("")))
+    page, theirs = await visit.room(meant), await other.room(asked)
+    await write(theirs, asked, "tell me")
+    await expect(row(page, "It begins")).to_be_visible()
+    assert "very last word" not in await row(page, "It begins").inner_text()
+    await expect(row(theirs, "It begins")).to_have_count(0)
+    await other.room(third)
+    await expect(row(theirs, "It begins")).to_have_count(0)
+    rest.set()
+    await expect(row(page, "very last word")).to_have_count(1)
+    await expect(row(page, "It begins")).to_have_count(1)
+    assert await house.texts(asked, 1) == ["tell me"]
+
+
+async def test_text_that_will_not_be_sent_disappears(house: House, visit: Visit, provider: ModelServer) -> None:
+    agent = await house.agent("Slow")
+    await house.ask("PATCH", f"/agents/{agent}", json={"model": MODEL, "tools": ["send_message"]})
+    room, elsewhere = await house.room(agent), await house.room(agent)
+    words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
+    written = orjson.dumps({"spaceId": room, "text": words}).decode()[:-1] + f', "spaceId": "{elsewhere}"}}'
+    rest = asyncio.Event()
+    provider.gives(plays_in_two(Wanted("toolu_4", "send_message", written), rest=rest), plays(Text("")))
+    page = await visit.room(room)
+    await write(page, room, "tell me")
+    await expect(row(page, "It begins")).to_be_visible()
+    rest.set()
+    await expect(row(page, "It begins")).to_have_count(0)
+    assert await house.texts(room, 1) == ["tell me"]
 
 
 async def test_counts_and_mention_badges_come_and_go(house: House, visit: Visit, other: Visit) -> None:

@@ -159,7 +159,7 @@ async def test_a_call_approved_while_its_run_waits_is_executed_inline(room: Room
     assert row["answeredBy"] == room.office.owner_id
     assert (await room.office.get("/agents/ada"))["waitingFor"] == []
     told = [e["type"] for e in room.office.events if e.get("call", {}).get("callId") == asked["callId"]]
-    assert told == ["tool.requires_action", "pending_resolved", "tool.started", "tool.done"]
+    assert told == ["tool.started", "tool.requires_action", "pending_resolved", "tool.done"]
 
 
 @pytest.mark.one_database
@@ -400,8 +400,8 @@ async def test_a_late_approval_comes_before_what_waits_in_the_inbox(hasty: Room)
     await hasty.office.run_finished(nth=3)
     assert len(hasty.paid) == 1
     told = [e["type"] for e in hasty.office.events if asked["callId"] == e.get("call", {}).get("callId") or "run" in e]
-    assert told[:4] == ["run_started", "tool.requires_action", "tool.done", "run_finished"]
-    assert told[4:8] == ["pending_resolved", "tool.started", "tool.done", "run_started"]
+    assert told[:4] == ["run_started", "tool.started", "tool.requires_action", "run_finished"]
+    assert told[4:7] == ["pending_resolved", "tool.done", "run_started"]
 
 
 async def test_a_late_approval_for_a_disabled_person_executes_nothing(hasty: Room) -> None:

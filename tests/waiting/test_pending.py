@@ -271,7 +271,7 @@ async def test_a_programs_stream_contains_only_calls_of_its_tools(office: Driver
         await office.run_finished()
         await stream.until(lambda event: event["type"] == "pending_resolved")
         told = [event["type"] for event in stream.stored]
-        assert told[:3] == ["tool.requires_action", "tool.started", "pending_resolved"]
+        assert told[:3] == ["tool.started", "tool.requires_action", "pending_resolved"]
         assert all(event["call"]["toolName"] == "fetchExternalData" for event in stream.stored)
     assert [c["callId"] for c in await program.items("/pending", status="resolved")] == [call_["callId"]]
 
@@ -346,3 +346,29 @@ async def test_arguments_in_another_case_style_are_renamed_to_the_schemas(office
     schema = {"type": "object", "properties": {"dueDate": {"type": "string"}}, "additionalProperties": False}
     call_ = await with_tool(office, {**FETCH, "inputSchema": schema}, due_date="today")
     assert call_["args"] == {"dueDate": "today"}
+
+
+# ── events ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.proves("S4-33")
+@pytest.mark.parametrize("end", ["answered", "cancelled", "its run is stopped first"])
+async def test_an_async_call_ends_once_there_is_a_result(office: Driver, end: str) -> None:
+    """Its run goes on and is told that it waits, which is no result."""
+    stopped = end == "its run is stopped first"
+    call_ = await with_tool(office, {**FETCH, "isAsync": not stopped}, query="x")
+    if stopped:
+        await office.ask("POST", f"/runs/{call_['runId']}/cancel")
+    await office.run_finished()
+    told = [e["type"] for e in office.events if e.get("call", {}).get("callId") == call_["callId"]]
+    assert told == ["tool.started", "tool.requires_action"]
+    if end == "cancelled":
+        await office.ask("POST", f"/pending/{call_['callId']}/cancel")
+        ended = await office.event("tool.error")
+    else:
+        await office.ask("POST", f"/pending/{call_['callId']}/resolve", json={"result": {"n": 3}})
+        ended = await office.event("tool.done", lambda event: event["call"]["callId"] == call_["callId"])
+        assert ended["call"]["result"] == {"n": 3}
+    await office.run_finished(nth=2)
+    told = [e["type"] for e in office.events if e.get("call", {}).get("callId") == call_["callId"]]
+    assert told == ["tool.started", "tool.requires_action", "pending_resolved", ended["type"]]

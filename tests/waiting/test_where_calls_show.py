@@ -68,9 +68,13 @@ async def test_a_call_made_after_moving_is_streamed_only_there(
         await outside.until_text("done")
         await office.post("vault", "end")
         await inside.until_text("end")
-        for type in ("tool.started", "tool.done"):
-            assert told_of(outside, type) == []
-            assert told_of(inside, type) == [("vault", str(wish["args"])) for wish in (first, second)]
+        assert told_of(outside, "tool.started") == told_of(outside, "tool.done") == []
+        assert told_of(inside, "tool.done") == [("vault", str(wish["args"])) for wish in (first, second)]
+        started, done = (
+            [(event["spaceId"], event["call"]["callId"]) for event in inside.events if event["type"] == type]
+            for type in ("tool.started", "tool.done")
+        )
+        assert started == done
         assert b"quite secret" not in outside.body
         grown = told_of(inside, "tool.streaming")
         assert {space_id for space_id, _ in grown} == {"vault"}

@@ -19,6 +19,7 @@ REMEMBERED = 1_000
 # What the server notes when an agent was silent and did not say why.
 NO_REASON = "agent_chose_silence"
 # Tools whose effect has a line of its own.
+ABANDONED = "abandoned"  # a call whose answer was discarded while it was written
 SEEN_ANYWAY = frozenset({"send_message", "react_to_message", "do_nothing", "skip"})
 
 
@@ -131,8 +132,10 @@ def _tool_done(lines: Lines, event: Event) -> str | None:
     return None if tool in SEEN_ANYWAY else f"{lines.name(event.agent_id)} used {show.one_line(tool)}"
 
 
-def _tool_failed(lines: Lines, event: Event) -> str:
+def _tool_failed(lines: Lines, event: Event) -> str | None:
     call = event.get("call") or {}
+    if call.get("code") == ABANDONED:
+        return None  # its model is asked again, or the run's own line says why not
     return f"{lines.name(event.agent_id)} could not use {show.one_line(str(call.get('toolName', 'a tool')))}"
 
 

@@ -54,6 +54,8 @@ PAGE = 200
 BURST = 64
 BURST_UNIT = 1024
 POLL_SECONDS = 1.0
+# Of so many calls that grow it is remembered whether followers have seen them begin.
+CALLS = 1_000
 HIDDEN_SECONDS = 0.005
 HEARTBEAT_SECONDS = 15.0
 SHUT_OUT_SECONDS = 1.0
@@ -208,6 +210,9 @@ class Feed:
         self._tasks: list[asyncio.Task[None]] = []
         self._place = Place(0, 0)
         self._burst = 0
+        # The newest frame of each call that followers may not have seen begin; and the calls of which they have.
+        self._held: dict[str, dict[str, Any]] = {}
+        self._begun: dict[str, None] = {}
         self.incarnation = ""
         signals.on_events = self._look
         signals.on_live = self._deliver_live
@@ -303,14 +308,27 @@ class Feed:
         """Deliver everything that may be read by now. True: more is committed, but behind a transaction still open."""
         async with self._pumping:
             while self._followers:
+                held = list(self._held)
                 events, hidden = await self._store.read(self._page)
                 for event in events:
                     await self._pause_for_readers(event)
                     await self._deliver(event)
                     self._place = event.place  # one by one: if the next cannot be delivered, this one is not repeated
                 if len(events) < PAGE:
+                    if not hidden:
+                        self._release(held)
                     return hidden
+            self._held.clear()
             return False
+
+    def _release(self, call_ids: list[str]) -> None:
+        """All that was committed before these frames came has been delivered, and so has the beginning of the calls."""
+        for call_id in call_ids:
+            self._begun[call_id] = None
+            if (frame_ := self._held.pop(call_id, None)) is not None:
+                self._send_live(frame_)
+        while len(self._begun) > CALLS:
+            del self._begun[next(iter(self._begun))]
 
     async def _pause_for_readers(self, event: StoredEvent) -> None:
         """In a burst that is a good part of a buffer: whoever reads gets to empty theirs before there is more."""
@@ -390,6 +408,19 @@ class Feed:
         return {follower for follower in self._followers if follower.readable.pop(space_id, False)}
 
     def _deliver_live(self, frame_: dict[str, Any]) -> None:
+        if not self._followers:
+            return
+        call_id = frame_["call"]["callId"] if frame_["type"] == TOOL_STREAMING else None
+        if call_id is None or call_id in self._begun:
+            self._send_live(frame_)
+            return
+        # Live frames are faster than events, and `tool.started` comes first.
+        self._held[call_id] = frame_
+        while len(self._held) > CALLS:
+            del self._held[next(iter(self._held))]
+        self._wake.set()
+
+    def _send_live(self, frame_: dict[str, Any]) -> None:
         space_id, run_id, agent_id = frame_["spaceId"], frame_["runId"], frame_["agentId"]
         audience: Audience = frame_["audience"]
         reader_id = frame_.get("readerId")

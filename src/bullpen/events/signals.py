@@ -155,7 +155,7 @@ class PostgresSignals(LocalSignals):
         offset = len(before) if text.startswith(before) and len(text) > PIECE else 0
         return [
             orjson.dumps({**packed, "text": text[at : at + PIECE], "offset": at}).decode()
-            for at in range(offset, len(text), PIECE)
+            for at in range(offset, max(len(text), 1), PIECE)
         ]
 
     def _whole(self, frame: dict[str, Any]) -> dict[str, Any] | None:

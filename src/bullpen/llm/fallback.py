@@ -11,7 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bullpen.errors import ModelDeclined, ModelError, ModelUnavailable
-from bullpen.llm.types import Model, OnDelta, Reply, ToolSpec, Transcript, needs_values, takes_pictures
+from bullpen.llm.types import (
+    Discarded,
+    Model,
+    OnDelta,
+    Reply,
+    ToolSpec,
+    Transcript,
+    needs_values,
+    takes_pictures,
+)
 from bullpen.variables.types import Value
 from bullpen.wire.nouns import VariableDefinition
 
@@ -51,6 +60,8 @@ class FallbackModel:
                 logger.warning("%s", error.message)
                 if failed is None or _sooner(error, failed):
                     failed = error
+                if on_delta is not None:
+                    on_delta(Discarded())
             else:
                 return replace(reply, model=name)
         assert failed is not None

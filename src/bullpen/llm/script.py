@@ -136,6 +136,8 @@ async def _stream(text: str, calls: Sequence[CallWish], on_delta: OnDelta) -> No
         await asyncio.sleep(0)
     for index, call in enumerate(calls):
         wanted = CallDelta(index, call.name)
+        if len(call.arguments) <= PIECE:
+            continue  # it is whole at once, so nobody could watch it grow
         for start in range(0, len(call.arguments), PIECE):
             wanted.add(call.arguments[start : start + PIECE])
             on_delta(wanted)

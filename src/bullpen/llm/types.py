@@ -151,7 +151,17 @@ class CallDelta(_Growing):
         return self.so_far
 
 
-Delta: TypeAlias = TextDelta | CallDelta
+class Discarded:
+    """What has been shown of the answer does not count: another one begins."""
+
+    __slots__ = ()
+
+    @property
+    def so_far(self) -> str:
+        return ""
+
+
+Delta: TypeAlias = TextDelta | CallDelta | Discarded
 OnDelta: TypeAlias = Callable[[Delta], None]
 
 

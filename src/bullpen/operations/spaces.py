@@ -29,7 +29,7 @@ async def update(tx: Transaction, caller: Principal, id: str, request: UpdateSpa
         await tasks.take_turns_in(tx, room.id)
     space = await spaces.update(tx, caller, id, request)
     if space.archived_at is not None and room.archived_at is None:
-        await _stop_runs(tx, space.id)
+        await _stop_runs(tx, caller, space.id)
         await tasks.pause_all_in(tx, space.id, ARCHIVED)
         await spaces.announce(tx, space.id, f"{caller.name} archived this space. Its tasks are paused.")
     elif space.archived_at is None and room.archived_at is not None:
@@ -37,11 +37,11 @@ async def update(tx: Transaction, caller: Principal, id: str, request: UpdateSpa
     return space
 
 
-async def _stop_runs(tx: Transaction, space_id: str) -> None:
+async def _stop_runs(tx: Transaction, caller: Principal, space_id: str) -> None:
     found = await run_rows.select_under_way_in(tx, space_id)
     for run in found:
         with suppress(RunAlreadyFinished):  # just now
-            await runs.request_cancel(tx, run)
+            await runs.request_cancel(tx, run, caller.id)
     runs.interrupt(tx, [run.id for run in found])
 
 

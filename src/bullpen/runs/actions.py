@@ -7,11 +7,12 @@ the result, the run's new counts and the events in the very transaction in which
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from hashlib import sha256
 from time import monotonic
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import orjson
@@ -37,7 +38,7 @@ from bullpen.replacing import replace
 from bullpen.runs import concern, places, rows, rules, steps, transcript
 from bullpen.runs.now import Moment
 from bullpen.runs.steps import Asking
-from bullpen.runs.types import CallPlace, Entry, Run
+from bullpen.runs.types import CallPlace, Entry, OpenCall, Run, WrittenCall
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Home, Room
 from bullpen.storage import Stage, Transaction
@@ -53,7 +54,18 @@ from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
 from bullpen.tools.teaching import Teaching
-from bullpen.tools.types import Denied, Done, Effects, OutcomeUnknown, ToolCall, ToolResult
+from bullpen.tools.types import (
+    Denied,
+    Done,
+    Effects,
+    OutcomeUnknown,
+    Streamed,
+    ToolCall,
+    ToolResult,
+)
+from bullpen.tools.types import (
+    Outcome as CallOutcome,
+)
 from bullpen.wire import Agent
 from bullpen.wire.events import (
     RunEvent,
@@ -73,9 +85,15 @@ from bullpen.wire.nouns import Outcome, StopReason
 logger = logging.getLogger("bullpen.runs")
 
 Stoppable: TypeAlias = AbstractContextManager[None]
+ToolEvent: TypeAlias = ToolStarted | ToolDone | ToolError
 # Tells the people of a space something, as the office itself.
 Say: TypeAlias = Callable[[Transaction, str, str], Awaitable[None]]
 
+ABANDONED = {
+    "error": "The answer that this call was part of was discarded before it was whole. Nothing was done.",
+    "code": "abandoned",
+}
+WITHHELD = "It failed."
 SILENCE = "agent_chose_silence"
 _SILENCE: dict[StopReason, str] = {"not_needed": "precheck"}
 # Marks in `acts` that are not acts: the agent ended the run itself; its unsent text is being delivered for it.
@@ -359,8 +377,12 @@ async def record_answer(
     agent: Agent,
     asking: Asking,
     has: Set[str],
+    seen: Mapping[int, WrittenCall] = MappingProxyType({}),
 ) -> tuple[Run, list[Entry]]:
-    """Keep what the model wants to do. From here on it is not asked again for this step."""
+    """Keep what the model wants to do. From here on it is not asked again for this step.
+
+    `seen` are the calls that people saw while they were written, by their place in the answer: they keep their ids.
+    """
     now = tx.clock.now()
     step = run.step + 1
     thoughts = transcript.kept_thoughts(reply)
@@ -381,8 +403,15 @@ async def record_answer(
     )
     await budgets.spend(tx, steps.subject_of(run), steps.spent(run, asking, reply))
     added = [said]
-    for wish in reply.calls:
-        added.append(_call_entry(run, at + len(added), step, wish.name, wish.arguments, now, lease, wish.id))
+    begun = await rows.select_streamed(tx, run.id) if run.streamed else ()
+    for index, wish in enumerate(reply.calls):
+        call = _call_entry(run, at + len(added), step, wish.name, wish.arguments, now, lease, wish.id)
+        was = seen.get(index)
+        if was is not None and was.call in begun and was.call.tool_name == call.tool_name:
+            call = replace(call, call_id=was.call.call_id, streamed=Streamed(was.call.told_in, was.words_in))
+        added.append(call)
+    kept = {entry.call_id for entry in added}
+    tell_abandoned(tx, run, [call for call in begun if call.call_id not in kept])
     usage = reply.usage
     run = replace(
         run,
@@ -394,6 +423,7 @@ async def record_answer(
         cached_tokens=run.cached_tokens + usage.cached_tokens,
         cost=steps.cost_with(run, asking.nanodollars),
         paused_reason=None,
+        streamed=(),
     )
     tx.after_commit(counts.STEPS.add)
     if reply.calls:
@@ -427,6 +457,11 @@ def _without_secrets(reply: Reply) -> Reply:
     return replace(reply, text=masker.clean(reply.text), calls=calls)
 
 
+def tool_name(written: str) -> str:
+    """As it is kept, whatever a model makes of it."""
+    return storable(written)[:200]
+
+
 def _call_entry(
     run: Run, position: int, step: int, tool: str, arguments: str, now: str, lease: Lease, provider_id: str | None
 ) -> Entry:
@@ -440,7 +475,7 @@ def _call_entry(
         lease.token,
         call_id=ids.call(),
         provider_call_id=provider_id,
-        tool_name=storable(tool)[:200],
+        tool_name=tool_name(tool),
         args=storable(arguments),
     )
 
@@ -460,7 +495,33 @@ def _deliver_unsent(run: Run, text: str, now: str, lease: Lease) -> tuple[Run, l
     return replace(run, status=status, position=run.position + 1, acts=run.acts | {DELIVERED}), [entry]
 
 
+async def begin_calls(tx: Transaction, lease: Lease, run: Run, calls: Sequence[OpenCall]) -> None:
+    """The model is writing these. From here on each of them ends, whatever becomes of the answer."""
+    await leases.check(tx, lease)
+    begun = await rows.select_streamed(tx, run.id)
+    await rows.put_streamed(tx, run.id, [*begun, *calls])
+    for call in calls:
+        started = StartedCall(call_id=call.call_id, tool_name=call.tool_name)
+        _tell_call(tx, ToolStarted, _place(run, call.told_in), started)
+
+
+async def abandon(tx: Transaction, lease: Lease, run: Run) -> Run:
+    """The answer that was being written is discarded, and another is asked for."""
+    await leases.check(tx, lease)
+    run = await _abandoned(tx, run)
+    await rows.put_streamed(tx, run.id, ())
+    return run
+
+
+async def _abandoned(tx: Transaction, run: Run) -> Run:
+    if run.streamed:
+        tell_abandoned(tx, run, await rows.select_streamed(tx, run.id))
+        run = replace(run, streamed=())
+    return run
+
+
 async def written(tx: Transaction, lease: Lease, run: Run) -> Run:
+    run = await _abandoned(tx, run)
     cancelled, lease.paused = await rows.update_run(tx, run)
     if run.mark is not None:
         run = replace(run, mark=None)
@@ -474,7 +535,7 @@ def unsettled(entries: Sequence[Entry]) -> list[ToolCall]:
     """Calls that have no result yet, in the order the model made them."""
     settled = {entry.call_id for entry in entries if entry.type == "tool_return_message"}
     return [
-        ToolCall(entry.call_id or "", entry.tool_name or "", entry.args or "", bool(entry.started))
+        ToolCall(entry.call_id or "", entry.tool_name or "", entry.args or "", bool(entry.started), entry.streamed)
         for entry in entries
         if entry.type == "tool_call_message" and entry.call_id not in settled
     ]
@@ -522,12 +583,9 @@ class RunJournal:
         await rows.put_mark(tx, self.run.id, rules.next_mark(self.run.mark, call.id, self._owner))
         self._marked = True
 
-    async def asked(self, tx: Transaction, call: ToolCall) -> None:
-        await rows.mark_started(tx, self.run.id, call.id)
-
     async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None:
         await rows.mark_started(tx, self.run.id, call.id)
-        if not call.started:
+        if not call.told:
             tell_started(tx, _place(self.run, shown_in), call, args)
 
     async def park(self, tx: Transaction) -> None:
@@ -546,9 +604,7 @@ class RunJournal:
         run, call = self.run, result.call
         if run.status == "waiting":
             run = replace(run, status=rules.move(run, "acting"))
-        if not call.started:
-            tell_started(tx, _place(run, shown_in), call, result.args)
-        tell_settled(tx, _place(run, shown_in), result)
+        _tell_result(tx, run, result, shown_in)
         added = [self._return(tx, run, call, result.value, result.is_error, result.effects.outside)]
         if result.approval is not None and (who := approvals.edited(result.approval)):
             said = f"{who['editedBy']} changed the arguments before they approved the call: {call.arguments}"
@@ -600,13 +656,17 @@ class RunJournal:
         more = self.refusals(tx, self.run, calls, why)
         await self._go_on(tx, replace(self.run, position=self.run.position + len(more)), more)
 
-    def refusals(self, tx: Transaction, run: Run, calls: Sequence[ToolCall], why: str) -> list[Entry]:
+    def refusals(
+        self, tx: Transaction, run: Run, calls: Sequence[ToolCall], why: str, waiting: Set[str] = frozenset()
+    ) -> list[Entry]:
+        """`waiting`: calls that somebody may still answer, though this run will not hear of it."""
         added: list[Entry] = []
         for call in calls:
             refused = _unrun(call, why)
             entry = self._return(tx, run, call, refused.value, True)
             added.append(replace(entry, position=run.position + len(added)))
-            tell_settled(tx, _place(run, None), replace(refused, args=None))
+            if call.id not in waiting:
+                _tell_result(tx, run, replace(refused, args=None), None)
         return added
 
     def _return(
@@ -660,6 +720,7 @@ async def finish(
     with concerning(current() or concern.of_row(run)):
         told = transcript.summary(run, entries)
         run = replace(run, summary=None if told is None else shown(told))
+    run = await _abandoned(tx, run)
     await rows.update_run(tx, run)
     _tell(tx, RunFinished, run)
     await inbox.pass_turn(tx, run.id)
@@ -725,10 +786,10 @@ async def stop(
         # What nobody has approved yet, or what nobody has begun since, has not been run.
         unbegun = await approvals.withdraw(tx, shown)
         left = [replace(call, started=False) if call.id in unbegun else call for call in left]
-        more = RunJournal(lease, run, entries).refusals(tx, run, left, why)
-        await rows.insert_entries(tx, more)
         started = [call for call in left if call.id in shown]
-        theirs = await pending.leave(tx, [call.id for call in started if call.started])
+        theirs, later = await pending.leave(tx, [call.id for call in started if call.started])
+        more = RunJournal(lease, run, entries).refusals(tx, run, left, why, later)
+        await rows.insert_entries(tx, more)
         for call in started:
             if call.id not in theirs:
                 await cards.complete(tx, _unrun(call, why), run.outside)
@@ -838,13 +899,41 @@ def _place(run: Run, shown_in: str | None) -> CallPlace:
 
 
 def tell_started(tx: Transaction, place: CallPlace, call: ToolCall, args: Any) -> None:
-    started = StartedCall(call_id=call.id, tool_name=call.tool, args=args)
-    event = ToolStarted(space_id=place.space_id, agent_id=place.agent_id, run_id=place.run_id, call=started)
-    record(tx, event, audience=place.audience)
+    _tell_call(tx, ToolStarted, place, StartedCall(call_id=call.id, tool_name=call.tool, args=args))
 
 
 def tell_settled(tx: Transaction, place: CallPlace, result: ToolResult) -> None:
-    call, kind = result.call, ToolError if result.is_error else ToolDone
-    settled = SettledCall(call_id=call.id, tool_name=call.tool, args=result.args, result=result.value)
-    event = kind(space_id=place.space_id, agent_id=place.agent_id, run_id=place.run_id, call=settled)
+    call, value = result.call, result.value
+    settled = SettledCall(call_id=call.id, tool_name=call.tool, args=result.args, result=value)
+    if result.is_error:
+        settled = settled.model_copy(update={"code": value.get("code")})
+    _tell_call(tx, ToolError if result.is_error else ToolDone, place, settled)
+
+
+def tell_abandoned(tx: Transaction, run: Run, calls: Sequence[OpenCall]) -> None:
+    for call in calls:
+        settled = SettledCall(
+            call_id=call.call_id, tool_name=call.tool_name, args=None, result=ABANDONED, code=ABANDONED["code"]
+        )
+        _tell_call(tx, ToolError, _place(run, call.told_in), settled)
+
+
+def _tell_result(tx: Transaction, run: Run, result: ToolResult, shown_in: str | None) -> None:
+    """What came of a call, after that it began. One that goes on waiting ends later."""
+    call, told_in = result.call, None if result.call.streamed is None else result.call.streamed.told_in
+    if told_in is not None and told_in != shown_in:
+        # People there saw that it began. That it is over they learn too, and no more: it would not be shown there.
+        shown_in, result = told_in, replace(result, args=None, outcome=_withheld(result.outcome))
+    if not call.told:
+        tell_started(tx, _place(run, shown_in), call, result.args)
+    if not result.waits:
+        tell_settled(tx, _place(run, shown_in), result)
+
+
+def _withheld(outcome: CallOutcome) -> CallOutcome:
+    return replace(outcome, result=None) if isinstance(outcome, Done) else Denied(WITHHELD)
+
+
+def _tell_call(tx: Transaction, kind: Callable[..., ToolEvent], place: CallPlace, call: StartedCall) -> None:
+    event = kind(space_id=place.space_id, agent_id=place.agent_id, run_id=place.run_id, call=call)
     record(tx, event, audience=place.audience)

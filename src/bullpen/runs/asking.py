@@ -20,10 +20,7 @@ from bullpen.observe import counts
 from bullpen.observe.redact import here
 from bullpen.runs import steps, transcript
 from bullpen.runs.steps import Asking, Reference
-from bullpen.spaces import rows as space_rows
-from bullpen.storage import Transaction
-from bullpen.tools import rows as tool_rows
-from bullpen.tools.types import Tool
+from bullpen.runs.writing import Writing
 from bullpen.variables import actions as variables
 from bullpen.variables.types import Place
 from bullpen.wire import Agent
@@ -42,19 +39,19 @@ async def ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.T
     """
     model = await _model(drive, agent)
     tools = drive.world.registry.listed(agent.tools, drive.defined)
-    definitions = [tool.spec for tool in tools]
+    definitions = specs(drive)
     if drive.reference is None:
         drive.reference = reference(drive, definitions)
-    if drive.live.watched:
-        await _prepare_live(drive, agent, tools)
     away = 0.0
     for attempt in range(1, TRIES + 1):
         try:
-            return await _asked(drive, model, shown, definitions), away
+            writing = Writing(drive, agent, tools) if drive.live.watched else None
+            return await _asked(drive, model, shown, definitions, writing), away
         except ModelUnavailable as error:
             if attempt == TRIES or (error.retry_after or 0.0) > LONGEST_PAUSE:
                 raise
             pause = max(random.uniform(0.5, 1.0) * 2**attempt / 2, error.retry_after or 0.0)
+        await drive.abandon()
         away += pause
         deadline.reschedule((deadline.when() or 0.0) + pause)
         await asyncio.sleep(pause)
@@ -79,33 +76,17 @@ async def _model(drive: Drive, agent: Agent) -> Model:
         raise ModelRefused(error.message) from error
 
 
-async def _prepare_live(drive: Drive, agent: Agent, tools: Sequence[Tool]) -> None:
-    """Show nothing while it is written that somebody may have to approve, or that is refused."""
-
-    async def read(tx: Transaction) -> tuple[int, set[str]]:
-        mine = await space_rows.select_spaces_of(tx, agent.id, limit=2)
-        return len(mine), await tool_rows.select_guarded(tx, agent.id, drive.space_id)
-
-    count, guarded = await drive.world.store.read(read)
-    guarded |= {name for name, decision in agent.policy.items() if decision != "allow"}
-    guarded |= {tool.name for tool in tools if tool.policy in ("ask", "deny")}
-    live, run = drive.live, drive.run
-    reads_elsewhere = bool((run.outside or drive.outside) and drive.space_id != run.space_id)
-    live.space_id = None if reads_elsewhere else drive.space_id
-    live.visible = frozenset(tool.name for tool in tools if tool.visible and tool.name not in guarded)
-    live.speaks = "send_message" not in guarded
-    live.only_space = count == 1
-
-
-async def _asked(drive: Drive, model: Model, shown: Transcript, definitions: Sequence[ToolSpec]) -> Reply:
+async def _asked(
+    drive: Drive, model: Model, shown: Transcript, definitions: Sequence[ToolSpec], writing: Writing | None
+) -> Reply:
     """One request to the model, counted by how it ended."""
     spec = drive.model
     provider = str(spec["provider"] if isinstance(spec, Mapping) else spec.partition(":")[0])
     began, ending = monotonic(), "abandoned"
     drive.tries += 1
-    drive.live.asked(drive.run.step)
+    drive.written = {}
     try:
-        reply = await model.ask(shown, definitions, drive.live.delta if drive.live.watched else None)
+        reply = await _watched(model, shown, definitions, writing)
         ending = "answered"
     except ModelError as error:
         ending = error.code
@@ -113,10 +94,34 @@ async def _asked(drive: Drive, model: Model, shown: Transcript, definitions: Seq
     finally:
         counts.MODEL_CALLS.add(provider, ending)
         counts.MODEL_SECONDS.observe(monotonic() - began, provider)
+    if writing is not None:
+        drive.written = writing.written
     counts.TOKENS.add("input", by=reply.usage.input_tokens)
     counts.TOKENS.add("output", by=reply.usage.output_tokens)
     counts.TOKENS.add("cached", by=reply.usage.cached_tokens)
     return reply
+
+
+async def _watched(model: Model, shown: Transcript, definitions: Sequence[ToolSpec], writing: Writing | None) -> Reply:
+    if writing is None:
+        return await model.ask(shown, definitions, None)
+    await writing.prepare()
+    kept = False
+    try:
+        reply = await model.ask(shown, definitions, writing.delta)
+        kept = True
+    finally:
+        await writing.end(kept=kept)
+    return reply
+
+
+def specs(drive: Drive) -> list[ToolSpec]:
+    """The agent's tools as its model sees them. They change with the agent, and when it comes to be in more than one
+    space or in only one again."""
+    if drive.agent is None:
+        return []
+    tools = drive.world.registry.listed(drive.agent.tools, drive.defined)
+    return [tool.spec_in_several if drive.several else tool.spec for tool in tools]
 
 
 def clean(drive: Drive) -> None:

@@ -54,20 +54,14 @@ class LateJournal:
         await rows.put_mark(tx, self.approval.run_id, rules.next_mark(self.found, call.id, self.owner))
         self.marked = True
 
-    async def asked(self, tx: Transaction, call: ToolCall) -> None:
-        raise Broken("What has been approved is not asked for like a new call.")
-
     async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None:
-        if not call.started:
-            actions.tell_started(tx, self._place, call, args)
+        """Followers were told when somebody was asked to approve it."""
 
     async def settled(self, tx: Transaction, result: ToolResult, shown_in: str | None) -> None:
-        if not result.call.started:
-            actions.tell_started(tx, self._place, result.call, result.args)
         actions.tell_settled(tx, self._place, result)
         came = result.value if result.is_error else {"result": result.value}
         said = {**came, **approvals.who(self.approval)}
-        await pending.by_inbox(tx, self.approval, said, outside=result.effects.outside)
+        await pending.by_inbox(tx, self.approval, said, outside=result.effects.outside, ends=False)
 
     async def park(self, tx: Transaction) -> None:
         raise Broken("There is no run that could wait.")

@@ -32,7 +32,7 @@ from bullpen.replacing import replace
 from bullpen.runs import actions, asking, bounds, concern, holds, late, past, pictures, rows, rules, transcript
 from bullpen.runs.live import Live
 from bullpen.runs.steps import Asking, Reference
-from bullpen.runs.types import Entry, Run
+from bullpen.runs.types import Entry, Run, WrittenCall
 from bullpen.runs.view import view_run
 from bullpen.settings import Settings
 from bullpen.spaces import rows as space_rows
@@ -144,11 +144,18 @@ class Drive:
     begun: frozenset[str] = frozenset()  # tools that the runs have called which this one does once more
     missing: VariablesRequired | None = None  # values that the agent declares and that nobody has set
     tries: int = 0  # how often the model has been asked for the next answer
+    several: bool = False  # the agent can say something in more than one space
+    written: Mapping[int, WrittenCall] = field(default_factory=dict)  # calls of the newest answer that people have seen
     live: Live = field(init=False)
 
     def __post_init__(self) -> None:
         self.live = Live(self.world.feed, self.run)
         self.concern = concern.of_row(self.run)
+
+    async def abandon(self) -> None:
+        """Calls of an answer that is not kept are over, and whoever saw them begin is told so."""
+        if self.run.streamed:
+            self.run = await self.world.store.transact(lambda tx: actions.abandon(tx, self.lease, self.run))
 
 
 Pass = Callable[[Drive], Awaitable[None]]
@@ -264,6 +271,8 @@ async def _read(tx: Transaction, drive: Drive, system: str) -> None:
     if drive.agent is not None and (others := drive.world.registry.unknown(drive.agent.tools)):
         drive.defined = {tool.name: made(tool) for tool in await tool_rows.select_tools(tx, others)}
     if drive.agent is not None:
+        stays = drive.home is not None and drive.home.stays
+        drive.several = not stays and await space_rows.is_in_several(tx, drive.agent.id)
         drive.tokens = drive.agent.limits.context_tokens
         await _look_back(tx, drive)
 
@@ -358,6 +367,7 @@ async def think(drive: Drive) -> None:
 
 async def _answer(drive: Drive, agent: Agent) -> tuple[Reply, Asking] | None:
     """What the model says, and what asking came to. None: nothing, and the run says why."""
+    await drive.abandon()
     run, began, drive.tries = drive.run, monotonic(), 0
     asking.clean(drive)
     most = bounds.of(drive.tokens)
@@ -368,7 +378,7 @@ async def _answer(drive: Drive, agent: Agent) -> tuple[Reply, Asking] | None:
             async with asyncio.timeout(seconds_left) as deadline:
                 reply, away = await asking.ask(drive, agent, shown, deadline)
     except TimeoutError:
-        drive.run = replace(run, active_ms=int(agent.limits.max_seconds * 1000))
+        drive.run = replace(drive.run, active_ms=int(agent.limits.max_seconds * 1000))
         await _stop(drive, "max_seconds")
     except ModelUnavailable as error:
         await _stay_away(drive, error)
@@ -398,10 +408,16 @@ async def _keep(drive: Drive, agent: Agent, reply: Reply, cost: Asking) -> None:
 
     async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
         await leases.check(tx, drive.lease)
-        return await actions.record_answer(tx, drive.lease, drive.run, drive.entries, reply, agent, cost, has)
+        return await actions.record_answer(
+            tx, drive.lease, drive.run, drive.entries, reply, agent, cost, has, drive.written
+        )
 
     drive.run, added = await drive.world.store.transact(keep)
     drive.entries = [*drive.entries, *added]
+    kept = {entry.call_id for entry in added}
+    for written in drive.written.values():
+        if written.call.call_id not in kept:
+            drive.live.take_back(written.call.call_id)
 
 
 async def _show_less(drive: Drive, agent: Agent, shown: Transcript, error: ContextTooLong) -> None:
@@ -462,9 +478,15 @@ async def act(drive: Drive) -> None:
             await journal.refuse(tx, left, why)
 
         await drive.world.store.transact(refuse)
+        for call in left:
+            drive.live.take_back(call.id)
     else:
         toolkit = _toolkit(drive, journal)
         result = await toolkit.dispatch(left[0], drive.space_id)
+        if result is None or result.is_error or result.waits:
+            drive.live.take_back(left[0].id)
+        else:
+            drive.live.sent(left[0].id)
         if result is not None and result.effects.moved:
             drive.space_id = result.effects.space_id
             if drive.space_id is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import orjson
@@ -23,12 +23,13 @@ from sqlalchemy import (
 )
 
 from bullpen.clock import Clock
-from bullpen.runs.types import Concerned, EarlierRun, Entry, Mark, MessageState, Run, Summary, WindowMessage
+from bullpen.runs.types import Concerned, EarlierRun, Entry, Mark, MessageState, OpenCall, Run, Summary, WindowMessage
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, WORDS, Codec, Mapped
 from bullpen.storage.paused import is_paused
 from bullpen.storage.statements import insert_or_ignore, inside, upsert
 from bullpen.storage.tables import inbox_items, messages, meta, prompts, run_messages, runs
+from bullpen.tools.types import Streamed
 from bullpen.wire import Run as WireRun
 from bullpen.wire import RunMessage, Trigger, Usage
 
@@ -36,6 +37,15 @@ _ACTS = Codec(lambda kept: frozenset(kept.split()), lambda acts: " ".join(sorted
 _MARK = Codec(
     lambda kept: Mark(*orjson.loads(kept)),
     lambda mark: orjson.dumps([mark.call_id, mark.owner, mark.deaths]).decode(),
+)
+_OPEN = Codec(
+    lambda kept: tuple(OpenCall(*call) for call in orjson.loads(kept)),
+    lambda calls: orjson.dumps([[call.call_id, call.tool_name, call.told_in] for call in calls]).decode(),
+    empty=(),
+)
+_STREAMED = Codec(
+    lambda kept: Streamed(*orjson.loads(kept)),
+    lambda seen: orjson.dumps([seen.told_in, seen.words_in]).decode(),
 )
 _RUNS = Mapped(
     Run,
@@ -50,6 +60,7 @@ _RUNS = Mapped(
     outside=TUPLE_OR_NULL,
     seen_in=TUPLE_OR_NULL,
     mark=_MARK,
+    streamed=_OPEN,
 )
 MOST_TRIES: Final = 50  # of one run, as far as it is looked back
 _INSERT = Statement(insert(runs))
@@ -76,6 +87,7 @@ _CHANGING = (
     "retries",
     "outside",
     "seen_in",
+    "streamed",
 )
 _write_changes = _RUNS.writer(_CHANGING)
 _UPDATE = Statement(
@@ -85,6 +97,8 @@ _UPDATE = Statement(
     # Here, because every pass writes its run: to look at a pause costs no statement of its own.
     .returning(runs.c.cancel_requested, is_paused(runs.c.agent_id))
 )
+_PUT_STREAMED = Statement(update(runs).where(runs.c.id == bindparam("id_")).values(streamed=bindparam("streamed_")))
+_SELECT_STREAMED = Statement(select(runs.c.streamed).where(runs.c.id == bindparam("id")))
 _PUT_MARK = Statement(update(runs).where(runs.c.id == bindparam("id_")).values(mark=bindparam("mark_")))
 # Whoever was first has stopped it.
 _STOPPED_BY = func.coalesce(runs.c.stopped_by, bindparam("by_", type_=Text))
@@ -195,7 +209,7 @@ _SELECT_EARLIER = Statement(
 _CONCERNED = Mapped(Concerned, runs)
 _SELECT_CONCERNED = Statement(select(*_CONCERNED.columns).where(any_of(runs.c.id, "ids")))
 
-_ENTRIES = Mapped(Entry, run_messages, is_error=FLAG, started=FLAG)
+_ENTRIES = Mapped(Entry, run_messages, is_error=FLAG, started=FLAG, streamed=_STREAMED)
 _INSERT_ENTRY = Statement(insert(run_messages))
 _SELECT_ENTRIES = Statement(
     select(*_ENTRIES.columns).where(run_messages.c.run_id == bindparam("run_id")).order_by(run_messages.c.position)
@@ -276,6 +290,17 @@ async def update_run(tx: Transaction, run: Run) -> tuple[bool, bool]:
 
 async def put_mark(tx: Transaction, id: str, mark: Mark | None) -> None:
     await tx.run(_PUT_MARK, id_=id, mark_=None if mark is None else _MARK.encode(mark))
+
+
+async def put_streamed(tx: Transaction, id: str, calls: Sequence[OpenCall]) -> None:
+    await tx.run(_PUT_STREAMED, id_=id, streamed_=_OPEN.encode(calls) if calls else None)
+
+
+async def select_streamed(tx: Transaction, id: str) -> tuple[OpenCall, ...]:
+    """What is committed, which after a lost connection need not be what its driver thinks."""
+    kept = await tx.value(_SELECT_STREAMED, id=id)
+    found: tuple[OpenCall, ...] = _OPEN.decode(kept) if kept else ()
+    return found
 
 
 async def request_cancel(tx: Transaction, id: str, by: str) -> bool:

@@ -70,7 +70,7 @@ async def see_now(tx: Transaction, world: World, run: Run, system: Sequence[tupl
         parts = [_part(name, here().clean(drive.fill(text))) for name, text in system]
         parts += [_part(name, _read_out(turns)) for name, turns in _past(drive) if turns]
     shown = [part for part in parts if part.name not in hidden]
-    seen = Seen(shown, _tools(_specs(drive)), drive.tokens, steps.name_of(drive.model))
+    seen = Seen(shown, _tools(asking.specs(drive)), drive.tokens, steps.name_of(drive.model))
     seen.left_out = [part.name for part in parts if part.name in hidden]
     return seen
 
@@ -129,7 +129,7 @@ async def _see(
     drive.before = [turn for name, turns in past if name not in hidden for turn in turns]
     model = None if answer is None else steps.read(answer).get("model")
     at = None if answer is None else answer.at
-    seen = Seen(parts, _tools(_specs(drive)), drive.tokens, model, at, list(changes.values()))
+    seen = Seen(parts, _tools(asking.specs(drive)), drive.tokens, model, at, list(changes.values()))
     seen.left_out = [name for name, turns in past if turns and name in hidden]
     if any(isinstance(turn, AssistantTurn) and turn.thinking for turn in drive.before):
         seen.left_out.append("thinking")
@@ -140,7 +140,7 @@ def _compare(drive: Drive, kept: steps.Reference | None) -> dict[str, PromptChan
     """Where what is built now differs from what was sent, by the marks that are kept."""
     if kept is None:
         return {}
-    now = asking.reference(drive, _specs(drive))
+    now = asking.reference(drive, asking.specs(drive))
     reasons = {
         "system": (kept.system, now.system, "A variable has another value, or another secret is masked."),
         "tools": (kept.tools, now.tools, "Tools were added, changed or removed; these are the ones of now."),
@@ -239,11 +239,6 @@ def _part(name: str, text: str) -> PromptPart:
     return PromptPart(name=name, text=text, tokens=bounds.tokens(text))
 
 
-def _specs(drive: Drive) -> list[ToolSpec]:
-    listed = [] if drive.agent is None else drive.world.registry.listed(drive.agent.tools, drive.defined)
-    return [tool.spec for tool in listed]
-
-
 def _tools(specs: Sequence[ToolSpec]) -> list[PromptTool]:
     return [
         PromptTool(
@@ -292,5 +287,5 @@ def _body(drive: Drive, seen: Seen) -> dict[str, Any] | None:
         return None
     turns = [replace(turn, thinking=()) if isinstance(turn, AssistantTurn) else turn for turn in drive.before]
     shown = replace(transcript.build(drive.run, drive.system, [], [], ""), turns=turns)
-    made: dict[str, Any] = orjson.loads(conversation.encoded(model.request(shown, _specs(drive))))
+    made: dict[str, Any] = orjson.loads(conversation.encoded(model.request(shown, asking.specs(drive))))
     return made

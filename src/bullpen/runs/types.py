@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bullpen.events.types import Audience
+from bullpen.tools.types import Streamed
 from bullpen.wire.nouns import Outcome, RunMessageType, RunStatus, StopReason
 
 
@@ -16,6 +17,23 @@ class Mark:
     call_id: str
     owner: str | None  # the process that does it; None: found, and not tried again yet
     deaths: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call of an answer that is not kept yet. Its `tool.started` is committed, or is about to be."""
+
+    call_id: str
+    tool_name: str
+    told_in: str | None = None  # the space whose people were told; None: only owners
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """The same once the answer is whole, with what people saw of it."""
+
+    call: OpenCall
+    words_in: str | None = None  # the space in which its words were shown
 
 
 @dataclass(frozen=True)  # no slots: copies are many, and cheaper without (replacing.py)
@@ -64,6 +82,7 @@ class Run:
     mark: Mark | None = None  # every commit of the run takes it away
     retry_of: str | None = None  # the run that it does once more
     stopped_by: str | None = None  # who wanted it to end
+    streamed: tuple[OpenCall, ...] = ()  # calls that the model is writing; kept or ended before it is asked again
 
 
 @dataclass(frozen=True)  # as above
@@ -87,6 +106,7 @@ class Entry:
     started: bool = False
     outside: str | None = None  # JSON: where a result came from, if that is outside the office
     usage: str | None = None  # JSON, of an answer: see runs/steps.py
+    streamed: Streamed | None = None  # of a call: who saw it while the model wrote it
 
 
 @dataclass(frozen=True, slots=True)

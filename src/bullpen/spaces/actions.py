@@ -586,6 +586,12 @@ async def _next_seq(tx: Transaction, draft: Draft) -> Numbered:
     return found
 
 
+async def may_agents_speak(tx: Transaction, space_id: str, posting: PostingRules) -> bool:
+    """Have the agents of the space said less than they may in a minute?"""
+    most = posting.agents_per_minute
+    return not most or await rows.can_afford(tx, space_id, rules.agent_price(most))
+
+
 async def _stop_chain(tx: Transaction, draft: Draft) -> None:
     author = draft.author
     await _end_chain(tx, draft.space_id, draft.chain_id, author.depth, author.id, author.run_id, draft.id)

@@ -390,6 +390,13 @@ async def select_agents_wait(tx: Transaction, space_id: str, price: int) -> int:
     return max(1, free_at + price - rules.AGENT_WINDOW_MS - tx.clock.millis())
 
 
+async def can_afford(tx: Transaction, space_id: str, price: int) -> bool:
+    """Could the space's agents pay for one more message now?"""
+    free_at, now = await tx.value(_SELECT_FREE_AT, id=space_id) or 0, tx.clock.millis()
+    owed: int = free_at if now <= free_at <= now + rules.AGENT_WINDOW_MS else now
+    return owed + price <= now + rules.AGENT_WINDOW_MS
+
+
 # ── members ─────────────────────────────────────────────────────────────────────────────────────────────
 
 _SELECT_OPEN_TO = Statement(
@@ -474,6 +481,7 @@ _SELECT_SPACES_OF = Statement(
     .order_by(members.c.joined_at)
     .limit(bindparam("limit"))
 )
+_SELECT_TWO_SPACES = Statement(select(members.c.space_id).where(members.c.member_id == bindparam("member_id")).limit(2))
 _MARK_READ = Statement(
     update(members)
     .where(
@@ -536,6 +544,10 @@ async def select_recipients(tx: Transaction, room: Room) -> list[Recipient]:
 async def select_spaces_of(tx: Transaction, member_id: str, limit: int = 50) -> list[tuple[str, str, str]]:
     """id, kind, name of the spaces somebody is a member of, in the order they joined."""
     return [(id, kind, name) for id, kind, name in await tx.all(_SELECT_SPACES_OF, member_id=member_id, limit=limit)]
+
+
+async def is_in_several(tx: Transaction, member_id: str) -> bool:
+    return len(await tx.all(_SELECT_TWO_SPACES, member_id=member_id)) > 1
 
 
 async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int) -> bool:

@@ -360,6 +360,8 @@ runs = Table(
     _id("mark", null=True),
     _id("retry_of", null=True),  # the run that it does once more, because somebody asked for that
     _id("stopped_by", null=True),  # who wanted it to end
+    # JSON: calls of an answer that is not kept yet, whose tool.started is committed. Mostly there are none.
+    _words("streamed", null=True),
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),
@@ -403,6 +405,7 @@ run_messages = Table(
     _time("at"),
     _id("outside", null=True),  # JSON: where a result came from, if that is outside the office
     _fixed("usage", null=True),  # JSON, of an answer: who gave it, the tokens, the money, how long it took
+    _id("streamed", null=True),  # JSON, of a call: which spaces saw it while the model wrote it
     UniqueConstraint("run_id", "position", name="run_messages_position"),
     Index(
         "run_messages_result",

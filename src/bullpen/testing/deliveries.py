@@ -55,6 +55,11 @@ class Told:
         return self.call["kind"] == "variables" or bool((self.result or {}).get("approved"))
 
     @property
+    def ends_later(self) -> bool:
+        """Its result is yet to come, or to be told to its agent."""
+        return self.call["status"] in OPEN or (self.call["status"] == "resolved" and not self.call["delivered_via"])
+
+    @property
     def promised(self) -> bool:
         """The run went on, and was told that the answer will come."""
         found = orjson.loads(self.returns[0]["result"]) if self.returns else None
@@ -201,7 +206,7 @@ def _same(told: Any, result: Any) -> bool:
 
 def approval_faults(rows: Snapshot) -> Iterator[str]:
     """What was carried out is what was approved: the same arguments of the same tool, once."""
-    begun = grouped([e for e in rows.events if e["type"] == "tool.started"], "run_id")
+    by_run = grouped([e for e in rows.events if e["type"].startswith("tool.")], "run_id")
     for told in calls(rows):
         call = told.call
         if not call["asks"]:
@@ -213,11 +218,12 @@ def approval_faults(rows: Snapshot) -> Iterator[str]:
             yield f"call {told.id}: its approval holds for something else"
         if call["execution"] is not None and not told.is_approved:
             yield f"call {told.id}: it was begun, and nobody has approved it"
-        starts = [e for e in begun.get(call["run_id"], []) if e["body"]["call"]["callId"] == told.id]
-        if len(starts) > 1:
-            yield f"call {told.id}: it was begun {len(starts)} times"
-        if any(event["body"]["call"]["args"] != orjson.loads(call["args"]) for event in starts):
-            yield f"call {told.id}: it was begun with other arguments than were approved"
+        events = [e for e in by_run.get(call["run_id"], []) if e["body"]["call"]["callId"] == told.id]
+        if "tool.started" in [event["type"] for event in events[1:]]:
+            yield f"call {told.id}: it began after somebody was asked about it, or twice"
+        done = [event["body"]["call"]["args"] for event in events if event["type"] == "tool.done"]
+        if any(args != orjson.loads(call["args"]) for args in done):
+            yield f"call {told.id}: it was carried out with other arguments than were approved"
 
 
 # ── cards ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -489,7 +489,8 @@ def events_tell_what_is_there(seen: Seen) -> Iterator[str]:
     told = Counter(
         (event["type"], _about(event["body"]))
         for event in rows.events
-        if event["type"].startswith(("message_", "chain_")) or event["run_id"] not in forgotten
+        if (event["type"].startswith(("message_", "chain_")) or event["run_id"] not in forgotten)
+        and event["body"].get("call", {}).get("code") != "abandoned"
     )
     expected = Counter(_facts(rows))
     found = Counter({key: count for key, count in told.items() if key[0] in COUNTED})
@@ -498,6 +499,7 @@ def events_tell_what_is_there(seen: Seen) -> Iterator[str]:
     yield from _states_tell_the_same(rows)
 
 
+ENDS = ("tool.done", "tool.error")
 COUNTED = frozenset(
     {
         "message_created",
@@ -530,18 +532,28 @@ def _facts(rows: Snapshot) -> Iterator[tuple[str, Any]]:
             yield "run_finished", run["id"]
     for stop in rows["chain_stops"]:
         yield "chain_stopped", stop["chain_id"]
-    for entry in rows["run_messages"]:
-        if entry["type"] == "tool_return_message":
-            yield "tool.error" if entry["is_error"] else "tool.done", entry["call_id"]
-    # Calls that were approved after their run had gone on have ended a second time: their run went on without them.
-    late = {f"call:{call['call_id']}" for call in rows["pending_calls"] if call["execution"] in ("queued", "started")}
-    for item in rows["inbox_items"]:
-        if item["key"] in late:
-            yield "tool.error" if "error" in orjson.loads(item["payload"]) else "tool.done", item["key"][5:]
+    yield from _ends(rows)
     remembered = {run["id"] for run in _remembered(rows)}
     for call in rows["pending_calls"]:
         if call["run_id"] in remembered:
             yield from [("pending_resolved", call["call_id"])] * deliveries.ends(call)
+
+
+def _ends(rows: Snapshot) -> Iterator[tuple[str, Any]]:
+    """How each call ended, if it has. What the run of a call that waits was told in the meantime is no end of it."""
+    asked = {told.id: told for told in deliveries.calls(rows)}
+    for entry in rows["run_messages"]:
+        if entry["type"] == "tool_return_message" and entry["call_id"] not in asked:
+            yield "tool.error" if entry["is_error"] else "tool.done", entry["call_id"]
+    for told in asked.values():
+        status, via = told.call["status"], told.call["delivered_via"]
+        if status == "resolved" and via == "inline":
+            yield from (("tool.error" if each["is_error"] else "tool.done", told.id) for each in told.returns)
+        elif status == "resolved" and via == "inbox":
+            failed = ["error" in orjson.loads(item["payload"]) for item in told.items]
+            yield from (("tool.error" if each else "tool.done", told.id) for each in failed)
+        elif status not in ("resolved", *deliveries.OPEN) and (told.returns or told.items):
+            yield "tool.error", told.id
 
 
 def _states_tell_the_same(rows: Snapshot) -> Iterator[str]:
@@ -571,10 +583,13 @@ def _unequal(noun: str, told: Counter[Any], there: Counter[Any]) -> Iterator[str
 
 
 def a_call_ends_before_the_next_begins(seen: Seen) -> Iterator[str]:
-    """By the events of each run: a call's end comes before the next call's begin."""
+    """By the events of each run: a call's end comes before the next call's begin. A call that was seen while it was
+    written began with its answer, and one that waits for somebody ends whenever that is."""
     if not seen.rows.remembers_all_events:
         return
-    for run_id, events in grouped([e for e in seen.rows.events if "call" in e["body"]], "run_id").items():
+    apart = {call["call_id"] for call in seen.rows["pending_calls"]} | _streamed(seen.rows)
+    told = [event for event in seen.rows.events if event["body"].get("call", {}).get("callId") not in (None, *apart)]
+    for run_id, events in grouped(told, "run_id").items():
         open_call = None
         for event in events:
             call = event["body"]["call"]["callId"]
@@ -582,10 +597,44 @@ def a_call_ends_before_the_next_begins(seen: Seen) -> Iterator[str]:
                 if open_call is not None:
                     yield f"run {run_id}: {call} began while {open_call} was under way"
                 open_call = call
-            elif event["type"] in ("tool.done", "tool.error"):
+            elif event["type"] in ENDS:
                 if open_call not in (None, call):
                     yield f"run {run_id}: {call} ended while {open_call} was under way"
                 open_call = None
+
+
+def _streamed(rows: Snapshot) -> set[str]:
+    """Calls that were told of while the model wrote them, whether or not their answer was kept."""
+    kept = {entry["call_id"] for entry in rows["run_messages"] if entry["streamed"] is not None}
+    there = {entry["call_id"] for entry in rows["run_messages"]}
+    return kept | {event["body"]["call"]["callId"] for event in _call_events(rows)} - there
+
+
+def _call_events(rows: Snapshot) -> list[Row]:
+    return [event for event in rows.events if event["type"] in ("tool.started", *ENDS)]
+
+
+def calls_begin_and_end_once(seen: Seen) -> Iterator[str]:
+    """By their events: each call begins once and ends once, or its run is under way, or it waits for somebody."""
+    rows = seen.rows
+    if not rows.remembers_all_events:
+        return
+    under_way = {run["id"] for run in rows.runs if run["finished_at"] is None}
+    waits = {told.id for told in deliveries.calls(rows) if told.ends_later}
+    begun: Counter[str] = Counter()
+    over: Counter[str] = Counter()
+    for event in _call_events(rows):
+        call_id = event["body"]["call"]["callId"]
+        (begun if event["type"] == "tool.started" else over)[call_id] += 1
+        if over[call_id] and not begun[call_id]:
+            yield f"call {call_id} ended before it began"
+    for event in _call_events(rows):
+        call_id = event["body"]["call"]["callId"]
+        goes_on = event["run_id"] in under_way or call_id in waits
+        if event["type"] == "tool.started" and not over[call_id] and not goes_on:
+            yield f"call {call_id} began and never ended"
+    yield from (f"call {id} began {n} times" for id, n in begun.items() if n > 1)
+    yield from (f"call {id} ended {n} times" for id, n in over.items() if n > 1)
 
 
 # ── the table ───────────────────────────────────────────────────────────────────────────────────────────
@@ -596,7 +645,7 @@ CHECKS: Mapping[str, Sequence[Check]] = {
     "V3": [numbers_have_no_hole],
     "V4": [followers_see_each_event_once],
     "V5": [one_run_at_a_time],
-    "V6": [journals_are_whole, a_call_ends_before_the_next_begins, nothing_hangs],
+    "V6": [journals_are_whole, a_call_ends_before_the_next_begins, calls_begin_and_end_once, nothing_hangs],
     "V7": [results_are_delivered_once, what_is_carried_out_was_approved, cards_show_how_calls_stand],
     "V8": [items_are_taken_once, skills_are_started_once],
     "V9": [schedules_fire_once],

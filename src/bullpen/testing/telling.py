@@ -8,6 +8,7 @@ was killed, and on either database.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -169,10 +170,28 @@ def _by_space(snapshot: Snapshot, names: _Names) -> list[tuple[Row, list[Row]]]:
 def _events(snapshot: Snapshot, names: _Names) -> dict[str, list[Any]]:
     """By run, and those of no run by space: what one of them saw is in order, what two did at once has none."""
     told: dict[str, list[Any]] = {}
-    for event in snapshot.events:
+    for event in _as_carried_out(snapshot.events):
         line = names.plain(event["run_id"] or event["space_id"] or "-")
         told.setdefault(line, []).append([event["audience"], _lasting(names.value(event["body"]))])
     return dict(sorted(told.items()))
+
+
+def _as_carried_out(events: Iterable[Row]) -> Iterator[Row]:
+    """As if nobody had watched: a call that was told of while its model wrote it begins where it is carried out, and
+    one that was abandoned never was. Who watches, and how fast, is no part of the story."""
+    written: dict[str, Row] = {}
+    for event in events:
+        call = event["body"].get("call", {}) if event["type"].startswith("tool.") else {}
+        if event["type"] == "tool.started" and "args" not in call:
+            written[call["callId"]] = event
+            continue
+        begun = written.pop(call.get("callId", ""), None)
+        if begun is not None and call.get("code") == "abandoned":
+            continue
+        if begun is not None:
+            called = {**begun["body"]["call"], "args": call["args"]}
+            yield {**begun, "audience": event["audience"], "body": {**begun["body"], "call": called}}
+        yield event
 
 
 def _lasting(body: Any) -> Any:

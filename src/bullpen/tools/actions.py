@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, Literal
 
@@ -14,6 +14,7 @@ from bullpen.audit.actions import Actor, note
 from bullpen.errors import AlreadyExists, Conflict, Invalid, NotFound
 from bullpen.events.actions import in_turn, record
 from bullpen.events.types import Audience
+from bullpen.observe.redact import here
 from bullpen.storage import Transaction
 from bullpen.tools import configs, policies, rows
 from bullpen.tools.json_schema import check_schema
@@ -21,7 +22,14 @@ from bullpen.tools.registry import Registry
 from bullpen.tools.types import Waiting
 from bullpen.webhooks import actions as webhooks
 from bullpen.webhooks.types import Asked
-from bullpen.wire.events import PendingCallEvent, PendingResolved, ToolRequiresAction
+from bullpen.wire.events import (
+    PendingCallEvent,
+    PendingResolved,
+    SettledCall,
+    ToolDone,
+    ToolError,
+    ToolRequiresAction,
+)
 from bullpen.wire.nouns import Policy, ToolConfig
 from bullpen.wire.requests import CreateTool, PutPolicy, UpdateTool
 
@@ -198,6 +206,16 @@ async def ask(tx: Transaction, waiting: Waiting) -> None:
 def tell_over(tx: Transaction, waiting: Waiting) -> None:
     """It has its answer, or nobody will give one any more."""
     _tell(tx, PendingResolved, waiting)
+
+
+def tell_end(tx: Transaction, waiting: Waiting, said: Mapping[str, Any]) -> None:
+    """Its run has gone on without it, and this is what came of it: `result`, or `error`."""
+    failed = "error" in said
+    result = here().clean_json({"error": said["error"]} if failed else said.get("result"))
+    call = SettledCall(call_id=waiting.call_id, tool_name=waiting.tool_name, args=waiting.args, result=result)
+    kind = ToolError if failed else ToolDone
+    event = kind(space_id=waiting.space_id, agent_id=waiting.agent_id, run_id=waiting.run_id, call=call)
+    record(tx, event, audience=audience(waiting))
 
 
 def _tell(tx: Transaction, kind: type[PendingCallEvent], waiting: Waiting) -> None:

@@ -40,7 +40,7 @@ from bullpen.llm.types import ToolSpec
 from bullpen.replacing import replace
 from bullpen.storage import Store, Transaction
 from bullpen.storage.store import Body, RetryTransaction
-from bullpen.tools import approvals, judging, rules, waiting
+from bullpen.tools import approvals, judging, rules, showing, waiting
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.door import Door, keep_result, show_under_way
@@ -57,6 +57,7 @@ from bullpen.tools.types import (
     OutcomeUnknown,
     RunView,
     Stopped,
+    Streamed,
     Tool,
     ToolCall,
     ToolContext,
@@ -158,6 +159,7 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
     try:
         given = _parsed(call.arguments)
         args = await _checked(door, tool, call, given)
+        showing.check_target(tool, call, args, door.space_id)
         if tool.hash and args is not given:  # under the names that its schema has: so they are shown, approved and sent
             call = replace(call, arguments=orjson.dumps(args).decode())
     except ToolError as error:
@@ -252,7 +254,8 @@ async def _look_for_approval(door: Door, tool: Tool | None, call: ToolCall) -> T
     if not isinstance(found, Waiting):
         return found
     door = replace(door, space_id=found.space_id, approval=found)
-    approved = ToolCall(call.id, call.tool, found.arguments, started=found.execution is not None)
+    told = call.streamed or Streamed(found.space_id if found.visible else None)  # when it was asked for
+    approved = ToolCall(call.id, call.tool, found.arguments, started=found.execution is not None, streamed=told)
     return await _carry_out(door, tool, approved)
 
 

@@ -21,7 +21,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
 from bullpen.tools import rows, rules, values
-from bullpen.tools.actions import ask, tell_over
+from bullpen.tools.actions import ask, tell_end, tell_over
 from bullpen.tools.json_equality import equal_json
 from bullpen.tools.outside import together
 from bullpen.tools.rules import Mover
@@ -187,19 +187,22 @@ async def give_up(
         await by_inbox(tx, over, {"error": why}, kind="expired" if status == "expired" else "tool_result")
 
 
-async def leave(tx: Transaction, call_ids: list[str]) -> set[str]:
-    """The run that waited for these is over: what comes now, or has come, goes by inbox. Those that others answer:
-    their cards go on telling how they stand."""
+async def leave(tx: Transaction, call_ids: list[str]) -> tuple[set[str], set[str]]:
+    """The run that waited for these is over: what comes now, or has come, goes by inbox. Those that others answer,
+    whose cards go on telling how they stand; and those of them that end, or have ended, without the run."""
     theirs: set[str] = set()
+    later: set[str] = set()
     for waiting in await rows.lock_pending_of(tx, call_ids):
         if waiting.is_held:
             continue  # it is over with its run, or never was its business: see tools/approvals.py
         theirs.add(waiting.call_id)
         if waiting.status == "waiting":
             await move(tx, waiting, replace(waiting, status="pending"), "stop")
+            later.add(waiting.call_id)
         elif waiting.status == "resolved" and await deliver(tx, waiting, "inbox", "stop"):
             await by_inbox(tx, waiting, _said(waiting.result), outside=came_from(waiting))
-    return theirs
+            later.add(waiting.call_id)
+    return theirs, later
 
 
 async def by_inbox(
@@ -209,7 +212,12 @@ async def by_inbox(
     kind: InboxKind = "tool_result",
     key: str = "",
     outside: Iterable[str] = (),
+    *,
+    ends: bool = True,
 ) -> None:
+    """`ends`: this is the end of the call, and followers are told so. A run that waits tells them itself."""
+    if ends:
+        tell_end(tx, waiting, said)
     payload = {"callId": waiting.call_id, "toolName": waiting.tool_name, "args": waiting.args, **said}
     if sources := together(waiting.outside, outside):
         payload["outside"] = list(sources)
@@ -282,3 +290,5 @@ async def drop(tx: Transaction, call_ids: Iterable[str], by: str) -> None:
         await move(tx, waiting, over, "deletion")
         await show(tx, over, "cancelled", error="Its agent was deleted.")
         tell_over(tx, over)
+        if waiting.status != "waiting":  # the run that waits for it is stopped, and says so
+            tell_end(tx, over, {"error": "Its agent was deleted."})

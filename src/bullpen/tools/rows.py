@@ -432,6 +432,15 @@ _SELECT_GUARDED = Statement(
         policies.c.decision != literal_column("'allow'"),
     )
 )
+_IS_GUARDED = Statement(
+    select(policies.c.id)
+    .where(
+        policies.c.agent_id == bindparam("agent_id"),
+        policies.c.tool_name == bindparam("tool_name"),
+        policies.c.decision != literal_column("'allow'"),
+    )
+    .limit(1)
+)
 _DELETE_POLICY = Statement(delete(policies).where(policies.c.id == bindparam("id_")))
 _DELETE_POLICIES_OF = Statement(
     delete(policies).where(or_(policies.c.agent_id == bindparam("id_"), policies.c.space_id == bindparam("id_")))
@@ -477,6 +486,11 @@ async def select_rules(
 async def select_guarded(tx: Transaction, agent_id: str, space_id: str | None) -> set[str]:
     """Tools of which some calls are refused, or have to be approved, here."""
     return set(await tx.values(_SELECT_GUARDED, agent_id=agent_id, space_id=space_id or ""))
+
+
+async def is_guarded(tx: Transaction, agent_id: str, tool_name: str) -> bool:
+    """Are some of the agent's calls of the tool refused, or have to be approved, in any space?"""
+    return await tx.one(_IS_GUARDED, agent_id=agent_id, tool_name=tool_name) is not None
 
 
 async def delete_policy(tx: Transaction, id: str) -> bool:

@@ -10,17 +10,26 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from bullpen.access.types import Grant
 from bullpen.define import Misfit, arranged, input_schema, parameters_of, spellings, validated
 from bullpen.errors import BadArguments
-from bullpen.tools.types import DEFAULT_TIMEOUT_MS, STATELESS, Act, Effect, Executor, Tool
+from bullpen.tools.types import DEFAULT_TIMEOUT_MS, STATELESS, Act, Effect, Executor, Tool, ToolContext, Words
 from bullpen.wire.nouns import Decision, VariableDefinition
 
 Function = Callable[..., Awaitable[Any]]
+
+
+class Speaks(NamedTuple):
+    """What a tool that says something tells of itself: see `Words`."""
+
+    text: str
+    place: str
+    longest: int
+    find_space: Callable[[ToolContext, str | None], Awaitable[str | None]]
 
 
 def tool(
@@ -40,6 +49,7 @@ def tool(
     proposes: bool = False,
     executor: Executor = STATELESS,
     camel: bool = True,
+    words: Speaks | None = None,
 ) -> Callable[[Function], Tool]:
     """Make a tool of an async function whose first parameter is the context. Its docstring is what the model reads."""
 
@@ -48,12 +58,13 @@ def tool(
         parameters = parameters_of(
             function, left_out=list(inspect.signature(function).parameters)[:1], strict=True, camel=camel
         )
+        known = spellings(parameters, aliases)
         return Tool(
             name=function.__name__,
             description=inspect.cleandoc(function.__doc__ or ""),
             function=function,
             input_schema=input_schema(parameters),
-            parse=partial(_parse, function.__name__, parameters, spellings(parameters, aliases)),
+            parse=partial(_parse, function.__name__, parameters, known),
             effect=effect,
             act=act,
             visible=visible,
@@ -67,6 +78,7 @@ def tool(
             policy=policy,
             proposes=proposes,
             executor=executor,
+            words=None if words is None else Words(known, *words),
         )
 
     return make

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import orjson
 
+from bullpen import ids
 from bullpen.access.types import Grant
 from bullpen.apart.pool import ProcessPool
 from bullpen.clock import Clock
@@ -76,6 +77,41 @@ STATELESS: Final = Executor()
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """A tool that says something in a space: the arguments that hold the words and the space, and where they go.
+
+    What an agent says is shown there while the model writes it.
+    """
+
+    spellings: Mapping[str, str]  # each way of writing an argument's name, and its name in the schema
+    text: str  # the argument's name in the schema
+    place: str
+    longest: int  # characters of the text
+    # The space that the words would be sent to now, given the context and what the arguments name, if they name one.
+    # None: they would not be sent.
+    find_space: Callable[[ToolContext, str | None], Awaitable[str | None]]
+
+    def find_target(self, args: Mapping[str, Any], active: str | None) -> str | None:
+        """The space that these arguments mean, whether or not anything can be said there."""
+        named = next((args[name] for name in args if self.spellings.get(name) == self.place), None)
+        wanted = named or active
+        return ids.canonical_space(wanted) if isinstance(wanted, str) else None
+
+
+def place_first(schema: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """The schema for an agent that is in several spaces: it says where before it says what, so that people can watch
+    the words grow where they will stand."""
+    properties = dict(schema["properties"])
+    properties.pop(place)
+    wanted = {
+        "description": "The id of the space it goes to, one that you are a member of. Write it first.",
+        "type": "string",
+    }
+    required = [name for name in schema.get("required", ()) if name != place]
+    return {**schema, "properties": {place: wanted, **properties}, "required": [place, *required]}
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     name: str
     description: str
@@ -108,12 +144,18 @@ class Tool:
     proposes: bool = False  # when somebody has to be asked first, it keeps what it would do as a proposal, by itself
     hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
     executor: Executor = STATELESS
+    words: Words | None = None  # it says something in a space
     spec: ToolSpec = field(init=False)  # made once: every question to a model shows it
+    spec_in_several: ToolSpec = field(init=False)  # the same, for an agent that is in several spaces
 
     def __post_init__(self) -> None:
         if self.effect == "tx" and self.executor is not STATELESS:
             raise Broken(f"{self.name} only touches our database (effect `tx`), so it can hold nothing else.")
-        object.__setattr__(self, "spec", ToolSpec(self.name, self.description, self.input_schema))
+        spec = ToolSpec(self.name, self.description, self.input_schema)
+        object.__setattr__(self, "spec", spec)
+        if self.words is not None:
+            spec = ToolSpec(self.name, self.description, place_first(self.input_schema, self.words.place))
+        object.__setattr__(self, "spec_in_several", spec)
 
     @property
     def goes_out(self) -> bool:
@@ -240,6 +282,14 @@ class ToolContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Streamed:
+    """A call whose `tool.started` was told while the model wrote it, and who saw what of it."""
+
+    told_in: str | None = None  # the space whose people were told; None: only owners
+    words_in: str | None = None  # the space in which its words were shown
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call as the journal holds it: `arguments` is what the model wrote."""
 
@@ -247,6 +297,12 @@ class ToolCall:
     tool: str
     arguments: str
     started: bool = False
+    streamed: Streamed | None = None
+
+    @property
+    def told(self) -> bool:
+        """Its `tool.started` is committed."""
+        return self.started or self.streamed is not None
 
     @property
     def shown(self) -> Any:
@@ -384,6 +440,7 @@ class ToolResult:
     args: Any
     effects: Effects
     approval: Waiting | None = None  # somebody had to approve the call first, and did
+    waits: bool = False  # this is what its run is told for now; the call itself goes on waiting
 
     @property
     def is_error(self) -> bool:
@@ -428,10 +485,8 @@ class Journal(Protocol):
     async def mark(self, tx: Transaction, call: ToolCall) -> None:
         """What comes next for this call could kill the process. The next `check` takes the mark away."""
 
-    async def asked(self, tx: Transaction, call: ToolCall) -> None:
-        """Somebody has to approve it first."""
-
-    async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None: ...
+    async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None:
+        """It begins, or somebody is asked to approve or to answer it. Followers are told, unless they have been."""
 
     async def settled(self, tx: Transaction, result: ToolResult, shown_in: str | None) -> None: ...
 

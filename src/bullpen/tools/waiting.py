@@ -76,16 +76,17 @@ async def ask_for_answer(
     await begin_call(tx, door, tool, call, args)
     goes_on = tool.is_async or door.late
     status: PendingStatus = "pending" if goes_on else "waiting"
+    await door.journal.started(tx, call, call.shown, door.shown_in(tool))
+    call = replace(call, started=True)
     waiting = await pending.begin(tx, door.run, tool, call, door.space_id, status, door.approval, late=door.late)
     await show_under_way(tx, door, tool, call, "requires_action")
     if goes_on:
         told = {"status": "pending", "pendingToolCallId": call.id}
-        result = ToolResult(call, Done(told, tool.act), call.shown, Effects())
+        result = ToolResult(call, Done(told, tool.act), call.shown, Effects(), waits=True)
         count_ending(tx, tool, result.outcome)
         if not door.late:  # then its run is over, and the answer alone is worth waking somebody for
             await door.journal.settled(tx, result, door.shown_in(tool))
         return result
-    await door.journal.started(tx, call, call.shown, door.shown_in(tool))
     await park(tx, door, waiting)
     return None
 
@@ -103,7 +104,8 @@ async def find_answer(
         await park(tx, door, waiting)
         return None
     effects = Effects(outside=() if waiting is None else pending.came_from(waiting))
-    result = ToolResult(call, clean_outcome(outcome), call.shown, effects)
+    waits = isinstance(outcome, Failed) and "pendingToolCallId" in outcome.detail
+    result = ToolResult(call, clean_outcome(outcome), call.shown, effects, waits=waits)
     count_ending(tx, tool, outcome)
     await door.journal.settled(tx, result, asked.space_id if asked.visible else None)
     return result
@@ -160,16 +162,18 @@ async def _hold(
     tx: Transaction, door: Door, tool: Tool, call: ToolCall, ask: Callable[[Waiting], Waiting], **shown: Any
 ) -> ToolResult | None:
     """Ask people before anything of the call is carried out: for the first time, or for something else than before."""
-    call = replace(call, arguments=call.arguments or "{}", started=True)
+    call = replace(call, arguments=call.arguments or "{}")
     await in_turn(tx, *door.where_shown(tool))
     await door.journal.check(tx)
+    if door.approval is None:
+        await door.journal.started(tx, call, call.shown, door.shown_in(tool))
+    call = replace(call, started=True)
     status: PendingStatus = "pending" if tool.is_async or door.late else "waiting"
     new = pending.made(tx, door.run, tool, call, door.space_id, status, "approval")
     new = replace(new, visible=tool.visible and not door.unseen)
     if door.approval is None:
         waiting = ask(replace(new, spaces=door.spaces or ()))
         await pending.add(tx, waiting)
-        await door.journal.asked(tx, call)
     else:
         standing = await lock_approval(tx, door.approval.call_id)
         again = replace(standing, status=status, result=None, answered_by=None, visible=new.visible)
@@ -197,7 +201,7 @@ async def _tell_waiting(
     tx: Transaction, door: Door, tool: Tool | None, call: ToolCall, waiting: Waiting, **more: str
 ) -> ToolResult:
     told = values.told(waiting) if waiting.kind == "variables" else approvals.told(call.id, **more)
-    result = ToolResult(call, Done(told, None), call.shown, Effects())
+    result = ToolResult(call, Done(told, None), call.shown, Effects(), waits=True)
     await door.journal.settled(tx, result, door.shown_in(tool))
     return result
 
@@ -251,6 +255,6 @@ async def ask_again(tx: Transaction, door: Door, tool: Tool, call: ToolCall) -> 
         return await keep_result(tx, here, tool, refused)
     note = approvals.told(call.id, approvals.ASKED_ANEW)
     if door.late:
-        await pending.by_inbox(tx, again, note, key=f":{again.asks}")
+        await pending.by_inbox(tx, again, note, key=f":{again.asks}", ends=False)
         return ToolResult(call, Done(note, None), call.shown, Effects())
     return await _tell_waiting(tx, here, tool, replace(call, started=True), again, message=approvals.ASKED_ANEW)

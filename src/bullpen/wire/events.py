@@ -233,18 +233,29 @@ class StartedCall(Detail):
     call_id: str = Field(description="The id that all events of this call share.")
     tool_name: str = Field(description="The tool.")
     args: Any = Field(
-        description="The arguments; the model's own text if that is not JSON. Null: the call was not run."
+        default=None,
+        description="The arguments; the model's own text if that is not JSON. Left out while the model is writing "
+        "them, and if the call was not run.",
     )
 
 
 class SettledCall(StartedCall):
     """A tool call and what came of it."""
 
+    args: Any = Field(
+        description="The arguments; the model's own text if that is not JSON. Null: the call was not run."
+    )
     result: Any = Field(description="The result, or `{error: …}`.")
+    code: str | None = Field(
+        default=None,
+        description="What kind of error it is, for programs. `abandoned`: the model's answer was discarded before it "
+        "was whole.",
+    )
 
 
 class ToolStarted(RecordedEvent):
-    """A tool call was stored and is about to be carried out."""
+    """A tool call begins. If followers see the model write it, this comes first; one `tool.done` or `tool.error` with
+    the same `callId` ends it."""
 
     type: Literal["tool.started"] = "tool.started"
     call: StartedCall = Field(description="The call.")
@@ -261,7 +272,7 @@ class ToolDone(SettledCallEvent):
 
 
 class ToolError(SettledCallEvent):
-    """The call failed; its result is the error."""
+    """The call failed, was refused or was abandoned; its result is the error."""
 
     type: Literal["tool.error"] = "tool.error"
 
@@ -271,7 +282,8 @@ class PendingCallEvent(RecordedEvent):
 
 
 class ToolRequiresAction(PendingCallEvent):
-    """The call waits for a person or a program to answer it."""
+    """The call waits for a person or a program to answer it. `tool.done` or `tool.error` follows once there is a
+    result."""
 
     type: Literal["tool.requires_action"] = "tool.requires_action"
 
@@ -416,9 +428,11 @@ class AgentDone(LiveEvent):
 
 
 class MessageStreaming(LiveEvent):
-    """A message that an agent is writing, as far as it is written. `message_created` follows when it is sent."""
+    """A message that an agent is writing, as far as it is written. `message_created` follows when it is sent. An empty
+    text: it will not be sent here, so do not show it any more."""
 
     type: Literal["message_streaming"] = "message_streaming"
+    message_id: str = Field(description="The id that the message will have.")
     index: int = Field(description="Which call of the model's answer writes it, from 0.")
     text: str = Field(description="The whole text so far.")
 
@@ -426,6 +440,7 @@ class MessageStreaming(LiveEvent):
 class StreamedCall(Detail):
     """A call that a model is still writing."""
 
+    call_id: str = Field(description="The id that all events of this call share.")
     tool_name: str = Field(description="The tool.")
     index: int = Field(description="Which call of the model's answer it is, from 0.")
     run_step: int = Field(description="The step of the run, from 1.")

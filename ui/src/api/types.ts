@@ -4037,7 +4037,8 @@ export interface components {
         };
         /**
          * MessageStreaming
-         * @description A message that an agent is writing, as far as it is written. `message_created` follows when it is sent.
+         * @description A message that an agent is writing, as far as it is written. `message_created` follows when it is sent. An empty
+         *     text: it will not be sent here, so do not show it any more.
          */
         MessageStreaming: {
             /**
@@ -4055,6 +4056,11 @@ export interface components {
              * @description Which call of the model's answer writes it, from 0.
              */
             index: number;
+            /**
+             * Messageid
+             * @description The id that the message will have.
+             */
+            messageId: string;
             /**
              * Runid
              * @description The run it is part of.
@@ -5354,6 +5360,11 @@ export interface components {
              */
             callId: string;
             /**
+             * Code
+             * @description What kind of error it is, for programs. `abandoned`: the model's answer was discarded before it was whole.
+             */
+            code?: string | null;
+            /**
              * Result
              * @description The result, or `{error: …}`.
              */
@@ -5783,9 +5794,9 @@ export interface components {
         StartedCall: {
             /**
              * Args
-             * @description The arguments; the model's own text if that is not JSON. Null: the call was not run.
+             * @description The arguments; the model's own text if that is not JSON. Left out while the model is writing them, and if the call was not run.
              */
-            args: unknown;
+            args?: unknown;
             /**
              * Callid
              * @description The id that all events of this call share.
@@ -5889,6 +5900,11 @@ export interface components {
              * @description The arguments, as far as they can be read. Null: nothing can be read yet.
              */
             args: unknown;
+            /**
+             * Callid
+             * @description The id that all events of this call share.
+             */
+            callId: string;
             /**
              * Index
              * @description Which call of the model's answer it is, from 0.
@@ -6232,7 +6248,7 @@ export interface components {
         };
         /**
          * ToolError
-         * @description The call failed; its result is the error.
+         * @description The call failed, was refused or was abandoned; its result is the error.
          */
         ToolError: {
             /**
@@ -6298,7 +6314,8 @@ export interface components {
         };
         /**
          * ToolRequiresAction
-         * @description The call waits for a person or a program to answer it.
+         * @description The call waits for a person or a program to answer it. `tool.done` or `tool.error` follows once there is a
+         *     result.
          */
         ToolRequiresAction: {
             /**
@@ -6331,7 +6348,8 @@ export interface components {
         };
         /**
          * ToolStarted
-         * @description A tool call was stored and is about to be carried out.
+         * @description A tool call begins. If followers see the model write it, this comes first; one `tool.done` or `tool.error` with
+         *     the same `callId` ends it.
          */
         ToolStarted: {
             /**

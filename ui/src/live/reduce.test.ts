@@ -71,7 +71,7 @@ describe("what happened, reduced", () => {
   });
 
   it("puts a message on the row of the partial that it was", () => {
-    const streaming: OfficeEvent = { type: "message_streaming", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", index: 0, text: "Signups ar" };
+    const streaming: OfficeEvent = { type: "message_streaming", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", messageId: "msg_1", index: 0, text: "Signups ar" };
     const state = reduce(begun, [streaming]);
     const key = Object.keys(state.rooms.room?.partials ?? {})[0];
     const after = reduce(state, [created(message(1, { runId: "run_1", text: "Signups are up." }))]);
@@ -79,8 +79,29 @@ describe("what happened, reduced", () => {
     expect(after.rooms.room?.keys.msg_1).toBe(key);
   });
 
+  it("takes a message back that will not be sent there", () => {
+    const words = (text: string): OfficeEvent => ({ type: "message_streaming", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", messageId: "msg_1", index: 0, text });
+    expect(Object.values(reduce(begun, [words("not for you")]).rooms.room?.partials ?? {})).toHaveLength(1);
+    expect(reduce(begun, [words("not for you"), words("")]).rooms.room?.partials).toEqual({});
+  });
+
+  it("ends a growing card with its call", () => {
+    const call = { callId: "call_1", toolName: "chart" };
+    const grows = { type: "tool.streaming", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", call: { ...call, index: 0, runStep: 1, args: {} }, text: "{" } as OfficeEvent;
+    const over = { type: "tool.error", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", call: { ...call, args: null, result: {}, code: "abandoned" } } as OfficeEvent;
+    expect(Object.keys(reduce(begun, [grows]).rooms.room?.partials ?? {})).toHaveLength(1);
+    expect(reduce(begun, [grows, over]).rooms.room?.partials).toEqual({});
+  });
+
+  it("names the call that goes on when another one ends", () => {
+    const told = (type: string, callId: string, toolName: string): OfficeEvent => ({ type, at: AT, spaceId: "room", agentId: "ada", runId: "run_1", call: { callId, toolName, args: null, result: null } }) as OfficeEvent;
+    const state = reduce(begun, [told("tool.started", "call_1", "search"), told("tool.started", "call_2", "chart"), told("tool.done", "call_1", "search")]);
+    expect(state.rooms.room?.typing.ada?.tool).toBe("chart");
+    expect(reduce(state, [told("tool.done", "call_2", "chart")]).rooms.room?.typing.ada?.tool).toBeUndefined();
+  });
+
   it("drops a partial that nobody goes on with", () => {
-    const streaming: OfficeEvent = { type: "message_streaming", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", index: 0, text: "half" };
+    const streaming: OfficeEvent = { type: "message_streaming", at: AT, spaceId: "room", agentId: "ada", runId: "run_1", messageId: "msg_1", index: 0, text: "half" };
     const state = expire(reduce(begun, [streaming]), Date.parse(AT) + 11_000);
     expect(state.rooms.room?.partials).toEqual({});
   });

@@ -31,14 +31,15 @@ function one(state: State, event: OfficeEvent): State {
     case "agent_done":
       return untyped(known, spaceId, event.agentId, event.runId);
     case "tool.started":
-      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: event.call.toolName, waiting: false });
+      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: event.call.toolName, callId: event.call.callId, waiting: false });
     case "tool.done":
     case "tool.error":
-      return settled(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: undefined, waiting: false }, true), event);
+      return settled(unused(known, event), event);
     case "tool.progress":
       return { ...known, progress: { ...known.progress, [event.call.callId]: event.call.progress ?? {} } as State["progress"] };
     case "tool.requires_action":
-      return asked(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), waiting: true }, true), event.call.callId, true);
+      // A run that goes on without the answer does not wait.
+      return asked(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), waiting: event.call.status === "waiting" }, true), event.call.callId, true);
     case "pending_resolved":
       return asked(known, event.call.callId, false);
     case "run_started":
@@ -140,17 +141,14 @@ function stored(state: State, message: Message, isNew: boolean): State {
 
 /** A message takes the row of the partial that it was, so that nothing jumps. */
 function adopt(there: Room, message: Message): { key?: string; partials: Record<string, Partial_> } {
-  const kind = message.type === "tool" ? "call" : "text";
-  const found = Object.values(there.partials).find(
-    (partial) =>
-      partial.runId === message.runId &&
-      partial.kind === kind &&
-      (kind === "call" ? partial.toolName === message.metadata.toolName : message.text.startsWith(partial.text.slice(0, 20))),
-  );
-  if (!found) return { partials: there.partials };
-  const { [found.key]: _, ...rest } = there.partials;
-  return { key: found.key, partials: rest };
+  const key = message.type === "tool" ? callKey(String(message.metadata.callId)) : textKey(message.id);
+  if (!there.partials[key]) return { partials: there.partials };
+  const { [key]: _, ...rest } = there.partials;
+  return { key, partials: rest };
 }
+
+const textKey = (messageId: string): string => `text/${messageId}`;
+const callKey = (callId: string): string => `call/${callId}`;
 
 /** A page of history, however it overlaps with what is there. */
 export function loaded(state: State, spaceId: string, page: readonly Message[], change: Partial<Room> = {}): State {
@@ -251,25 +249,46 @@ function streaming(state: State, event: EventOf<"message_streaming" | "tool.stre
   const { spaceId, agentId, runId, text } = event;
   if (!spaceId || !agentId || !runId || !state.rooms[spaceId]) return state;
   const there = room(state, spaceId);
-  const call = event.type === "tool.streaming" ? event.call : undefined;
+  const at = Date.parse(event.at);
+  // What has been posted may be followed by a late word of what it was.
+  const newest = there.messages.slice(-8);
+  if (event.type === "message_streaming") {
+    const key = textKey(event.messageId);
+    if (newest.some((message) => message.id === event.messageId)) return state;
+    // It will not be sent here after all.
+    if (!text) return withoutPartial(state, spaceId, key);
+    return withRoom(state, spaceId, { partials: { ...there.partials, [key]: { key, kind: "text", agentId, runId, text, at } } });
+  }
+  const { callId, toolName, args } = event.call;
   // send_message shows as the message that it becomes.
-  if (call?.toolName === "send_message") return state;
-  const kind = event.type === "tool.streaming" ? "call" : "text";
-  const key = event.type === "tool.streaming" ? `${runId}/${kind}/${event.call.index}/${event.call.runStep}` : `${runId}/${kind}/${event.index}`;
-  const partial: Partial_ = { key, kind, agentId, runId, text, toolName: call?.toolName, args: call?.args, at: Date.parse(event.at) };
-  // A message that has been posted may be followed by a late word of what it was.
-  if (kind === "text" && there.messages.slice(-8).some((m) => m.runId === runId && m.text === text)) return state;
-  return withRoom(state, spaceId, { partials: { ...there.partials, [key]: partial } });
+  if (toolName === "send_message" || newest.some((message) => message.metadata.callId === callId)) return state;
+  const key = callKey(callId);
+  return withRoom(state, spaceId, { partials: { ...there.partials, [key]: { key, kind: "call", agentId, runId, text, toolName, args, at } } });
+}
+
+function withoutPartial(state: State, spaceId: string | undefined, key: string): State {
+  const there = spaceId ? state.rooms[spaceId] : undefined;
+  if (!spaceId || !there?.partials[key]) return state;
+  const { [key]: _, ...partials } = there.partials;
+  return withRoom(state, spaceId, { partials });
 }
 
 function typing(
-  state: State, spaceId: string | undefined, agentId: string | undefined, change: { at: number; tool?: string; waiting?: boolean }, onlyIfThere = false,
+  state: State, spaceId: string | undefined, agentId: string | undefined, change: { at: number; tool?: string; callId?: string; waiting?: boolean }, onlyIfThere = false,
 ): State {
   if (!spaceId || !agentId || !state.rooms[spaceId]) return state;
   const there = room(state, spaceId);
   const before = there.typing[agentId];
   if (onlyIfThere && !before) return state;
   return withRoom(state, spaceId, { typing: { ...there.typing, [agentId]: { ...before, ...change, agentId } } });
+}
+
+/** The call is over. Another one that has begun since goes on being named. */
+function unused(state: State, event: EventOf<"tool.done" | "tool.error">): State {
+  const named = event.spaceId && event.agentId ? state.rooms[event.spaceId]?.typing[event.agentId]?.callId : undefined;
+  const at = Date.parse(event.at);
+  if (named && named !== event.call.callId) return state;
+  return typing(state, event.spaceId, event.agentId, { at, tool: undefined, callId: undefined, waiting: false }, true);
 }
 
 function untyped(state: State, spaceId: string | undefined, agentId: string | undefined, runId?: string): State {
@@ -305,7 +324,7 @@ function asked(state: State, callId: string, waits: boolean): State {
 function settled(state: State, event: EventOf<"tool.done" | "tool.error">): State {
   const callId = event.call.callId;
   const { [callId]: _, ...progress } = state.progress;
-  return asked({ ...state, progress }, callId, false);
+  return asked(withoutPartial({ ...state, progress }, event.spaceId, callKey(callId)), callId, false);
 }
 
 /** Of runs that are over only the last are kept: a page may stay open for weeks. */

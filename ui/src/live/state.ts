@@ -13,7 +13,7 @@ export type Partial_ = {
   at: number;
 };
 
-export type Typing = { agentId: string; at: number; tool?: string; waiting?: boolean };
+export type Typing = { agentId: string; at: number; tool?: string; callId?: string; waiting?: boolean };
 
 export type Notice = { key: string; afterSeq: number; kind: "silent" | "unsent" | "joined" | "left"; agentId: string; runId?: string; messageId?: string; reason?: string; at: string };
 

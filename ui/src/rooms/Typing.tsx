@@ -12,12 +12,12 @@ import { Who } from "./Who";
 /** "Ada is thinking · using search_memory". Changes at most every second or so, for those who listen to it. */
 export function Typing({ spaceId }: { spaceId: string }) {
   const typing = useLive((state) => (state.rooms[spaceId] ?? emptyRoom).typing);
-  const writes = useLiveShallow((state) => Object.values((state.rooms[spaceId] ?? emptyRoom).partials).map((each) => each.agentId));
+  const writes = useLiveShallow((state) => Object.values((state.rooms[spaceId] ?? emptyRoom).partials).filter((each) => each.kind === "text").map((each) => each.agentId));
   const members = useLive((state) => state.members);
   const lines = Object.values(typing).map((each) => ({
     id: each.agentId,
     name: nameOf(members, each.agentId),
-    does: each.waiting ? "waits for an answer" : each.tool ? `is thinking · using ${each.tool}` : writes.includes(each.agentId) ? "is writing" : "is thinking",
+    does: each.waiting ? "waits for an answer" : writes.includes(each.agentId) ? "is writing" : each.tool ? `is thinking · using ${each.tool}` : "is thinking",
   }));
   const [shown, setShown] = useState(lines);
   const now = JSON.stringify(lines);

@@ -9,9 +9,10 @@ from pydantic import Field
 from bullpen import ids
 from bullpen.errors import BadArguments
 from bullpen.spaces import actions as spaces
-from bullpen.toolbox.messaging.spaces import member_room, named_space
+from bullpen.toolbox.messaging.spaces import member_room, named_space, space_to_speak_in
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.cards import author
+from bullpen.tools.schema import Speaks
 from bullpen.wire.requests import MAX_TEXT
 
 
@@ -22,6 +23,7 @@ from bullpen.wire.requests import MAX_TEXT
     changes=("space_id",),
     touches=named_space,
     grant="post",
+    words=Speaks("text", "spaceId", MAX_TEXT, space_to_speak_in),
 )
 async def send_message(
     context: ToolContext,

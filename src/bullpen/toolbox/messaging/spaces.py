@@ -9,6 +9,7 @@ from bullpen import ids
 from bullpen.access import rules as access
 from bullpen.errors import ToolFailed
 from bullpen.inbox import rows as inbox_rows
+from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.spaces.types import Room
 from bullpen.tools import ToolContext
@@ -42,6 +43,18 @@ async def member_room(context: ToolContext, space_id: str | None) -> Room:
     raise ToolFailed(
         f"You are not a member of a space {wanted!r}, or those you work for now are not. {await spaces_list(context)}"
     )
+
+
+async def space_to_speak_in(context: ToolContext, named: str | None) -> str | None:
+    """Where the words of a call would be posted now. None: nowhere. Not named, it is the active space, but only for an
+    agent that could not name another one later."""
+    if not named and context.run.stays_in is None and await rows.is_in_several(context.tx, context.agent.id):
+        return None
+    try:
+        room = await member_room(context, named)
+    except ToolFailed:
+        return None
+    return room.id if await spaces.may_agents_speak(context.tx, room.id, context.means.posting) else None
 
 
 async def reaches(context: ToolContext, space_id: str, kind: str) -> bool:

@@ -1,0 +1,2 @@
+ALTER TABLE runs ADD COLUMN streamed TEXT COLLATE "C";
+ALTER TABLE run_messages ADD COLUMN streamed TEXT COLLATE "C";
