@@ -79,6 +79,7 @@ class ToolTurn:
     tool: str
     content: list[dict[str, str]]
     is_error: bool
+    attachments: Sequence[Attachment] = ()
 
 
 Turn: TypeAlias = UserTurn | AssistantTurn | ToolTurn

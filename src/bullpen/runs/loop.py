@@ -284,6 +284,14 @@ async def _look_at_pictures(drive: Drive) -> None:
     if drive.agent is not None and _takes_pictures(drive):
         payloads = await drive.world.store.read(lambda tx: inbox_rows.select_payloads(tx, drive.run.id))
         drive.pictures = await pictures.load(drive.world.means.blobs, payloads)
+        await _look_at_read(drive)
+
+
+async def _look_at_read(drive: Drive) -> None:
+    """The pictures that tools have read. Mostly there are none."""
+    if drive.agent is not None and pictures.read_by(drive.entries) and _takes_pictures(drive):
+        view = view_run(drive.run, drive.agent, drive.home, drive.world.settings.limits)
+        drive.pictures = await pictures.load_read(drive.world.means, view.folder_id, drive.entries, drive.pictures)
 
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
@@ -469,6 +477,8 @@ async def act(drive: Drive) -> None:
                 drive.concern.kept.add(drive.space_id)
     journal.adopt()
     drive.run, drive.entries = journal.run, journal.entries
+    if drive.run.status == "thinking":
+        await _look_at_read(drive)
 
 
 def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:
