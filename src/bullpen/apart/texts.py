@@ -39,8 +39,11 @@ def read_text(fields: Mapping[str, Any], data: bytes) -> tuple[Mapping[str, Any]
     """For the pool: lines from `offset` on, at most `limit` of them and `characters` in all."""
     found = Part(fields)
     encoding = find_encoding(data)
+    full = False
     for line in _lines(data, encoding, LINE):
-        found.add(line.rstrip("\n").translate(_UNSHOWN))
+        if not (full and line == "\n"):  # which only ends the piece before
+            found.add(line.rstrip("\n").translate(_UNSHOWN))
+        full = len(line) == LINE and line[-1] != "\n"
     return {"lines": found.total, **found.fields(), "text": "\n".join(found.kept), "encoding": encoding}, b""
 
 

@@ -27,6 +27,7 @@ from bullpen.files.rules import Way
 from bullpen.files.types import HEAD_BYTES
 
 CHARACTERS = 20_000  # of an answer
+WHAT_FITS = 1_000_000  # more lines, rows or pages than an answer holds
 MOST_BYTES = 64 << 20  # a larger file is not read
 SMALL = 256 * 1024  # read here: to start a child takes longer
 IN_MEMORY = 1 << 20
@@ -73,7 +74,7 @@ class Wish:
     """Which part of a file: lines, rows or pages, the first of which is 1."""
 
     offset: int = 1
-    limit: int = 1_000_000
+    limit: int = WHAT_FITS
     sheet: str | None = None
 
     @property
@@ -88,6 +89,11 @@ class Reading:
     sha256: str
     way: Way | None  # None: there is nothing to read in it
     contents: Contents
+
+
+def refuse_size(size: int) -> str | None:
+    """Why a file of so many bytes is not read, if it is not."""
+    return f"It is larger than {rules.size_of(MOST_BYTES)}, so it is not read here." if size > MOST_BYTES else None
 
 
 class Reader:
@@ -163,8 +169,8 @@ async def _gathered(pieces: AsyncIterator[bytes]) -> AsyncIterator[_Source]:
 
         async for piece in pieces:
             source.size += len(piece)
-            if source.size > MOST_BYTES:
-                raise ToolFailed(f"This file is larger than {rules.size_of(MOST_BYTES)}, so it is not read.")
+            if (refused := refuse_size(source.size)) is not None:  # it has grown meanwhile
+                raise ToolFailed(refused)
             if len(source.head) < HEAD_BYTES:
                 source.head += piece[: HEAD_BYTES - len(source.head)]
             await in_thread(lambda piece=piece: add(piece))  # type: ignore[misc]

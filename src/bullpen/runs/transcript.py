@@ -45,6 +45,7 @@ WINDOW = 20
 JOURNALS = 5
 SUMMARIES = 40
 PIECE = 10  # so many messages are one piece of the window; whole ones are the same in the next run
+LISTED = 5  # of the files that a message of the window shows
 LONGEST_QUOTE = 300  # characters, in a summary
 BETWEEN = "\n\n"  # the parts of the system part
 
@@ -192,7 +193,10 @@ def _in_pieces(lines: Sequence[tuple[int, str, str]], upto: int, room: str) -> l
 
 
 def _with_files(text: str, files: Sequence[File]) -> str:
-    shown = [file_line(file.name, file.type, file.size, file.id) for file in files]
+    """A message of the window with a line for each file, or for some: others may have many long names."""
+    shown = [file_line(file.name, file.type, file.size, file.id) for file in files[:LISTED]]
+    if len(files) > LISTED:
+        shown.append(f"[and {len(files) - LISTED} more files: read_messages lists them]")
     return "\n".join([text, *shown] if text else shown)
 
 

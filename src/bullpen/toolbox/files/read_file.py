@@ -11,9 +11,8 @@ from pydantic import Field
 from bullpen.errors import BadArguments, ToolFailed
 from bullpen.files import copying, rows, sources
 from bullpen.files.folder import Entry, Folder
-from bullpen.files.reading import MOST_BYTES, Contents, Reading, Wish
+from bullpen.files.reading import WHAT_FITS, Contents, Reading, Wish, refuse_size
 from bullpen.files.rows import Owned
-from bullpen.files.rules import size_of
 from bullpen.files.sources import UNKNOWN, Wrote
 from bullpen.spaces import rows as space_rows
 from bullpen.toolbox.messaging.spaces import reaches
@@ -74,7 +73,7 @@ async def read_file(
     Gives the text of text files, tables (CSV, XLSX), PDF and Word files, and shows you pictures. A long file comes in
     parts: go on with offset.
     """
-    wish = Wish(offset, limit or Wish.limit, sheet)
+    wish = Wish(offset, limit or WHAT_FITS, sheet)
     if (file_id is None) == (path is None):
         raise BadArguments("Give either file_id, for a file in a space, or path, for one in your folder.")
     if file_id is not None:
@@ -106,8 +105,8 @@ async def _read_attached(context: ToolContext, file_id: str, wish: Wish, *, copy
         written = await copying.from_blob(means.blobs, file.id, file.name, means.folders, context.run.folder_id)
         context.effects.wrote = Wrote(written.path, written.sha256, context.effects.outside)
         told["path"] = written.path
-    if file.size > MOST_BYTES:
-        return {**told, "note": too_large()}
+    if (refused := refuse_size(file.size)) is not None:
+        return {**told, "note": refused}
     return told | describe(context, await means.reader.read(file.name, means.blobs.read(file.id), wish), wish)
 
 
@@ -122,9 +121,9 @@ async def _read_own(context: ToolContext, path: str, wish: Wish) -> dict[str, An
     if entry.kind == "folder":
         return await _list_folder(context, path)
     told: dict[str, Any] = {"path": entry.path, "size": entry.size}
-    if entry.size > MOST_BYTES:
+    if (refused := refuse_size(entry.size)) is not None:
         context.effects.outside = UNKNOWN
-        return {**told, "note": too_large()}
+        return {**told, "note": refused}
     reading = await means.reader.read(path, means.folders.pieces(folder_id, path), wish)
     origin = await context.look(lambda inside: sources.find(inside.tx, folder_id, path, reading.sha256))
     context.effects.outside = together(origin)
@@ -201,7 +200,3 @@ def _describe_picture(context: ToolContext, reading: Reading) -> dict[str, Any]:
         return {"note": "It is a picture that is broken, or larger than 20 megapixels, so it cannot be shown."}
     context.effects.shows = reading.sha256
     return {"width": found.width, "height": found.height}
-
-
-def too_large() -> str:
-    return f"It is larger than {size_of(MOST_BYTES)}, so it is not read here."
