@@ -13,7 +13,7 @@ from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import together
 
 SECONDS: Final = 60
-MOST_CHARACTERS: Final = 500_000
+MOST_CHARACTERS: Final = 200_000  # more than models write in one go; every owner who watches is sent it
 
 
 @tool(effect="idempotent", local=True, timeout_ms=SECONDS * 1000, camel=False)
