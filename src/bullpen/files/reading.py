@@ -111,11 +111,14 @@ class Reader:
             return Reading(rules.type_of(source.head, source.size), source.size, source.sha256, way, contents)
 
     async def draw(self, pieces: AsyncIterator[bytes], sha256: str) -> bytes | None:
-        """The picture as a model is shown it, a JPEG; None: it is another by now, or none at all."""
-        if (known := self._drawn.get(sha256)) is not None:
-            return known
+        """The picture as a model is shown it, a JPEG; None: it is another by now, or none at all.
+
+        Its bytes are read even if the drawing is remembered: what was deleted is shown to nobody.
+        """
         async with _gathered(pieces) as source:
-            if source.sha256 == sha256 and rules.type_of(source.head, source.size) in rules.PICTURES:
+            if source.sha256 != sha256 or rules.type_of(source.head, source.size) not in rules.PICTURES:
+                return None
+            if sha256 not in self._drawn:
                 await self._read("picture", source, Wish())
         return self._drawn.get(sha256)
 

@@ -93,6 +93,7 @@ class TriggerView:
     text: str = ""
     message_id: str = ""
     space_id: str = ""
+    attachments: Sequence[Mapping[str, Any]] = ()  # what it shows
 
 
 @dataclass(frozen=True, slots=True)

@@ -470,6 +470,7 @@ def build(
             text=said,
             message_id=str(payload.get("messageId", "")),
             space_id=str(payload.get("spaceId", "")),
+            attachments=payload.get("attachments", ()),
         ),
         steps=sum(1 for entry in entries if entry.type == "assistant_message"),
         results=[orjson.loads(e.result or "null") for e in entries if e.type == "tool_return_message"],
