@@ -98,8 +98,7 @@ async def find_file(context: ToolContext, file_id: str) -> Owned:
 
 async def _read_attached(context: ToolContext, file_id: str, wish: Wish, *, copy: bool) -> dict[str, Any]:
     means, file = context.means, await context.look(lambda inside: find_file(inside, file_id))
-    origin = UNKNOWN if file.outside is None else file.outside
-    context.effects.outside = together(origin)
+    context.effects.outside = UNKNOWN if file.outside is None else together(file.outside)
     told: dict[str, Any] = {"fileId": file.id, "name": file.name, "type": file.type, "size": file.size}
     if copy:
         written = await copying.from_blob(means.blobs, file.id, file.name, means.folders, context.run.folder_id)
@@ -125,8 +124,8 @@ async def _read_own(context: ToolContext, path: str, wish: Wish) -> dict[str, An
         context.effects.outside = UNKNOWN
         return {**told, "note": refused}
     reading = await means.reader.read(path, means.folders.pieces(folder_id, path), wish)
-    origin = await context.look(lambda inside: sources.find(inside.tx, folder_id, path, reading.sha256))
-    context.effects.outside = together(origin)
+    came_from = await context.look(lambda inside: sources.find(inside.tx, folder_id, path, reading.sha256))
+    context.effects.outside = together(came_from)
     return {**told, "type": reading.type} | describe(context, reading, wish)
 
 
@@ -135,7 +134,7 @@ async def _list_folder(context: ToolContext, path: str) -> dict[str, Any]:
     found, more = await context.means.folders.use(folder_id, lambda folder: _walk(folder, path))
     # Names are words too: those that a run of this office chose are known.
     paths = [entry.path for entry in found]
-    context.effects.outside = await context.look(lambda inside: _origin_of_names(inside, folder_id, paths))
+    context.effects.outside = await context.look(lambda inside: _sources_of_names(inside, folder_id, paths))
     listed = [{"path": entry.path, "size": entry.size} for entry in found]
     return {"files": listed, **({"note": f"Only {MOST_LISTED} files are listed."} if more else {})}
 
@@ -150,7 +149,7 @@ def _walk(folder: Folder, path: str) -> tuple[list[Entry], bool]:
     return found, False
 
 
-async def _origin_of_names(context: ToolContext, folder_id: str, paths: list[str]) -> tuple[str, ...]:
+async def _sources_of_names(context: ToolContext, folder_id: str, paths: list[str]) -> tuple[str, ...]:
     try:
         return together(await sources.find_all(context.tx, folder_id, paths))
     except ToolFailed:  # a name that we would not write: some program did

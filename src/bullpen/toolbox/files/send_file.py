@@ -66,7 +66,7 @@ async def send_file(
     copied: Copied = context.prepared
     room = await member_room(context, None)
     posting = context.means.posting
-    origin = await sources.find(context.tx, context.run.folder_id, copied.path, copied.kept.sha256)
+    came_from = await sources.find(context.tx, context.run.folder_id, copied.path, copied.kept.sha256)
     file = await files.add(
         context.tx,
         copied.id,
@@ -77,7 +77,7 @@ async def send_file(
         space_id=room.id,
         thumbnail=copied.thumbnail,
         limits=posting.files,
-        outside=together(context.run.outside, origin),
+        outside=together(context.run.outside, came_from),
     )
     draft = await spaces.post(
         context.tx,
