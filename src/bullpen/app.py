@@ -335,7 +335,11 @@ class Office:
         """Remove what tools left behind in folders of threads that are gone."""
         if gone := await self.folders.sweep(self._living):
             logger.info("removed %d folders of threads that are gone, or files half written", gone)
-        await sources.sweep(self.store, self._living)
+        after = ""
+        while known := await self.store.read(partial(sources.select_folders, after=after)):
+            after, living = known[-1], await self._living(known)
+            if lost := [id for id in known if id not in living]:
+                await self.store.transact(partial(sources.forget, folder_ids=lost))
 
     async def _living(self, folder_ids: Sequence[str]) -> set[str]:
         """A folder is a thread's, or a group's."""

@@ -94,7 +94,7 @@ async def test_an_agent_reads_what_a_file_holds(office: Driver, kind: str) -> No
 
 
 @pytest.mark.one_database
-async def test_a_long_text_is_read_in_parts_that_join_to_all_of_it(office: Driver) -> None:
+async def test_a_long_text_is_read_in_parts_that_join(office: Driver) -> None:
     [id] = await offer(office, ("log.txt", "\n".join(LONG).encode()))
     first, *_ = await carry_out(office, call("read_file", file_id=id))
     assert (first["lines"], first["from"]) == (5000, 1)
@@ -171,7 +171,7 @@ async def test_hidden_and_unknown_files_are_told_alike(office: Driver) -> None:
     assert found == [{"error": f"There is no file {id!r} in your spaces."} for id in ids]
 
 
-async def test_a_run_in_a_group_reads_no_file_of_another_space(office: Driver) -> None:
+async def test_a_run_in_a_group_reads_no_other_spaces_file(office: Driver) -> None:
     [id] = await offer(office, ("a.txt", b"elsewhere"))
     await office.agent("ada", steps=[step(call("read_file", file_id=id))], tools=["files"])
     await office.create("/spaces/general/members", {"memberId": "ada"})

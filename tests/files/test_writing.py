@@ -162,7 +162,7 @@ async def test_what_a_tainted_run_writes_taints_whoever_reads_it(office: Driver,
 
 
 @pytest.mark.proves("H9")
-async def test_a_file_that_was_changed_on_the_disk_is_outside_text(office: Driver) -> None:
+async def test_a_file_changed_on_the_disk_is_outside_text(office: Driver) -> None:
     await team(office, step(WRITE), reading=step(call("read_file", path="news.txt")))
     path = office.office.settings.data / "folders" / "group-team" / "news.txt"
     path.write_text("what some program wrote")
@@ -198,6 +198,19 @@ async def test_an_uploaded_file_is_outside_text(office: Driver) -> None:
     await office.create("/spaces/general/members", {"memberId": "ada"})
     await office.post("general", "go")
     assert await outside_of(office, "ada") == ["file"]
+
+
+async def test_reading_and_writing_send_nothing_and_ask_nobody(office: Driver) -> None:
+    """A run that has read outside text and text of the office still needs nobody's consent for its own folder."""
+    await office.space("general", wake={"people": "all"})
+    id = (await give(office, b"news", "a.txt", space="general"))["id"]
+    calls = [call("read_file", file_id=id), call("write_file", path="b", content="x"), call("read_file", path="b")]
+    await office.agent("ada", steps=[step(each) for each in calls], tools=["files"])
+    await office.create("/spaces/general/members", {"memberId": "ada"})
+    await office.post("general", "go")
+    found = await office.results((await office.run_finished("ada"))["id"])
+    assert [each.get("size") for each in found] == [4, 1, 1]
+    assert await office.items("/pending") == []
 
 
 async def test_what_is_known_of_a_folder_goes_with_it(office: Driver) -> None:

@@ -63,9 +63,9 @@ def show_rows(rows: Iterator[list[str]], fields: Mapping[str, Any]) -> dict[str,
     if len(head) > COLUMNS:
         raise NoTable
     found = Part(fields)
-    for row in rows:
-        if any(row):
-            found.add(write_row(row[:COLUMNS]) if found.wants() else "")
+    for cells in rows:
+        if any(cells):
+            found.add(write_row(cells[:COLUMNS]) if found.wants() else "")
     shown = [write_row(head), *found.kept] if head else found.kept
     return {"rows": found.total, "columns": len(head), **found.fields(), "text": "\n".join(shown)}
 

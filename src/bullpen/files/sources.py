@@ -8,13 +8,13 @@ forgotten. Paths are kept as hashes, since people and agents choose them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, insert, select
 
 from bullpen.files.paths import names_of
-from bullpen.storage import Statement, Store, Transaction, any_of
+from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import TUPLE
 from bullpen.storage.tables import folder_sources
 
@@ -73,14 +73,14 @@ async def find_all(tx: Transaction, folder_id: str, paths: Sequence[str]) -> tup
     return tuple(dict.fromkeys((*known, *(UNKNOWN if len(found) < len(hashes) else ()))))
 
 
-async def sweep(store: Store, living: Callable[[Sequence[str]], Awaitable[Collection[str]]]) -> None:
-    """Forget what is known of folders that are gone."""
-    after = ""
-    while ids := await store.read(lambda tx, after=after: tx.values(_SELECT_FOLDERS, after=after, limit=BATCH)):  # type: ignore[misc]
-        after = ids[-1]
-        there = set(await living(ids))
-        if gone := [id for id in ids if id not in there]:
-            await store.transact(lambda tx, gone=gone: tx.run(_FORGET, ids=gone))  # type: ignore[misc]
+async def select_folders(tx: Transaction, after: str) -> list[str]:
+    """Some of the folders of which anything is known, by name."""
+    return await tx.values(_SELECT_FOLDERS, after=after, limit=BATCH)
+
+
+async def forget(tx: Transaction, folder_ids: Sequence[str]) -> None:
+    """These folders are gone."""
+    await tx.run(_FORGET, ids=list(folder_ids))
 
 
 def _hash_of(path: str) -> str:

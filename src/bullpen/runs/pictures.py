@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 import orjson
@@ -78,24 +78,35 @@ def name_of(entry: Entry) -> str:
     return str(said.get("name") or said.get("path") or "picture")
 
 
-async def load_read(means: Means, folder_id: str, entries: Sequence[Entry], known: Pictures) -> Pictures:
-    """`known`, and the pictures of results that are not among them yet."""
+def file_of(entry: Entry) -> str | None:
+    """The id of the file, if the picture is not one of the own folder."""
+    found: str | None = orjson.loads(entry.result or "{}").get("fileId")
+    return found
+
+
+async def load_read(
+    means: Means, folder_id: str, entries: Sequence[Entry], known: Pictures, there: Set[str]
+) -> Pictures:
+    """`known`, and the pictures of results that are not among them yet. `there` are the files that still exist."""
     found = dict(known)
     for entry in read_by(entries):
         if entry.call_id is not None and entry.call_id not in found:
-            data = await _read_again(means, folder_id, entry)
+            data = await _read_again(means, folder_id, entry, there)
             shown = [] if data is None else [Attachment(name_of(entry), JPEG, b64encode(data).decode())]
             found[entry.call_id] = shown
     return found
 
 
-async def _read_again(means: Means, folder_id: str, entry: Entry) -> bytes | None:
-    said = orjson.loads(entry.result or "{}")
+async def _read_again(means: Means, folder_id: str, entry: Entry, there: Set[str]) -> bytes | None:
+    file_id = file_of(entry)
+    if file_id is not None and file_id not in there:
+        return None
     try:
-        if file_id := said.get("fileId"):
+        if file_id is not None:
             pieces = means.blobs.read(file_id)
         else:
-            pieces = means.folders.pieces(folder_id, str(said.get("path")))
+            path = str(orjson.loads(entry.result or "{}").get("path"))
+            pieces = means.folders.pieces(folder_id, path)
         return await means.reader.draw(pieces, entry.shows or "")
     except BullpenError as error:
         logger.info("a picture that was read is not shown again: %s", error)
