@@ -106,7 +106,13 @@ async def _read_attached(context: ToolContext, file_id: str, wish: Wish, *, copy
         told["path"] = written.path
     if (refused := refuse_size(file.size)) is not None:
         return {**told, "note": refused}
-    return told | describe(context, await means.reader.read(file.name, means.blobs.read(file.id), wish), wish)
+    try:
+        reading = await means.reader.read(file.name, means.blobs.read(file.id), wish)
+    except ToolFailed as error:
+        if copy:  # the copy is there all the same
+            return {**told, "note": error.message}
+        raise
+    return told | describe(context, reading, wish)
 
 
 # ── of the own folder ───────────────────────────────────────────────────────────────────────────────────────────────
