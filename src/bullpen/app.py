@@ -47,8 +47,10 @@ from bullpen.events import rows as event_rows
 from bullpen.events.feed import Feed
 from bullpen.events.signals import LocalSignals, Signals
 from bullpen.files import actions as files
+from bullpen.files import sources
 from bullpen.files.blobs import DiskBlobs
 from bullpen.files.folders import Folders
+from bullpen.files.reading import Reader
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox import actions as inbox
@@ -285,6 +287,7 @@ class Office:
             egress=self.egress,
             blobs=self.blobs,
             thumbnails=self.thumbnails,
+            reader=Reader(self.pool),
             pool=self.pool,
             folders=self.folders,
             posting=self.posting,
@@ -332,6 +335,11 @@ class Office:
         """Remove what tools left behind in folders of threads that are gone."""
         if gone := await self.folders.sweep(self._living):
             logger.info("removed %d folders of threads that are gone, or files half written", gone)
+        after = ""
+        while known := await self.store.read(partial(sources.select_folders, after=after)):
+            after, living = known[-1], await self._living(known)
+            if lost := [id for id in known if id not in living]:
+                await self.store.transact(partial(sources.forget, folder_ids=lost))
 
     async def _living(self, folder_ids: Sequence[str]) -> set[str]:
         """A folder is a thread's, or a group's."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bullpen.toolbox import FAMILIES
 
 # Parameters that name a space, or something that lies in one: a tool with one of these declares `touches`.
-NAMING = frozenset({"spaceId", "messageId", "replyTo", "task_id", "target_group"})
+NAMING = frozenset({"spaceId", "messageId", "replyTo", "task_id", "target_group", "file_id"})
 # Parameters that name nothing of a space. A path leads into the agent's own folder, and a skill is looked for in the
 # space that the agent is in; `jid` names a chat that is no space yet; a precheck is judged as a call when it is made.
 PLAIN = {
     *("caption", "content", "text", "emoji", "label", "tags", "query", "limit", "offset", "reason", "path"),
     *("jid", "name", "folder", "trigger", "provider", "model", "description", "instructions", "parameters"),
-    *("prompt", "schedule_type", "schedule_value", "context_mode", "precheck"),
+    *("prompt", "schedule_type", "schedule_value", "context_mode", "precheck", "sheet", "copy"),
 }
 TOOLS = [tool for tools in FAMILIES.values() for tool in tools]
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -32,11 +33,11 @@ async def calm(bp: Bullpen) -> None:
     await until(idle)
 
 
-async def tell(bp: Bullpen, space: str, text: str) -> Story:
+async def tell(bp: Bullpen, space: str, text: str, **more: Any) -> Story:
     """Say something and let it play out. What each space saw of it, in order."""
     story: Story = {}
     async with asyncio.timeout(BOUND), bp.events() as events:
-        message = await bp.spaces(space).send(text)
+        message = await bp.spaces(space).send(text, **more)
         await calm(bp)
         # Our own reaction comes after everything that happened until now: reading up to it is reading all of it.
         await bp.messages(message.id).react(MARK)

@@ -5,37 +5,35 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from bullpen.cli.loop import run_on_fast_loop
+from bullpen.testing import snapshot
 from bullpen.testing.crash import calm, mortal_office, settings_for
 from bullpen.testing.forks import Report
 from bullpen.testing.serving import owner_of
-from bullpen.toolbox import FAMILIES
-from bullpen.tools import ToolContext, tool
 from tests.durability.story import say, script, turn
 
-CONTENT = b"all is well " * 50_000
+CONTENT = b"all is well " * 15_000
 POINTS = frozenset({"os.rename", "os.mkdir"})
 
 
-@tool(effect="idempotent")
-async def draw_up(context: ToolContext) -> str:
-    """Write the report."""
-
-    async def pieces() -> AsyncIterator[bytes]:
-        yield CONTENT
-
-    return (await context.means.folders.write(context.run.thread_id, "out/report.txt", pieces())).path
-
-
+PATH = "/workspace/out/report.txt"
 AGENT = {
     "id": "rita",
     "name": "Rita",
-    "tools": ["files", "drawing"],
-    "model": script(turn("", [say("draw_up")], [say("send_file", path="/workspace/out/report.txt", caption="Done.")])),
+    "tools": ["files"],
+    "model": script(
+        turn(
+            "",
+            [say("write_file", path=PATH, content=CONTENT.decode())],
+            [say("send_file", path=PATH, caption="Done.")],
+        )
+    ),
 }
 
 
@@ -59,8 +57,7 @@ def _count_points(die_at: int | None) -> Callable[[], int]:
 
 
 async def _send(report: Report, url: str, data: str, die_after: int | None, points: Callable[[], int]) -> None:
-    families = {**FAMILIES, "drawing": [draw_up]}
-    async with mortal_office(settings_for(url, data), die_after=die_after, families=families) as (opened, commits):
+    async with mortal_office(settings_for(url, data), die_after=die_after) as (opened, commits):
         async with owner_of(opened) as bp:
             await bp.apply(agents=[AGENT], spaces=[{"id": "desk", "members": ["rita"], "wake": {"people": "all"}}])
             before = commits.count
@@ -73,6 +70,10 @@ async def _send(report: Report, url: str, data: str, die_after: int | None, poin
         swept = await opened.sweeper.round(idle=0)
         folders = _names(Path(data) / "folders")
         kept = {"sent": sent, "blobs": len(blobs), "orphans": swept.orphans, "folders": folders}
+        results = "SELECT result FROM run_messages WHERE type = 'tool_return_message' ORDER BY position"
+        kept["written"] = orjson.loads((await snapshot.ask(url, results))[0][0])
+        # An office that a crash made forget who wrote the file would not vouch for it.
+        kept["vouched"] = [row[0] for row in await snapshot.ask(url, "SELECT outside FROM files")]
     report({**kept, "of": [before, after], "points": points()})
 
 

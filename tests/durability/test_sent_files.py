@@ -1,4 +1,4 @@
-"""An agent writes a file and sends it. Killed wherever you like, the file is sent once, and whole."""
+"""An agent writes a file and sends it. Killed wherever you like, the file is there and sent once, and whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from bullpen.testing.forks import Forks
 from tests.durability.lives import Ending, Found, kill_at, live, live_again, pick_kills
-from tests.durability.sending_children import CONTENT
+from tests.durability.sending_children import CONTENT, PATH
 from tests.durability.worlds import Worlds
 
 SAMPLE = {"sqlite": 3, "postgres": 2}
@@ -35,7 +35,8 @@ def attempt(forks: Forks, worlds: Worlds, **death: int) -> Ending:
 
 def look(found: Found) -> list[str]:
     """What is wrong. A file that is sent again is kept in the same place."""
-    expected = {"sent": ONCE, "blobs": 1, "orphans": 0, "reports": 1}
+    written = {"path": PATH, "size": len(CONTENT)}
+    expected = {"sent": ONCE, "blobs": 1, "orphans": 0, "reports": 1, "written": written, "vouched": ["[]"]}
     seen = {**found, "reports": found["folders"].count("report.txt")}
     return [f"{name}: {seen[name]}" for name, value in expected.items() if seen[name] != value]
 

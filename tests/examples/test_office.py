@@ -84,11 +84,14 @@ def test_the_readme_promises_what_is_tested_here() -> None:
     assert {tuple(shlex.split(line)[2:]) for line in typed} == {*STORIES, BRIEF}
 
 
+SEVENTH = {"wren": ["choose"], "otto": ["read_file"]}
+
+
 def test_everyone_has_the_six_tools_a_character_and_a_past() -> None:
     agents = read_project(OFFICE).agents
     assert [agent.id for agent in agents] == ["mira", "otto", "pia", "wren"]
     for agent in agents:
-        assert agent.tools == [*SIX, "choose"] if agent.id == "wren" else SIX
+        assert agent.tools == [*SIX, *SEVENTH.get(agent.id or "", [])]
         assert {"persona", "mood", "relationships"} <= set(agent.blocks)
         assert len(agent.instructions) > 200
 
@@ -113,6 +116,20 @@ async def test_a_brief_wakes_those_whom_mira_names_and_nobody_else(demo_data: Pa
         "wren: One hour and a soft pencil.",
     ]
     assert story["general"].count("otto is silent") == 1
+
+
+async def test_otto_reads_a_table_that_somebody_attaches(demo_data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "costs.csv"
+    path.write_text("item,cost\npaper,420\nink,320\n")
+    async with inside(demo_data) as bp:
+        file = await bp.files.upload(path)
+        story = await tell(bp, "general", "Otto, what is in this file?", attachments=[file])
+    [said] = [line for line in story["general"] if line.startswith("otto: ")]
+    assert said.startswith("otto: costs.csv: 2 rows, 2 columns.")
+    assert "| item | cost |\n| paper | 420 |\n| ink | 320 |" in said
+    assert {line for line in story["general"] if line != said} == {
+        f"{who} is silent" for who in ("mira", "pia", "wren")
+    }
 
 
 async def test_a_wounded_mood_is_kept(demo_data: Path) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
+from io import BytesIO
 from itertools import pairwise, takewhile
 from typing import Any
 
 import orjson
 import pytest
+from PIL import Image
 
 from bullpen.runs import bounds
+from bullpen.testing import snapshot
 from bullpen.testing.model_server import Asked, Behaviour, ModelServer, fails, plays
 from bullpen.testing.wires import Text, Wanted, Wire
 from tests.driver import Driver, Offices
@@ -225,6 +228,115 @@ async def test_a_model_sees_attachments_of_batched_messages_and_later_arrivals(
     counts = [(asked.body.count(drawn), asked.body.count(written)) for asked in server.asked]
     assert counts == [(1, 0), (1, 1), (1, 1)]
     assert sent(server.asked[2]).startswith(sent(server.asked[1]))
+
+
+def shown_pictures(asked: Asked) -> list[tuple[str, bytes]]:
+    """The pictures of results that a model got, each with the call or the role it stands with."""
+    match asked.wire:
+        case "messages":
+            blocks = [block for message in asked.json["messages"] for block in message["content"]]
+            return [
+                (block["tool_use_id"], b64decode(part["source"]["data"]))
+                for block in blocks
+                if block["type"] == "tool_result"
+                for part in block["content"]
+                if part["type"] == "image"
+            ]
+        case "responses":
+            return [
+                (item["call_id"], b64decode(part["image_url"].partition(",")[2]))
+                for item in asked.json["input"]
+                if item.get("type") == "function_call_output" and not isinstance(item["output"], str)
+                for part in item["output"]
+                if part["type"] == "input_image"
+            ]
+        case "chat":
+            return [
+                (message["role"], b64decode(part["image_url"]["url"].partition(",")[2]))
+                for message in asked.json["messages"]
+                if message["role"] == "user" and not isinstance(message["content"], str)
+                for part in message["content"]
+                if part["type"] == "image_url"
+            ]
+
+
+def reads(file: Any, id: str = "c1", **args: Any) -> Wanted:
+    return Wanted(id, "read_file", orjson.dumps({"file_id": file["id"], **args}).decode())
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("takes", [True, False])
+async def test_a_picture_that_is_read_is_shown_with_its_result(
+    wire: Wire, takes: bool, offices: Offices, server: ModelServer
+) -> None:
+    office = await an_office(offices, server)
+    await office.space("general", wake={"people": "all"})
+    red = await give(office, picture(size=(4000, 2000)), "red.png", space="general")
+    model = {"provider": PROVIDERS[wire], "name": "a-model", "settings": {"images": takes}}
+    await office.agent("ada", model=model, tools=["messaging", "files"])
+    await office.create("/spaces/general/members", {"memberId": "ada"})
+    server.gives(plays(reads(red)), plays(say("a red square", id="c2")), plays(SILENT))
+    await office.post("general", "what is on the picture?")
+    run = await office.run_finished("ada")
+    assert server.problems == []
+    for asked in server.asked[1:]:
+        found = shown_pictures(asked)
+        assert len(found) == int(takes)
+        assert (NOT_SHOWN in asked.body) != takes
+        for _, data in found:
+            drawn = Image.open(BytesIO(data))
+            assert (drawn.format, drawn.size) == ("JPEG", (1568, 784))
+    assert sent(server.asked[2]).startswith(sent(server.asked[1]))
+    assert run["outside"] == ["file"]
+    [entry, *_] = [each for each in await office.journal(run["id"]) if each["type"] == "tool_return_message"]
+    assert entry["result"]["width"] == 4000
+    seen = await office.get(f"/runs/{run['id']}/steps/2/request")
+    assert "[image/jpeg: red.png]" in str(seen["parts"])
+
+
+NOT_SHOWN = b"Its picture is not shown here"
+
+
+async def put_aside(office: Driver) -> None:
+    """Until nobody drives the run that was paused."""
+
+    async def holds() -> bool:
+        owned = "SELECT count(*) FROM leases WHERE owner IS NOT NULL"
+        [(count,)] = await snapshot.ask(office.office.settings.database_url, owned)
+        return not count
+
+    await office.until(holds)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_picture_that_is_gone_is_not_shown_again(wire: Wire, offices: Offices, server: ModelServer) -> None:
+    """Nor is one that was changed: what stands in the journal is its hash."""
+    office = await an_office(offices, server)
+    await office.space("general", wake={"people": "all"})
+    red = await give(office, picture(), "red.png")
+    message = await office.post("general", "a picture", attachments=[red["id"]])
+    await office.agent("ada", model={"provider": PROVIDERS[wire], "name": "a-model"}, tools=["messaging", "files"])
+    await office.create("/spaces/general/members", {"memberId": "ada"})
+    go_on = asyncio.Event()
+
+    async def waits(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await go_on.wait()
+        await plays(say("a red square", id="c2"))(asked, writer)
+
+    server.gives(plays(reads(red)), waits, plays(SILENT))
+    await office.post("general", "what is on it?")
+    await server.was_asked(2)
+    assert len(shown_pictures(server.asked[1])) == 1
+    await office.create("/agents/ada/pause", {})
+    go_on.set()
+    await put_aside(office)
+    await office.ask("DELETE", f"/messages/{message['id']}")
+    await office.create("/agents/ada/resume", {})
+    server.gives(plays(say("gone", id="c3")), plays(SILENT))
+    await office.run_finished("ada")
+    assert server.problems == []
+    assert shown_pictures(server.asked[-1]) == []
+    assert NOT_SHOWN in server.asked[-1].body
 
 
 # ── nothing is lost for good ────────────────────────────────────────────────────────────────────────────────────────

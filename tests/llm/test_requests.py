@@ -7,6 +7,7 @@ conversation with the SDK.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -113,6 +114,18 @@ HARD: dict[str, list[Turn]] = {
             attachments=[Attachment("cat.png", "image/png", "aGk="), Attachment("a.pdf", "application/pdf", "aGk=")],
         ),
         UserTurn("", attachments=[Attachment("film.mp4", "video/mp4", "aGk=")]),
+    ],
+    "results with pictures": [
+        UserTurn("hello"),
+        AssistantTurn("", [wish("a"), wish("b"), wish("c")]),
+        replace(result("a"), attachments=[PICTURE, PAPER]),
+        result("b"),
+        replace(result("c", ""), attachments=[PICTURE, FILM]),
+        UserTurn("and this?", attachments=[PICTURE]),
+        AssistantTurn("", [wish("d")]),
+        replace(result("d"), attachments=[PICTURE]),
+        AssistantTurn("", [wish("e")]),
+        replace(result("e"), attachments=[PICTURE]),
     ],
     "thoughts of another model": [
         UserTurn("hello"),

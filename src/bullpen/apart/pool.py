@@ -114,6 +114,8 @@ class _Child:
 class ProcessPool:
     def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
+        # For work that may take hundreds of megabytes and many seconds: one at a time, and a child is left for others.
+        self.large = asyncio.Lock()
         self._turns = asyncio.Semaphore(CHILDREN)
         self._children: set[_Child] = set()
         self._idle: list[_Child] = []

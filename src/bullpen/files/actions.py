@@ -37,8 +37,11 @@ async def add(
     thumbnail: Thumbnail | None = None,
     limits: FileSettings | None = None,
     client_file_id: str | None = None,
+    outside: Sequence[str] | None = None,
 ) -> File:
     """The row of a file whose bytes are kept already. QuotaExceeded if that is more than may be kept.
+
+    `outside` says where its text came from, if an agent made it; of anything else nobody knows.
 
     Adding the same id again changes nothing, and gives the file that is there. So does the same `client_file_id` of the
     same owner; with other bytes or in another space it is a conflict.
@@ -65,7 +68,7 @@ async def add(
         created_at=tx.clock.now(),
     )
     await _count(tx, rules.counter_of(space_id, owner_kind, owner_id), [file], limits)
-    if not await rows.insert_file(tx, file, owner_kind=owner_kind, client_file_id=client_file_id):
+    if not await rows.insert_file(tx, file, owner_kind=owner_kind, client_file_id=client_file_id, outside=outside):
         raise RetryTransaction("The same file was added just now.")  # and is found the next time
     return file
 

@@ -1,8 +1,9 @@
 """Files from one thread's folder to another's, and between folders and what is kept as blobs. Always copies.
 
-A path means something in its own folder only, so whatever crosses is written anew in the receiver's `attachments`,
-whole or not at all, and the receiver is told that path. The place is made from the key of the call: the same call
-again, after a crash, comes to the same paths. What may cross, and when, is decided by whoever calls this.
+A path means something in its own folder only, so whatever crosses is written anew in the receiver's `attachments`
+(or `media`, if a message showed it), whole or not at all, and the receiver is told that path. The place is made from
+the key of the call: the same call again, after a crash, comes to the same paths. What may cross, and when, is decided
+by whoever calls this.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from bullpen.files.folders import Folders
 from bullpen.files.paths import LONGEST_NAME, Names, brief, names_of, safe_name, shown
 from bullpen.files.types import Blobs, Kept
 
-ATTACHMENTS = "attachments"
+ATTACHMENTS = "attachments"  # of other threads
+MEDIA = "media"  # of messages
 MOST_PATHS = 100
 
 
@@ -56,18 +58,18 @@ def _copy_one(sender: Folder, receiver: Folder, path: str, place: str) -> None:
         raise ToolFailed(f"{brief(path)} was changed while it was copied. Hand it over again when it is finished.")
 
 
-def place_for(names: Names, key: str) -> str:
+def place_for(names: Names, key: str, folder: str = ATTACHMENTS) -> str:
     """Where a file goes in the receiver's folder: its own name, and a word made of the call and where it came from."""
     name = PurePosixPath(names[-1])
     word = b32encode(hashlib.sha256("\0".join((key, *names)).encode()).digest())[:8].decode().lower()
     ending = name.suffix if len(name.suffix.encode()) <= 32 else ""
     stem = name.name.removesuffix(ending).encode()[: LONGEST_NAME - len(ending.encode()) - 9].decode(errors="ignore")
-    return shown((ATTACHMENTS, f"{stem.rstrip('. ') or 'file'}-{word}{ending}"))
+    return shown((folder, f"{stem.rstrip('. ') or 'file'}-{word}{ending}"))
 
 
 async def from_blob(blobs: Blobs, file_id: str, name: str, folders: Folders, thread_id: str) -> Written:
     """An attachment of a message, as a file that the thread's tools can work with. Again is the same path."""
-    return await folders.write(thread_id, place_for((safe_name(name),), file_id), blobs.read(file_id))
+    return await folders.write(thread_id, place_for((safe_name(name),), file_id, MEDIA), blobs.read(file_id))
 
 
 async def to_blob(folders: Folders, thread_id: str, path: str, blobs: Blobs, file_id: str, *, most: int) -> Kept:

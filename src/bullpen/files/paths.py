@@ -12,6 +12,7 @@ import unicodedata
 from bullpen.errors import PathOutside
 
 ROOT = "/workspace"
+GROUP = "/workspace/group"  # the same folder
 LONGEST_NAME = 255  # bytes
 LONGEST_PATH = 4000  # bytes; the kernel takes 4096
 DEEPEST = 32
@@ -45,6 +46,8 @@ def names_of(path: str) -> Names:
 def _below_root(path: str) -> str:
     if not path.startswith("/"):
         return path
+    if path == GROUP or path.startswith(f"{GROUP}/"):
+        return path.removeprefix(GROUP)
     if path == ROOT or path.startswith(f"{ROOT}/"):
         return path.removeprefix(ROOT)
     raise _refused(path, "it begins elsewhere")

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, bindparam, delete, insert, select, update
 
 from bullpen.files.types import Counter, Usage
 from bullpen.storage import Statement, Transaction, any_of
-from bullpen.storage.mapped import Mapped, noun
+from bullpen.storage.mapped import TUPLE, Mapped, noun
 from bullpen.storage.statements import insert_or_ignore
 from bullpen.storage.tables import dropped_files, file_usage, files, message_files, messages, portraits
 from bullpen.wire.nouns import File, Thumbnail
@@ -22,6 +22,7 @@ class Owned(File):
 
     owner_kind: str
     attached: int
+    outside: tuple[str, ...] | None = None  # None: nobody here vouches for what it says
 
     @property
     def counter(self) -> Counter:
@@ -32,7 +33,7 @@ class Owned(File):
 
 
 _FILES = Mapped(File, files, thumbnail=noun(Thumbnail))
-_OWNED = Mapped(Owned, files, thumbnail=noun(Thumbnail))
+_OWNED = Mapped(Owned, files, thumbnail=noun(Thumbnail), outside=TUPLE)
 _INSERT = insert_or_ignore(files)
 _SELECT = Statement(select(*_OWNED.columns).where(files.c.id == bindparam("id")))
 _SELECT_BY_CLIENT_ID = Statement(
@@ -82,10 +83,18 @@ _SELECT_SIZES = Statement(
 )
 
 
-async def insert_file(tx: Transaction, file: File, *, owner_kind: str, client_file_id: str | None = None) -> bool:
+async def insert_file(
+    tx: Transaction,
+    file: File,
+    *,
+    owner_kind: str,
+    client_file_id: str | None = None,
+    outside: Sequence[str] | None = None,
+) -> bool:
     """False: it is there already."""
-    kept = _FILES.write(file)
-    return await tx.run(_INSERT, **kept, owner_kind=owner_kind, attached=0, client_file_id=client_file_id) > 0
+    kept = {**_FILES.write(file), "owner_kind": owner_kind, "attached": 0, "client_file_id": client_file_id}
+    kept["outside"] = None if outside is None else TUPLE.encode(outside)
+    return await tx.run(_INSERT, **kept) > 0
 
 
 async def select_file(tx: Transaction, id: str) -> Owned | None:

@@ -10,6 +10,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from typing import Literal
 from urllib.parse import quote
 
 from bullpen.errors import QuotaExceeded
@@ -101,6 +102,40 @@ def _is_text(head: bytes, *, whole: bool) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+# ── what can be read ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+Way = Literal["text", "table", "pdf", "picture", "workbook", "word"]
+PDF = "application/pdf"
+_MARKED = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_TABLES = (".csv", ".tsv", ".tab")
+_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".ods")
+_MOST_ODD = 0.01  # of the bytes of a text in an old encoding
+
+
+def way_to_read(name: str, head: bytes, size: int) -> Way | None:
+    """How these bytes can be read; None: they hold no text and are no picture. The name decides among what is left."""
+    type, name = type_of(head, size), name.lower()
+    if type in PICTURES:
+        return "picture"
+    if type == PDF:
+        return "pdf"
+    if type == "application/zip":
+        return "workbook" if name.endswith(_WORKBOOKS) else "word" if name.endswith(".docx") else None
+    if head.startswith(_OLD_OFFICE):
+        return "workbook" if name.endswith(".xls") else None
+    if type == TEXT or (type == UNKNOWN and _is_old_text(head)):
+        return "table" if name.endswith(_TABLES) else "text"
+    return None
+
+
+def _is_old_text(head: bytes) -> bool:
+    """No UTF-8, but hardly any byte in it that no text holds; or it says itself that it is text."""
+    if head.startswith(_MARKED):
+        return True
+    return b"\x00" not in head and len(_NO_TEXT.findall(head)) <= len(head) * _MOST_ODD
 
 
 # ── how much ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,12 +1,11 @@
 """Small pictures of pictures, to show without the large ones.
 
 Decoding what somebody uploaded is the most dangerous thing done to it, so a child process does it (apart/pictures.py),
-one picture at a time. Whatever goes wrong, there is no thumbnail, and that is all.
+one large piece of work at a time. Whatever goes wrong, there is no thumbnail, and that is all.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import tempfile
 from collections.abc import AsyncIterator
@@ -35,13 +34,12 @@ class Thumbnails:
     def __init__(self, blobs: Blobs, pool: ProcessPool) -> None:
         self._blobs = blobs
         self._pool = pool
-        self._turn = asyncio.Lock()  # one at a time: each may take some hundred megabytes for a moment
 
     async def make(self, id: str, type: str, size: int) -> Thumbnail | None:
         """Keep a small picture of this file, if it is a picture that can be shown small."""
         if type not in rules.PICTURES or size > SOURCE_BYTES:
             return None
-        async with self._turn:
+        async with self._pool.large:
             try:
                 found = await self._draw(id)
                 if found is None:

@@ -129,9 +129,10 @@ def _messages(spec: ModelSpec, said: Conversation, head: Mapping[str, Any] | Non
     messages: list[dict[str, Any]] = []
     ours: list[list[dict[str, Any]]] = []  # what the model is told
     stable: dict[str, Any] | None = None
+    takes_files = spec.settings.images is not False
     for each in said:
         if isinstance(each, Said):
-            blocks = _told(each, takes_files=spec.settings.images is not False)
+            blocks = _told(each, takes_files=takes_files)
             if ours and messages[-1]["role"] == "user":  # results come first, then what was said since
                 ours[-1] += blocks
             else:
@@ -143,7 +144,7 @@ def _messages(spec: ModelSpec, said: Conversation, head: Mapping[str, Any] | Non
         thoughts = words is not None and words.led_to(each, messages)
         messages.append({"role": "assistant", "content": _answered(spec, each, thoughts=thoughts)})
         if each.results:
-            results = [_result(result) for result in each.results]
+            results = [_result(result, takes_files=takes_files) for result in each.results]
             messages.append({"role": "user", "content": results})
             ours.append(results)
     for block in [stable, *(blocks[-1] for blocks in ours[-2:])]:
@@ -187,8 +188,15 @@ def bound_to(spec: ModelSpec, made: Mapping[str, Any]) -> str:
 
 
 def _told(said: Said, *, takes_files: bool) -> list[dict[str, Any]]:
-    files = [block for file in said.attachments if takes_files and (block := _file(file)) is not None]
-    return [*files, *({"type": "text", "text": text} for text in said.texts or [EMPTY])]
+    return [*_files(said.attachments, takes_files=takes_files), *_texts(said.texts or [EMPTY])]
+
+
+def _texts(texts: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text} for text in texts]
+
+
+def _files(attachments: Sequence[Attachment], *, takes_files: bool) -> list[dict[str, Any]]:
+    return [block for file in attachments if takes_files and (block := _file(file)) is not None]
 
 
 def _file(file: Attachment) -> dict[str, Any] | None:
@@ -212,9 +220,12 @@ def _answered(spec: ModelSpec, step: Step, *, thoughts: bool) -> list[dict[str, 
     return blocks
 
 
-def _result(result: Result) -> dict[str, Any]:
-    texts = [{"type": "text", "text": text} for text in result.texts or [EMPTY]]
-    made = {"type": "tool_result", "tool_use_id": result.call.id, "content": texts}
+def _result(result: Result, *, takes_files: bool) -> dict[str, Any]:
+    content = [
+        *_texts(result.told(takes_files=takes_files)),
+        *_files(result.attachments, takes_files=takes_files),
+    ]
+    made = {"type": "tool_result", "tool_use_id": result.call.id, "content": content}
     return {**made, "is_error": True} if result.is_error else made
 
 

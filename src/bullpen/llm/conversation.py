@@ -23,6 +23,7 @@ EARLIER = "(This began earlier.)"
 GO_ON = "(Go on.)"
 NO_RESULT = "There is no result of this call."
 EMPTY = "(empty)"
+NOT_TAKEN = "(A picture belongs to this result. You cannot be shown pictures.)"
 
 LONGEST_ID = 40
 LONGEST_NAME = 64
@@ -46,6 +47,12 @@ class Result:
     call: CallWish
     texts: list[str]
     is_error: bool
+    attachments: Sequence[Attachment] = ()
+
+    def told(self, *, takes_files: bool) -> list[str]:
+        """Its texts, none of them empty. A model that takes no pictures is told that there is one."""
+        missing = [NOT_TAKEN] if self.attachments and not takes_files else []
+        return [*self.texts, *missing] or [EMPTY]
 
 
 @dataclass(slots=True)
@@ -107,7 +114,7 @@ def _answer(found: Conversation, turn: AssistantTurn, returned: Mapping[str, deq
             results.append(Result(made, [NO_RESULT], is_error=True))
         else:
             texts = [part["text"] for part in result.content if part.get("text", "").strip()]
-            results.append(Result(made, texts, result.is_error))
+            results.append(Result(made, texts, result.is_error, result.attachments))
     last = found[-1] if found else None
     if isinstance(last, Step) and not last.results:  # two answers in a row: one
         last.text = "\n\n".join(filter(None, (last.text, text)))

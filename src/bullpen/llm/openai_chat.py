@@ -42,6 +42,7 @@ _THOUGHTS: Final = ("reasoning_content", "reasoning")
 # And in pieces that whoever sells the models of many wants back as they came.
 _DETAILS: Final = "reasoning_details"
 _WRITTEN: Final = frozenset({"text", "summary", "data"})  # of a piece: it grows
+PICTURE: Final = "The picture that {} gave (call {}):"
 # Why an answer is over, the last three as some servers have it. Any other reason is one to break off in the middle.
 _ENDS: Final = frozenset(
     {"stop", "tool_calls", "length", "content_filter", "function_call", "eos", "eos_token", "stop_sequence"}
@@ -67,13 +68,29 @@ def request(spec: ModelSpec, transcript: Transcript, tools: Sequence[ToolSpec]) 
     if transcript.system.strip():
         messages.append({"role": "system", "content": transcript.system})
     takes_files = spec.base_url is None if settings.images is None else settings.images
+    shown: list[dict[str, Any]] = []  # pictures of results: what stands there is text alone, so they follow it
     for each in conversation.conversation(transcript.turns):
         if isinstance(each, Said):
-            messages.append({"role": "user", "content": _told(each, takes_files=takes_files)})
+            messages.append({"role": "user", "content": _told(each, shown, takes_files=takes_files)})
         else:
-            messages += _step(spec, each)
-    made["messages"] = messages
+            messages += [*_show(shown), *_step(spec, each, takes_files=takes_files)]
+        shown = [] if isinstance(each, Said) else _pictures(each) if takes_files else []
+    made["messages"] = [*messages, *_show(shown)]
     return made
+
+
+def _pictures(step: Step) -> list[dict[str, Any]]:
+    """Those of a step's results, each under the name of its call."""
+    found: list[dict[str, Any]] = []
+    for result in step.results:
+        files = [block for file in result.attachments if (block := _file(file)) is not None]
+        if files:
+            found += [{"type": "text", "text": PICTURE.format(result.call.name, result.call.id)}, *files]
+    return found
+
+
+def _show(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": shown}] if shown else []
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
@@ -87,11 +104,11 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
     }
 
 
-def _told(said: Said, *, takes_files: bool) -> str | list[dict[str, Any]]:
-    """A plain text wherever it will do: many servers take nothing else."""
+def _told(said: Said, shown: list[dict[str, Any]], *, takes_files: bool) -> str | list[dict[str, Any]]:
+    """A plain text wherever it will do: many servers take nothing else. `shown` comes before it."""
     files = [block for file in said.attachments if takes_files and (block := _file(file)) is not None]
     text = "\n\n".join(said.texts) or EMPTY
-    return [*files, {"type": "text", "text": text}] if files else text
+    return [*shown, *files, {"type": "text", "text": text}] if shown or files else text
 
 
 def _file(file: Attachment) -> dict[str, Any] | None:
@@ -103,7 +120,7 @@ def _file(file: Attachment) -> dict[str, Any] | None:
     return None
 
 
-def _step(spec: ModelSpec, step: Step) -> list[dict[str, Any]]:
+def _step(spec: ModelSpec, step: Step, *, takes_files: bool) -> list[dict[str, Any]]:
     answer: dict[str, Any] = {"role": "assistant"}
     if step.text:
         answer["content"] = step.text
@@ -118,7 +135,7 @@ def _step(spec: ModelSpec, step: Step) -> list[dict[str, Any]]:
     if calls:
         answer["tool_calls"] = calls
     results = [
-        {"role": "tool", "tool_call_id": result.call.id, "content": "\n".join(result.texts) or EMPTY}
+        {"role": "tool", "tool_call_id": result.call.id, "content": "\n".join(result.told(takes_files=takes_files))}
         for result in step.results
     ]
     return [answer, *results]

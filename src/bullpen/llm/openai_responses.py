@@ -67,11 +67,12 @@ def request(spec: ModelSpec, transcript: Transcript, tools: Sequence[ToolSpec]) 
     if reasons(spec):
         made["include"] = ["reasoning.encrypted_content"]
     items: list[dict[str, Any]] = []
+    takes_files = settings.images is not False
     for each in conversation.conversation(transcript.turns):
         if isinstance(each, Said):
-            items.append({"role": "user", "content": _told(each, takes_files=settings.images is not False)})
+            items.append({"role": "user", "content": _told(each, takes_files=takes_files)})
         else:
-            items += _step(spec, each)
+            items += _step(spec, each, takes_files=takes_files)
     made["input"] = items
     return made
 
@@ -100,7 +101,7 @@ def _file(file: Attachment) -> dict[str, Any] | None:
     return None
 
 
-def _step(spec: ModelSpec, step: Step) -> list[dict[str, Any]]:
+def _step(spec: ModelSpec, step: Step, *, takes_files: bool) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     phase: dict[str, str] = {}
     for piece in conversation.pieces(step, PROVIDER, spec.name):
@@ -116,9 +117,15 @@ def _step(spec: ModelSpec, step: Step) -> list[dict[str, Any]]:
         else:
             items.append(dict(piece.block))
     for result in step.results:
-        said = "\n".join(result.texts) or EMPTY
-        items.append({"type": "function_call_output", "call_id": result.call.id, "output": said})
+        output = {"call_id": result.call.id, "output": _output(result, takes_files=takes_files)}
+        items.append({"type": "function_call_output", **output})
     return items
+
+
+def _output(result: Result, *, takes_files: bool) -> str | list[dict[str, Any]]:
+    said = "\n".join(result.told(takes_files=takes_files))
+    files = [block for file in result.attachments if takes_files and (block := _file(file)) is not None]
+    return [{"type": "input_text", "text": said}, *files] if files else said
 
 
 # ── the answer ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -165,9 +165,17 @@ def _messages(spec: ModelSpec, transcript: Transcript) -> list[ModelMessage]:
             continue
         messages += [ModelRequest(parts=waiting), _answered(spec, each)]
         waiting = [
-            ToolReturnPart(result.call.name, "\n".join(result.texts) or EMPTY, tool_call_id=result.call.id)
+            ToolReturnPart(
+                result.call.name,
+                "\n".join(result.told(takes_files=bool(spec.settings.images))),
+                tool_call_id=result.call.id,
+            )
             for result in each.results
         ]
+        shown = [file for result in each.results for file in result.attachments]
+        if shown and spec.settings.images:
+            files = [BinaryContent(b64decode(file.data), media_type=file.type) for file in shown]
+            waiting.append(UserPromptPart([*files, "These pictures belong to the results above."]))
     return [*messages, ModelRequest(parts=waiting)]
 
 

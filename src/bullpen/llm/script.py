@@ -158,6 +158,7 @@ def _known(transcript: Transcript) -> dict[str, Any]:
             "text": trigger.text,
             "messageId": trigger.message_id,
             "spaceId": trigger.space_id,
+            "attachments": list(trigger.attachments),
         },
         "results": transcript.results,
     }

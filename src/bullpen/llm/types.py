@@ -79,6 +79,7 @@ class ToolTurn:
     tool: str
     content: list[dict[str, str]]
     is_error: bool
+    attachments: Sequence[Attachment] = ()
 
 
 Turn: TypeAlias = UserTurn | AssistantTurn | ToolTurn
@@ -92,6 +93,7 @@ class TriggerView:
     text: str = ""
     message_id: str = ""
     space_id: str = ""
+    attachments: Sequence[Mapping[str, Any]] = ()  # what it shows
 
 
 @dataclass(frozen=True, slots=True)

@@ -606,6 +606,8 @@ class RunJournal:
             run = replace(run, status=rules.move(run, "acting"))
         _tell_result(tx, run, result, shown_in)
         added = [self._return(tx, run, call, result.value, result.is_error, result.effects.outside)]
+        if result.effects.shows is not None:
+            added = [replace(added[0], shows=result.effects.shows)]
         if result.approval is not None and (who := approvals.edited(result.approval)):
             said = f"{who['editedBy']} changed the arguments before they approved the call: {call.arguments}"
             added = [replace(added[0], args=call.arguments, content=said)]

@@ -21,6 +21,7 @@ from bullpen.engine import leases
 from bullpen.engine.leases import Held, Holdings, Lease
 from bullpen.errors import ContextTooLong, Invalid, ModelError, ModelUnavailable, VariablesRequired
 from bullpen.events.feed import Feed
+from bullpen.files import rows as file_rows
 from bullpen.inbox import rows as inbox_rows
 from bullpen.llm import prices
 from bullpen.llm.models import Models, in_space
@@ -296,6 +297,16 @@ async def _look_at_pictures(drive: Drive) -> None:
     if drive.agent is not None and _takes_pictures(drive):
         payloads = await drive.world.store.read(lambda tx: inbox_rows.select_payloads(tx, drive.run.id))
         drive.pictures = await pictures.load(drive.world.means.blobs, payloads)
+        await _look_at_read(drive)
+
+
+async def _look_at_read(drive: Drive) -> None:
+    """The pictures that tools have read. Mostly there are none."""
+    if drive.agent is not None and pictures.read_by(drive.entries) and _takes_pictures(drive):
+        world, view = drive.world, view_run(drive.run, drive.agent, drive.home, drive.world.settings.limits)
+        ids = [id for entry in pictures.read_by(drive.entries) if (id := pictures.file_of(entry)) is not None]
+        there = await world.store.read(lambda tx: file_rows.select_known(tx, ids)) if ids else set()
+        drive.pictures = await pictures.load_read(world.means, view.folder_id, drive.entries, drive.pictures, there)
 
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
@@ -494,6 +505,8 @@ async def act(drive: Drive) -> None:
                 drive.concern.kept.add(drive.space_id)
     journal.adopt()
     drive.run, drive.entries = journal.run, journal.entries
+    if drive.run.status == "thinking":
+        await _look_at_read(drive)
 
 
 def _toolkit(drive: Drive, journal: actions.RunJournal) -> Toolkit:

@@ -93,7 +93,7 @@ async def see_step(
     with concerning(drive.concern):
         asking.clean(drive)
         changes = _compare(drive, kept)
-        drive.pictures = await _blank_pictures(tx, run)
+        drive.pictures = await _blank_pictures(tx, run, shown)
         sizes = steps.read_sizes(entries[0])
         seen = await _see(tx, drive, transcript.split_parts(system, sizes), answer, changes, await hides(drive.seen_in))
         if body:
@@ -260,16 +260,19 @@ def _read_out(turns: Sequence[Turn]) -> str:
         elif isinstance(turn, ToolTurn):
             mark = "failed" if turn.is_error else "gave"
             found.append(f"{turn.tool} {mark}: " + "\n".join(part["text"] for part in turn.content))
+            found += [f"[{file.type}: {file.name}]" for file in turn.attachments]
         else:
             found += [turn.text, *(f"called {call.name} {call.arguments}" for call in turn.calls)]
     return "\n".join(filter(None, found))
 
 
-async def _blank_pictures(tx: Transaction, run: Run) -> pictures.Pictures:
+async def _blank_pictures(tx: Transaction, run: Run, entries: Sequence[Entry]) -> pictures.Pictures:
     """Which pictures were shown, without what is in them."""
     found: dict[str, list[Attachment]] = {}
     for message_id, file in pictures.chosen(await inbox_rows.select_payloads(tx, run.id)):
         found.setdefault(message_id, []).append(Attachment(file["name"], file["type"], ""))
+    for entry in pictures.read_by(entries):
+        found[entry.call_id or ""] = [Attachment(pictures.name_of(entry), pictures.JPEG, "")]
     return found
 
 

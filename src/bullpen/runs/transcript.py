@@ -45,6 +45,7 @@ WINDOW = 20
 JOURNALS = 5
 SUMMARIES = 40
 PIECE = 10  # so many messages are one piece of the window; whole ones are the same in the next run
+LISTED = 5  # of the files that a message of the window shows
 LONGEST_QUOTE = 300  # characters, in a summary
 BETWEEN = "\n\n"  # the parts of the system part
 
@@ -56,6 +57,7 @@ AGAIN = """\
 A person asked you to try this again. What you said and did the first time stays where it is, and everybody has seen \
 it. This is what it was about:"""
 ASK_FOR_LESS = "Call the tool again and ask for less at a time, or for a later part."
+NO_PICTURE = "(Its picture is not shown here. To look at it, call the tool again.)"
 LEFT_OUT = "[The result of this call, {} characters, is left out by now. Call the tool again if you need it.]"
 _MARK = re.compile(r"<(?=\s*/?\s*outside)", re.IGNORECASE)
 
@@ -194,7 +196,10 @@ def _in_pieces(lines: Sequence[tuple[int, str, str]], upto: int, room: str) -> l
 
 
 def _with_files(text: str, files: Sequence[File]) -> str:
-    shown = [file_line(file.name, file.type, file.size, file.id) for file in files]
+    """A message of the window with a line for each file, or for some: others may have many long names."""
+    shown = [file_line(file.name, file.type, file.size, file.id) for file in files[:LISTED]]
+    if len(files) > LISTED:
+        shown.append(f"[and {len(files) - LISTED} more files: read_messages lists them]")
     return "\n".join([text, *shown] if text else shown)
 
 
@@ -324,8 +329,15 @@ def told(lines: Sequence[str], most: int) -> list[str]:
 # ── the journal ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def journal(entries: Sequence[Entry], most: Bounds | None = None) -> list[Turn]:
-    """A run's journal as turns. The model is asked only when every call has its result, so none is shown without."""
+def journal(
+    entries: Sequence[Entry],
+    most: Bounds | None = None,
+    pictures: Mapping[str, Sequence[Attachment]] | None = None,
+) -> list[Turn]:
+    """A run's journal as turns. The model is asked only when every call has its result, so none is shown without.
+
+    `pictures` are those of results, by their calls.
+    """
     turns: list[Turn] = []
     calls: list[CallWish] = []
     text, thoughts = "", None
@@ -352,7 +364,11 @@ def journal(entries: Sequence[Entry], most: Bounds | None = None) -> list[Turn]:
                 content = [{"type": "text", "text": shown}]
                 if entry.content:
                     content.append({"type": "text", "text": entry.content})
-                turns.append(ToolTurn(entry.call_id or "", entry.tool_name or "", content, bool(entry.is_error)))
+                files = (pictures or {}).get(entry.call_id or "", ())
+                if entry.shows is not None and not files:
+                    content.append({"type": "text", "text": NO_PICTURE})
+                turn = ToolTurn(entry.call_id or "", entry.tool_name or "", content, bool(entry.is_error), files)
+                turns.append(turn)
     if pending:
         turns.append(AssistantTurn(text, tuple(calls), _thoughts(thoughts)))
     return turns
@@ -428,6 +444,14 @@ def _unchanged(thinking: Sequence[Thinking]) -> Sequence[Thinking]:
     return thinking if clean == [thought.block for thought in thinking] else ()
 
 
+def _told_with(
+    pictures: Mapping[str, Sequence[Attachment]], entries: Sequence[Entry]
+) -> Mapping[str, Sequence[Attachment]]:
+    """Those of messages: what a call gave stands with its result."""
+    calls = {entry.call_id for entry in entries if entry.shows is not None}
+    return {id: files for id, files in pictures.items() if id not in calls} if calls else pictures
+
+
 def build(
     run: Run,
     system: str,
@@ -444,12 +468,13 @@ def build(
     payload = run.payload
     return Transcript(
         system=system,
-        turns=[*before, *pictured(journal(entries, most), pictures or {})],
+        turns=[*before, *pictured(journal(entries, most, pictures), _told_with(pictures or {}, entries))],
         trigger=TriggerView(
             kind=str(run.trigger.get("kind", "message")),
             text=said,
             message_id=str(payload.get("messageId", "")),
             space_id=str(payload.get("spaceId", "")),
+            attachments=payload.get("attachments", ()),
         ),
         steps=sum(1 for entry in entries if entry.type == "assistant_message"),
         results=[orjson.loads(e.result or "null") for e in entries if e.type == "tool_return_message"],

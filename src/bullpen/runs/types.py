@@ -107,6 +107,7 @@ class Entry:
     outside: str | None = None  # JSON: where a result came from, if that is outside the office
     usage: str | None = None  # JSON, of an answer: see runs/steps.py
     streamed: Streamed | None = None  # of a call: who saw it while the model wrote it
+    shows: str | None = None  # SHA-256 of a picture that belongs to a result, which says where it is
 
 
 @dataclass(frozen=True, slots=True)

@@ -406,6 +406,7 @@ run_messages = Table(
     _id("outside", null=True),  # JSON: where a result came from, if that is outside the office
     _fixed("usage", null=True),  # JSON, of an answer: who gave it, the tokens, the money, how long it took
     _id("streamed", null=True),  # JSON, of a call: which spaces saw it while the model wrote it
+    _sealed("shows", null=True),  # SHA-256 of a picture that belongs to a result, which says where it is
     UniqueConstraint("run_id", "position", name="run_messages_position"),
     Index(
         "run_messages_result",
@@ -520,6 +521,7 @@ files = Table(
     _fixed("thumbnail", null=True),  # JSON: width, height and type of the small picture
     _time("created_at"),
     _words("client_file_id", null=True),  # chosen by whoever uploaded it: the same again is the same file
+    _id("outside", null=True),  # JSON: where its text came from. None: nobody here vouches for it, so from outside
     Index(
         "files_client_file_id",
         "owner_id",
@@ -572,6 +574,16 @@ dropped_files = Table(
     metadata,
     _id("id", primary_key=True),
     _time("dropped_at"),
+)
+
+# What runs have written into folders: a file that is not listed here, or is another by now, is from outside.
+folder_sources = Table(
+    "folder_sources",
+    metadata,
+    _id("folder_id", primary_key=True),
+    _sealed("path_hash", primary_key=True),  # SHA-256: paths are words
+    _sealed("sha256"),  # of what was written there last
+    _id("outside"),  # JSON: what the run had read that wrote it
 )
 
 chain_stops = Table("chain_stops", metadata, _id("chain_id", primary_key=True), _time("at"))

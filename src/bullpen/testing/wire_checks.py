@@ -217,8 +217,7 @@ def _responses(request: Json, seals: Mapping[str, str]) -> Iterator[str]:
             case "function_call_output":
                 if not waiting or waiting.pop(0) != item["call_id"]:
                     yield f"{where}: no tool call found for function call output with call_id {item['call_id']}"
-                if _blank(item["output"]):
-                    yield f"{where}: an empty output"
+                yield from _output(where, item["output"])
             case "reasoning":
                 yield from _reasoning(where, item, items[number + 1 : number + 2], seals)
             case other:
@@ -234,6 +233,15 @@ def _said(where: str, item: Json) -> Iterator[str]:
         yield f"{where}: empty content"
     if item["role"] == "assistant" and not isinstance(content, str):
         yield f"{where}: an assistant's message without id is a plain text"
+
+
+def _output(where: str, output: Any) -> Iterator[str]:
+    """A text, or texts, pictures and files."""
+    for part in output if isinstance(output, list) else [{"type": "input_text", "text": output}]:
+        if part["type"] == "input_text" and _blank(part["text"]):
+            yield f"{where}: an empty output"
+        elif part["type"] not in ("input_text", "input_image", "input_file"):
+            yield f"{where}: there is no output {part['type']}"
 
 
 def _reasoning(where: str, item: Json, after: Sequence[Json], seals: Mapping[str, str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from bullpen.access.rules import SYSTEM
 from bullpen.audit.actions import note
 from bullpen.errors import Fenced, SecretInvalid
+from bullpen.files import sources
 from bullpen.observe import counts
 from bullpen.observe.redact import here
 from bullpen.replacing import replace
@@ -72,7 +73,9 @@ class Door:
         """What the tool's function gets."""
         use = tool.use or f"tool:{tool.name}"
         outside = Outside(use, self.means.egress, self.means.vault, self.values, self.reached, tool.goes_out)
-        return ToolContext(tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.asks, self.spaces)
+        return ToolContext(
+            tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.asks, self.spaces, self.store
+        )
 
     @property
     def mover(self) -> Mover:
@@ -123,6 +126,8 @@ async def keep_result(tx: Transaction, door: Door, tool: Tool | None, result: To
     if door.approval is not None:
         approval = await lock_approval(tx, door.approval.call_id)
         await pending.deliver(tx, approval, "inbox" if door.late else "inline", door.mover)
+    if effects.wrote is not None:
+        await sources.keep(tx, door.run.folder_id, effects.wrote)
     await door.journal.settled(tx, result, door.shown_in(tool))
     count_ending(tx, tool, result.outcome)
     if isinstance(result.outcome, Failed) and result.outcome.detail.get("code") == SecretInvalid.code:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import orjson
 
@@ -15,12 +15,15 @@ from bullpen.apart.pool import ProcessPool
 from bullpen.clock import Clock
 from bullpen.errors import Broken
 from bullpen.files.folders import Folders
+from bullpen.files.reading import Reader
+from bullpen.files.sources import Wrote
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolSpec
+from bullpen.replacing import replace
 from bullpen.spaces.types import PostingRules, Room
-from bullpen.storage import Transaction
+from bullpen.storage import Store, Transaction
 from bullpen.tasks.actions import Rules
 from bullpen.tools.outside import Outside
 from bullpen.variables.actions import Vault
@@ -29,6 +32,8 @@ from bullpen.wire.nouns import Decision, PendingCall, PendingKind, PendingStatus
 
 if TYPE_CHECKING:
     from bullpen.net.client import Egress
+
+T = TypeVar("T")
 
 # What becomes of a call that was under way at a crash: see docs/internals/tools.md.
 Effect = Literal["tx", "pure", "idempotent", "once"]
@@ -133,6 +138,8 @@ class Tool:
     grant: Grant | None = None
     # Values that it needs; a call does not begin before those that are required have one.
     variables: tuple[VariableDefinition, ...] = ()
+    # It works with what the office keeps outside its database, and sends nothing anywhere.
+    local: bool = False
     # For a `tx` tool that has to do something outside first, with the same arguments: see docs/internals/tools.md.
     prepare: Callable[..., Awaitable[Any]] | None = None
     # Whose answer it waits for, if the result comes from elsewhere; and whether the run waits too, or goes on.
@@ -160,7 +167,7 @@ class Tool:
     @property
     def goes_out(self) -> bool:
         """Does a call send a request? People and programs that answer calls come for them, with rights of their own."""
-        return self.effect != "tx" and self.awaits is None
+        return self.effect != "tx" and self.awaits is None and not self.local
 
     @property
     def speaks(self) -> bool:
@@ -214,6 +221,8 @@ class Effects:
     silence_reason: str | None = None
     outside: tuple[str, ...] = ()  # where the result came from, if that is outside the office
     seen_in: tuple[str, ...] = ()  # whose text of this office it shows
+    shows: str | None = None  # SHA-256 of a picture that belongs to the result, which says where it is
+    wrote: Wrote | None = None  # what it put into the folder of the run
 
 
 class HoldsExecutors(Protocol):
@@ -232,6 +241,7 @@ class Means:
     egress: Callable[[], Egress]  # made when somebody first asks: it takes a while to import
     blobs: Blobs
     thumbnails: Thumbnails
+    reader: Reader
     pool: ProcessPool
     folders: Folders
     posting: PostingRules
@@ -254,6 +264,7 @@ class ToolContext:
     prepared: Any = None  # what the tool's `prepare` came to
     asks: bool = False  # somebody has to be asked first: for a tool that `proposes`
     judged: tuple[str, ...] | None = None  # the spaces that policies were read for; None: none have been yet
+    store: Store | None = None  # for `look`
     executor: Executor = STATELESS  # the one that is open for the call
     effects: Effects = field(default_factory=Effects)
 
@@ -275,6 +286,11 @@ class ToolContext:
         if self.transaction is None:
             raise Broken("Only a tool whose effect is `tx` may use the transaction.")
         return self.transaction
+
+    async def look(self, work: Callable[[ToolContext], Awaitable[T]]) -> T:
+        """Read rows outside the transaction of the call: `work` gets a context with one of its own, to read in."""
+        assert self.store is not None
+        return await self.store.read(lambda tx: work(replace(self, transaction=tx)))
 
     @property
     def agent(self) -> Agent:

@@ -10,13 +10,14 @@ from pydantic import Field
 from bullpen import ids
 from bullpen.errors import BadArguments, ToolFailed
 from bullpen.files import actions as files
-from bullpen.files import copying, rules
+from bullpen.files import copying, rules, sources
 from bullpen.files.paths import names_of
 from bullpen.files.types import Kept
 from bullpen.spaces import actions as spaces
 from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.cards import author
+from bullpen.tools.outside import together
 from bullpen.wire.nouns import Thumbnail
 from bullpen.wire.requests import MAX_TEXT
 
@@ -26,7 +27,7 @@ SECONDS = 120  # the storage may be far away, and the file large
 @dataclass(frozen=True, slots=True)
 class Copied:
     id: str
-    name: str
+    path: str
     kept: Kept
     thumbnail: Thumbnail | None
 
@@ -41,7 +42,7 @@ async def copy_out(context: ToolContext, path: str, caption: str | None) -> Copi
     most = means.posting.files.file_bytes or rules.FOREVER
     kept = await copying.to_blob(means.folders, context.run.folder_id, path, means.blobs, id, most=most)
     type = rules.type_of(kept.head, kept.size)
-    return Copied(id, names_of(path)[-1], kept, await means.thumbnails.make(id, type, kept.size))
+    return Copied(id, path, kept, await means.thumbnails.make(id, type, kept.size))
 
 
 @tool(
@@ -65,16 +66,18 @@ async def send_file(
     copied: Copied = context.prepared
     room = await member_room(context, None)
     posting = context.means.posting
+    came_from = await sources.find(context.tx, context.run.folder_id, copied.path, copied.kept.sha256)
     file = await files.add(
         context.tx,
         copied.id,
-        copied.name,
+        names_of(copied.path)[-1],
         copied.kept,
         owner_kind="agent",
         owner_id=context.agent.id,
         space_id=room.id,
         thumbnail=copied.thumbnail,
         limits=posting.files,
+        outside=together(context.run.outside, came_from),
     )
     draft = await spaces.post(
         context.tx,

@@ -10,9 +10,11 @@ from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
 from bullpen.tasks import times
 from bullpen.threads import actions as threads
+from bullpen.toolbox.messaging.read_messages import list_files
 from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import of_messages
+from bullpen.wire import Message
 
 HISTORY = 20
 
@@ -29,8 +31,13 @@ async def enter_space(
     latest = await rows.select_messages(context.tx, room.id, limit=HISTORY)
     context.effects.outside = of_messages(latest)
     names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in latest}))
-    said = [{"id": m.id, "from": names.get(m.author_id, m.author_id), "text": m.text} for m in latest]
+    said = [_shown(message, names) for message in latest]
     zone = await rows.select_timezone(context.tx, room.id) or context.means.tasks.timezone
     local = times.local(context.tx.clock.millis(), zone)
     clock = {"timezone": zone, "localTime": local}
     return {"spaceId": room.id, "name": room.name, "kind": room.kind, **clock, "messages": said}
+
+
+def _shown(message: Message, names: dict[str, str]) -> dict[str, Any]:
+    shown = {"id": message.id, "from": names.get(message.author_id, message.author_id), "text": message.text}
+    return {**shown, "attachments": list_files(message)} if message.attachments else shown

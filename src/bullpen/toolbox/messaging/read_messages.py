@@ -53,9 +53,12 @@ def _shown(message: Message, names: dict[str, str]) -> dict[str, Any]:
     if message.deleted_at is not None:
         shown["deleted"] = True
     if message.attachments:
-        shown["attachments"] = [
-            {"id": file.id, "name": file.name, "type": file.type, "size": file.size} for file in message.attachments
-        ]
+        shown["attachments"] = list_files(message)
     if message.reactions:
         shown["reactions"] = [{"emoji": r.emoji, "count": len(r.member_ids)} for r in message.reactions]
     return shown
+
+
+def list_files(message: Message) -> list[dict[str, Any]]:
+    """What a message shows: by its id a tool reads it."""
+    return [{"id": file.id, "name": file.name, "type": file.type, "size": file.size} for file in message.attachments]
