@@ -294,6 +294,8 @@ async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any,
         }
         if clean != held:
             await rows.rewrite_shared(tx, table, id, clean)
+            if table == "messages":
+                await spaces.read_anew(tx, id)
 
 
 async def _scrub_prompts(store: Store, target: Target) -> None:

@@ -69,6 +69,11 @@ def _remove_words(said: dict[str, Any], target: Target) -> dict[str, Any]:
         for name in ("authorName", "from"):
             if name in said:
                 said[name] = NAMES[target.kind]
+    for how in ("answered", "approved"):
+        if said.get(f"{how}By") == target.id and f"{how}Name" in said:
+            said[f"{how}Name"] = NAMES[target.kind]
+    if said.get("answeredBy") == target.id:  # a card, a call, or what came of one
+        said |= {name: empty for name, empty in (("result", None), ("error", "Erased.")) if name in said}
     if said.get("writtenBy") == target.id:  # a skill, or a proposal for one
         said |= {name: "" for name in ("description", "instructions", "parameters", "diff") if name in said}
     if said.get("id") == target.id and "name" in said:

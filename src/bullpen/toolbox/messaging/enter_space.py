@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
+from bullpen.spaces.speakers import concern_speakers, names_in, read_words
 from bullpen.tasks import times
 from bullpen.threads import actions as threads
 from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import of_messages
+from bullpen.wire import Message
 
 HISTORY = 20
 
@@ -28,9 +30,16 @@ async def enter_space(
     context.effects.moved, context.effects.space_id = True, room.id
     latest = await rows.select_messages(context.tx, room.id, limit=HISTORY)
     context.effects.outside = of_messages(latest)
-    names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in latest}))
-    said = [{"id": m.id, "from": names.get(m.author_id, m.author_id), "text": m.text} for m in latest]
+    await concern_speakers(context.tx, latest)
+    names = await names_in(context.tx, latest)
+    said = [_shown(message, names) for message in latest]
     zone = await rows.select_timezone(context.tx, room.id) or context.means.tasks.timezone
     local = times.local(context.tx.clock.millis(), zone)
     clock = {"timezone": zone, "localTime": local}
     return {"spaceId": room.id, "name": room.name, "kind": room.kind, **clock, "messages": said}
+
+
+def _shown(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
+    shown = {"id": message.id, "from": names.get(message.author_id, message.author_id)}
+    shown["text"] = read_words(message, names)
+    return {**shown, "type": "card"} if message.type == "tool" else shown
