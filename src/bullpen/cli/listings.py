@@ -12,7 +12,7 @@ from typing import Any
 from bullpen.cli import door, show
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
-from bullpen.wire import Agent, Run, Space
+from bullpen.wire import Agent, Run, Space, cards
 from bullpen.wire.nouns import File, PendingCall, Person, ToolConfig
 
 
@@ -115,7 +115,7 @@ def _tool_row(tool: ToolConfig) -> Sequence[str]:
 
 
 def _pending_row(call: PendingCall) -> Sequence[str]:
-    asked = show.one_line(show.as_json(call.args) if isinstance(call.args, Mapping) else str(call.args), 60)
+    asked = show.one_line(cards.arguments(call.args, 60), 60)
     since = show.date(call.created_at)
     return (call.call_id, call.kind, call.tool_name, call.agent_id, call.space_id or "-", call.status, since, asked)
 

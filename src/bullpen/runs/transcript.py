@@ -250,10 +250,18 @@ def _item(kind: str, payload: Mapping[str, Any], mark: str, at: str) -> str:
             return write_line(_task_line(payload, mark))
         case "tool_result" | "expired":
             return "\n".join(write_line(replace(line, at=at)) for line in _call_lines(payload, mark))
+    return f"[{kind}{written_time(at)}] {indent(_rung(payload, mark))}"
+
+
+def _rung(payload: Mapping[str, Any], mark: str) -> str:
+    """What a trigger or a hook says. Its name is somebody's choice, so it is shown as a plain word."""
     service = payload.get("serviceName")
-    about = f"The service {together((service,))[0]} woke you" if isinstance(service, str) else "Something woke you"
-    said = payload.get("payload") if service is not None else payload
-    return f"[{kind}{written_time(at)}] {about}: {indent(_from_outside(cards.value(said), payload, mark))}"
+    about = "Something woke you" if service is None else f"The service {together((str(service),))[0]} woke you"
+    said = payload if service is None else payload.get("payload")
+    if said is None:
+        return f"{about}."
+    text = said["text"] if isinstance(said, dict) and [*said] == ["text"] else said
+    return f"{about}: {_from_outside(_whole(text), payload, mark)}"
 
 
 def _from_outside(text: str, payload: Mapping[str, Any], mark: str) -> str:
@@ -271,9 +279,12 @@ def _call_lines(payload: Mapping[str, Any], mark: str) -> Iterable[Line]:
         yield Line(ref, space_id, str(payload.get("approvedName", "Somebody")), f"approved {your}{how}", approver)
     error = payload.get("error")
     if error is not None:
-        yield Line(ref, space_id, f"Nothing came of {your}", _from_outside(cards.value(error), payload, mark))
+        yield Line(ref, space_id, f"Nothing came of {your}", _from_outside(_whole(error), payload, mark))
         return
-    came = _whole(payload.get("result"))
+    if "result" not in payload:
+        yield Line(ref, space_id, f"About {your}", str(payload.get("message", "")))
+        return
+    came = _whole(payload["result"])
     if payload.get("answeredName"):
         yield Line(ref, space_id, str(payload["answeredName"]), f"answered {your}: {came}", person)
     else:
