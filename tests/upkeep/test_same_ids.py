@@ -22,15 +22,16 @@ CARD: Json = {
     "isAsync": True,
 }
 
+REMEMBER = call("store_memory", content="plum jam")
+TABLES = ("policies", "tasks", "skills", "hooks", "pending_calls", "passages", "messages", "group_blocks", "threads")
+ROUTES = {"agent": "agents", "space": "spaces"}
+
 
 async def shared_id(office: Driver) -> None:
     """The group `studio`, in which Ada works, and the agent `studio`, which works in `hall`. Each has all there is."""
     await office.create("/tools", CARD)
     script = [
-        turn(
-            "remember",
-            step(call("store_memory", content="plum jam"), call("update_memory", label="mood", content="jam")),
-        ),
+        turn("remember", step(REMEMBER, call("update_memory", label="mood", content="jam"))),
         turn("ask", step(call("confirmAction"))),
         turn("", say("noted")),
     ]
@@ -53,24 +54,13 @@ async def shared_id(office: Driver) -> None:
 async def held(database: Database, of: dict[str, str]) -> dict[str, Any]:
     """What is there of a space and its agent, table by table."""
     seen = await snapshot.read(database.url)
-    tables = (
-        "policies",
-        "tasks",
-        "skills",
-        "hooks",
-        "pending_calls",
-        "passages",
-        "messages",
-        "group_blocks",
-        "threads",
-    )
     return {
         table: [
             {name: value for name, value in row.items() if name != "epoch"}
             for row in seen[table]
             if any(row.get(column) == id for column, id in of.items())
         ]
-        for table in tables
+        for table in TABLES
     }
 
 
@@ -120,7 +110,7 @@ async def test_erasing_a_space_leaves_the_agent_of_its_id(office: Driver, databa
 @pytest.mark.parametrize("kind", ["agent", "space"])
 async def test_an_export_holds_nothing_of_the_other_kind(office: Driver, kind: str) -> None:
     await shared_id(office)
-    response = await office.http.get("/export", params={"kind": kind, "id": "studio"})
+    response = await office.http.get(f"/{ROUTES[kind]}/studio/export")
     assert response.status_code == 200, response.text
     others = "ada" if kind == "agent" else "studio"
     assert f'"agentId":"{others}"' not in response.text.replace(" ", "")
