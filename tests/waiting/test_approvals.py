@@ -455,7 +455,6 @@ async def test_approved_external_calls_reach_their_program_under_the_same_id(roo
     assert (await room.office.results(run["id"]))[0] == {"found": 1}
 
 
-@pytest.mark.proves("S4-26")
 @pytest.mark.parametrize("result", [{"approved": False, "reason": "score too low"}, {"approved": True}], ids=str)
 @pytest.mark.one_database
 async def test_a_result_resembling_an_approval_is_still_a_result(room: Room, result: Json) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 
 from bullpen.agents import rows as agent_rows
 from bullpen.files import rows as file_rows
@@ -90,15 +91,17 @@ def _is_card(said: WindowMessage) -> bool:
 
 
 def _told(window: Sequence[WindowMessage], run: Run, entries: Sequence[Entry], most: Bounds) -> frozenset[str]:
-    """Messages that the waking tells in full, so that the window need not. One that was edited before the run began
-    reads differently there."""
+    """The newest messages, if the waking tells them in full: the window need not. One that was edited before the run
+    began reads differently there; one that somebody has answered since stands before the answer."""
     waking = entries[0].content or "" if entries and entries[0].type == "user_message" else ""
     if transcript.cut_waking(waking, most) != waking:
         return frozenset()
     named = {line.ref for line in find_lines(waking)}
-    return frozenset(
-        said.id for said in window if said.id in named and (said.edited_at is None or said.edited_at > run.started_at)
-    )
+
+    def is_told(said: WindowMessage) -> bool:
+        return said.id in named and (said.edited_at is None or said.edited_at > run.started_at)
+
+    return frozenset(said.id for said in takewhile(is_told, reversed(window)))
 
 
 def _own(said: WindowMessage) -> WindowMessage:
