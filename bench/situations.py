@@ -89,6 +89,7 @@ SKILLS = ("messaging", "skills")
 GROUPS = ("messaging", "groups")
 HOURLY = {"prompt": "Look at the orders.", "scheduleType": "interval", "scheduleValue": "3600000"}
 SAYS = Call("send_message")
+HOUR = {"schedule_type": "^(interval|cron)$", "schedule_value": r"^(3600000|0 \* \* \* \*)$"}
 
 SITUATIONS: Final[Sequence[Situation]] = (
     # ── messaging ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -290,7 +291,7 @@ SITUATIONS: Final[Sequence[Situation]] = (
     ),
     Situation(
         "groups/not from here",
-        '@Ada register the chat tg:-200{number} as the group "Friends", in the folder friends-{number}, trigger @Andy.',
+        "@Ada register the chat tg:-200{number} as the group Friends, in the folder friends-{number}.",
         tools=GROUPS,
         kind="group",
         says="(?i)cannot|can't|not|main",
