@@ -256,20 +256,24 @@ class Scene:
         """What the agent was taught, as it stood in its first request: texts and tools, without what is its own."""
         seen = self.olga.get(f"/runs/{self.runs()[0]['id']}/steps/1/request")
         texts = [part["text"] for part in seen["parts"] if part["name"] in TAUGHT]
-        tools = [
-            f"{t['name']} {json.dumps(t['inputSchema'], ensure_ascii=False)}\n{t['description']}" for t in seen["tools"]
-        ]
-        return "\n\n".join([*texts, *tools])
+        return "\n\n".join([*texts, *map(_taught_tool, seen["tools"])])
 
 
 def _argument(entry: Json, name: str) -> Any:
     args = entry.get("args")
     if not isinstance(args, Mapping):
         return ""
-    spellings = {
-        re.sub(r"(?<=[a-z])[A-Z]", lambda found: f"_{found[0].lower()}", key): value for key, value in args.items()
-    }
-    return args.get(name, spellings.get(re.sub(r"(?<=[a-z])[A-Z]", lambda found: f"_{found[0].lower()}", name), ""))
+    return next((value for key, value in args.items() if _snake(key) == _snake(name)), "")
+
+
+def _snake(name: str) -> str:
+    """Models may write both spellings."""
+    return re.sub(r"(?<=[a-z])[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def _taught_tool(tool: Json) -> str:
+    schema = json.dumps(tool["inputSchema"], ensure_ascii=False)
+    return f"{tool['name']} {schema}\n{tool['description']}"
 
 
 def _text(value: Any) -> str:

@@ -33,14 +33,8 @@ def chosen(*ids: str) -> list[Situation]:
 
 
 def test_a_bad_answer_fails() -> None:
-    wants = [
-        "messaging/answers",
-        "silence/thanks",
-        "tasks/tomorrow at nine",
-        "reactions/eyes",
-        "chains/thanks of an agent",
-    ]
-    assert [v.passed for v in teaching.play_all(chosen(*wants), CHATTERS)] == [False] * 5
+    wants = ["messaging/answers", "silence/thanks", "tasks/tomorrow at nine", "reactions/eyes"]
+    assert [v.passed for v in teaching.play_all(chosen(*wants), CHATTERS)] == [False] * 4
 
 
 def test_each_situation_has_an_answer_and_a_text() -> None:
