@@ -139,7 +139,7 @@ class Scene:
         wanted = self.situation
         quiet = {"provider": "script", "turns": [{"steps": [{"calls": [{"tool": "do_nothing", "args": {}}]}]}]}
         for id, name, tools in ((self.ada, "Ada", wanted.tools), (f"otto-{self.number}", "Otto", ("messaging",))):
-            made = {"id": id, "name": name, "model": quiet, "tools": list(tools), "blocks": {}}
+            made: Json = {"id": id, "name": name, "model": quiet, "tools": list(tools), "blocks": {}}
             if id == self.ada:
                 made |= {"blocks": dict(wanted.blocks), "instructions": "You help in this office. You are brief."}
             self.olga.post("/agents", made)
@@ -153,7 +153,7 @@ class Scene:
         members = [self.ada, f"otto-{self.number}", self.husam_id]
         room = {"id": self.places["room"], "kind": wanted.kind, "members": members, "wake": wake}
         self.olga.post("/spaces", room | ({"main": True} if wanted.main else {}))
-        other = {"people": "none", "agents": "none"}
+        other: Json = {"people": "none", "agents": "none"}
         self.olga.post("/spaces", {"id": self.places["other"], "members": [self.ada, self.husam_id], "wake": other})
         me = self.olga.get("/me")["id"]
         self.places["dm"] = self.olga.post("/spaces", {"kind": "dm", "members": [me, self.ada]})["id"]
