@@ -124,8 +124,8 @@ class Scene:
         self._make_agents()
         self._make_rooms()
         self._remember()
-        for tool, decision in wanted.policies.items():
-            self.olga.ask("PUT", "/policies", json={"agentId": self.ada, "toolName": tool, "decision": decision})
+        for name, decision in wanted.policies.items():
+            self.olga.ask("PUT", "/policies", json={"agentId": self.ada, "toolName": name, "decision": decision})
         self.olga.ask("PATCH", f"/agents/{self.ada}", json={"model": self._model()})
 
     def _model(self) -> Any:
