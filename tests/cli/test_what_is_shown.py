@@ -122,7 +122,7 @@ def test_a_model_is_named_however_it_was_written(model: Any, name: str) -> None:
     assert model_name(model) == name
 
 
-def test_a_card_reads_as_its_call_and_what_came_of_it() -> None:
+def test_a_card_reads_as_call_and_result() -> None:
     lines = Lines()
     lines.names["psn_1"] = "Husam"
     asked = {"toolName": "confirmAction", "callId": "call_1", "args": {"title": "Delete it?"}}

@@ -21,7 +21,7 @@ async def a_card(office: Driver) -> tuple[Json, Json]:
     return call, card
 
 
-async def test_a_card_is_found_by_its_call_and_then_by_its_result(office: Driver) -> None:
+async def test_a_card_is_found_by_its_call_and_result(office: Driver) -> None:
     call, card = await a_card(office)
     for words in ("confirmAction", WORD, f'"adopt the {WORD}"'):
         (hit,) = await found(office, words)

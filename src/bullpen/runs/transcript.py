@@ -274,7 +274,7 @@ def _call_lines(payload: Mapping[str, Any], mark: str) -> Iterable[Line]:
     your = f"your call {cards.call(str(payload.get('toolName')), payload.get('args'))}"
     person = Author("person", str(payload.get("answeredBy")))
     if payload.get("approvedBy"):
-        how = " with other arguments" if payload.get("editedBy") else ""
+        how = ", after changing its arguments" if payload.get("editedBy") else ""
         approver = Author("person", str(payload["approvedBy"]))
         yield Line(ref, space_id, str(payload.get("approvedName", "Somebody")), f"approved {your}{how}", approver)
     error = payload.get("error")
