@@ -652,7 +652,7 @@ async def test_a_late_approval_of_a_changed_tool_is_requested_again(room: Room) 
     await changed(room, maxItems=10)
     await room.approve(asked)
     run = await room.office.run_finished(nth=2)
-    assert "waiting_for_approval" in (await room.office.journal(run["id"]))[0]["content"]
+    assert "waits for somebody's approval" in (await room.office.journal(run["id"]))[0]["content"]
     again = (await room.office.event("tool.requires_action", nth=2))["call"]
     assert (again["callId"], again["status"]) == (asked["callId"], "pending")
     assert again["hash"] != asked["hash"]
