@@ -31,7 +31,7 @@ from bullpen.wire.events import (
     event_classes,
     name_event,
 )
-from tools import sync_types
+from tools import doors, sync_types
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -505,6 +505,23 @@ def rights_page() -> str:
     )
 
 
+# ── what is not there yet ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def not_yet_page() -> str:
+    promised = doors.load()
+    parts: list[str] = []
+    for kind, title in doors.KINDS.items():
+        if names := promised[kind]["not_yet"]:
+            parts += [f"## {title}", "\n".join(f"- `{name}`" for name in names)]
+    return page(
+        "Not yet",
+        "These names are reserved. They will be what they say, and they do nothing today: a route answers 404, a command "
+        "or a tool is unknown, a setting changes nothing.",
+        *parts,
+    )
+
+
 PAGES = {
     "rights.md": rights_page,
     "settings.md": settings_page,
@@ -512,6 +529,7 @@ PAGES = {
     "events.md": events_page,
     "http.md": http_page,
     "commands.md": commands_page,
+    "not-yet.md": not_yet_page,
 }
 
 

@@ -13,11 +13,19 @@ import re
 import threading
 from base64 import b32hexdecode
 from time import time_ns
-from typing import Final
+from typing import Final, NamedTuple
 
 CHOSEN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 OF_TASK = "@"  # in the id of a chain: what follows is the task that began it
 FARTHEST_MS: Final = 100 * 366 * 86_400_000  # no id from further ahead is believed: numbers end, and ids must not
+
+
+class Whose(NamedTuple):
+    """Something belongs to a member, to a space, or to neither of both. People and agents share their ids; a space may
+    have the id of one of them. So whoever looks for what is theirs says which is meant. '' is nobody's id."""
+
+    member: str = ""
+    space: str = ""
 
 
 class _Rising:

@@ -120,3 +120,25 @@ def test_a_table_lines_up() -> None:
 )
 def test_a_model_is_named_however_it_was_written(model: Any, name: str) -> None:
     assert model_name(model) == name
+
+
+def test_a_card_reads_as_call_and_result() -> None:
+    lines = Lines()
+    lines.names["psn_1"] = "Husam"
+    asked = {"toolName": "confirmAction", "callId": "call_1", "args": {"title": "Delete it?"}}
+    card = message("", type="tool", status="requires_action", metadata=asked)
+    assert line(lines, "message_created", message=card) == (
+        'general  ada: confirmAction(title="Delete it?") waits for an answer'
+    )
+    came = {**asked, "result": {"confirmed": True}, "answeredBy": "psn_1"}
+    done = message("", type="tool", status="complete", metadata=came)
+    assert line(lines, "message_updated", message=done) == (
+        'general  ada: confirmAction(title="Delete it?"), answered by Husam: {"confirmed":true}'
+    )
+    call = {"callId": "call_1", "toolName": "confirmAction", "status": "resolved", "answeredBy": "psn_1"}
+    assert line(lines, "pending_resolved", call=call) == "general  Husam answered confirmAction"
+    hostile = {**asked, "error": "\x1b[2J" + "x" * 5000}
+    failed = line(lines, "message_updated", message=message("", type="tool", status="error", metadata=hostile))
+    assert failed is not None
+    assert "\x1b" not in failed
+    assert len(failed) < 400

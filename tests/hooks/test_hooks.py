@@ -6,7 +6,6 @@ import io
 import logging
 from typing import Any
 
-import orjson
 import pytest
 from sqlalchemy import select
 
@@ -31,11 +30,12 @@ async def test_calling_a_hook_wakes_its_agent_with_text_as_data(office: Driver) 
     answered = await ring(office, path_of(hook))
     assert answered.status_code == 202, answered.text
     run = await office.run_finished("ada")
-    assert (run["trigger"], run["depth"]) == ({"kind": "trigger", "items": 1}, 0)
-    shown = orjson.dumps({"serviceName": "ci", "hookId": hook["id"], "payload": {"text": "the build is red"}}).decode()
+    assert (run["trigger"], run["depth"]) == ({"kind": "trigger", "serviceName": "ci", "items": 1}, 0)
     mark = (await office.journal(run["id"]))[0]["id"]
-    framed = f'<outside id="{mark}" source="hook:ci">{shown}</outside id="{mark}">'
-    assert [untimed(text) for text in told(ada.shown[0])] == [f"New for you:\n[trigger] {framed}"]
+    framed = f'<outside id="{mark}" source="hook:ci">the build is red</outside id="{mark}">'
+    assert [untimed(text) for text in told(ada.shown[0])] == [
+        f"New for you:\n[trigger] The service ci woke you: {framed}"
+    ]
     assert run["outside"] == ["hook:ci"]
     assert answered.json()["itemId"].startswith("itm_")
     (listed,) = await office.items("/hooks")

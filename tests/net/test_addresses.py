@@ -91,7 +91,7 @@ def test_ordinary_addresses_are_public(text: str) -> None:
     assert rules.is_public(ip_address(text))
 
 
-@pytest.mark.proves("D3", "D4")
+@pytest.mark.proves("D3", "D4", "P11")
 @settings(max_examples=effort.count(300, sample=50))
 @given(found=st.lists(addresses, min_size=1, max_size=5), listed=st.booleans())
 async def test_no_socket_opens_to_nonpublic_addresses_whatever_dns_says(found: list[Address], listed: bool) -> None:

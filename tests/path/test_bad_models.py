@@ -38,7 +38,7 @@ BAD: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.proves("C17", "P4")
+@pytest.mark.proves("C17", "P4", "S3-41")
 async def test_bad_calls_are_stored_as_errors_and_the_run_continues(office: Driver) -> None:
     calls = [CallWish(f"c{n}", tool, arguments) for n, (tool, arguments, _) in enumerate(BAD)]
     calls.append(CallWish("last", "send_message", '{"text": "still here"}'))

@@ -234,7 +234,7 @@ async def test_a_card_wakes_no_agent_under_any_policy(offices: Offices) -> None:
     # It is there to be seen by whoever looks next.
     await office.post("all", "@bo well?")
     await office.run_finished("bo")
-    assert [line for line in window(bo.shown[0]) if "[tool]" in line]
+    assert [line for line in window(bo.shown[0]) if line.startswith("Ada (card): show_chart(title=")]
 
 
 @pytest.mark.proves("S4-14")

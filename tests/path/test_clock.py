@@ -52,7 +52,7 @@ async def test_every_kind_of_waking_says_what_time_it_is(offices: Offices, scope
     firsts = [waking(shown) for shown in ada.shown if shown.steps == 0]
     assert len(firsts) == 5
     assert [bool(NOW.match(text)) for text in firsts] == [True] * 5
-    assert "\n[tool_result at 23:50] " in firsts[4]
+    assert re.search(r"\n\[call_\w+ at 23:50 in general\] ", firsts[4])
     assert firsts[3].splitlines()[0].endswith("You are in no space.")
 
 
@@ -63,7 +63,9 @@ async def test_each_message_has_its_hour_below_its_day(offices: Offices) -> None
     await office.space("general", ["ada"], wake={"people": "all"})
     seen = []
     # Over midnight, into the summer, and then the machine's clock is put back by two days.
-    for nth, (text, after) in enumerate([("one", 900), ("two", 7200), ("three", -172_800), ("four", 0)], start=1):
+    for nth, (text, after) in enumerate(
+        [("one", 900), ("two", 7200), ("three", -172_800), ("four", 0), ("five", 0)], start=1
+    ):
         await office.post("general", text)
         await office.run_finished("ada", nth=nth)
         clock.advance(after)
@@ -74,7 +76,7 @@ async def test_each_message_has_its_hour_below_its_day(offices: Offices) -> None
         "Sunday 2026-03-29:\n[msg 00:05] Olga: two\n[msg 03:05] Olga: three\n"
         "Friday 2026-03-27:\n[msg 02:05] Olga: four"
     )
-    assert all(later.startswith(f"{earlier}\n") for earlier, later in pairwise(seen))
+    assert all(later.startswith(f"{earlier}\n") for earlier, later in pairwise(seen[1:]))
     assert waking(ada.shown[-1]).startswith("Now it is Friday, 2026-03-27T02:05:00 in Europe/Berlin (UTC+01:00). ")
 
 

@@ -206,7 +206,7 @@ async def test_erasing_a_group_removes_its_memory_and_frees_its_chat(office: Dri
 # ── each for itself ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.proves("S2-06", "G1")
+@pytest.mark.proves("S2-06", "G1", "S1-16")
 @pytest.mark.parametrize("scope", ["space", "agent"])
 @pytest.mark.one_database
 async def test_an_agent_in_a_group_can_reach_only_that_group(office: Driver, scope: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from tests.driver import Driver
+from bullpen.tools import ToolContext, tool
+from tests.driver import Driver, Offices
 from tests.path.puppets import puppet, untimed
 from tests.path.scripts import call, raw, step
 
@@ -51,7 +54,30 @@ async def test_the_journal_lists_every_call_and_return_in_order(office: Driver) 
     assert journal[9]["result"]["messageId"] == sent["id"] == "msg_" + calls[2].removeprefix("call_")
 
 
-@pytest.mark.proves("P4")
+@pytest.mark.proves("S3-39", "P4")
+async def test_calls_run_one_after_another_as_asked_for(offices: Offices) -> None:
+    done: list[str] = []
+
+    @tool(effect="once")
+    async def work(context: ToolContext, name: str) -> str:
+        """Do something that takes a moment; the first takes longest."""
+        done.append(f"{name} begins")
+        for _ in range(20 if name == "first" else 1):
+            await asyncio.sleep(0)
+        done.append(f"{name} ends")
+        return name
+
+    office = await offices.open(families={"work": [work]})
+    wanted = ["first", "second", "third"]
+    await office.agent("ada", steps=[step(*(call("work", name=name) for name in wanted))], tools=["work", "messaging"])
+    await office.space("general", ["ada"], wake={"people": "all"})
+    await office.post("general", "go")
+    run = await office.run_finished("ada")
+    assert done == [f"{name} {how}" for name in wanted for how in ("begins", "ends")]
+    assert await office.results(run["id"]) == wanted
+
+
+@pytest.mark.proves("P4", "S3-40")
 async def test_a_result_is_kept_before_the_model_is_asked_again(office: Driver) -> None:
     ada = await puppet(office, "ada", steps=STEPS, tools=["messaging", "memory"])
     await office.space("general", ["ada"], wake={"people": "all"})

@@ -19,7 +19,7 @@ async def remembering(office: Driver, id: str, calls: list[Json], **fields: Any)
     return await office.results(run["id"])
 
 
-@pytest.mark.proves("S0-30", "S0-31", "S0-32")
+@pytest.mark.proves("S0-30", "S0-31", "S0-32", "G12")
 async def test_update_memory_writes_blocks_of_the_calling_agent_only(office: Driver) -> None:
     await office.agent("bo", blocks={"mood": "calm", "ada": "a friend"})
     calls = [

@@ -8,7 +8,7 @@ from tests.driver import Driver
 from tests.path.scripts import call, say, step
 
 
-@pytest.mark.proves("S0-12", "S0-13", "S0-17", "S1-02", "S1-05", "S1-06", "S1-09")
+@pytest.mark.proves("S0-12", "S0-13", "S0-17", "S1-02", "S1-05", "S1-06", "S1-09", "S2-15")
 async def test_sent_messages_are_stored_streamed_and_named_in_the_result(office: Driver) -> None:
     """design.md §6.1: text and content mean the same, the active space is the default. §4: a run has message ids."""
     await office.agent("ada", steps=[step(call("send_message", content="hi"), call("send_message", text="again"))])

@@ -28,7 +28,7 @@ async def test_agents_answer_in_joining_order_and_see_earlier_answers(office: Dr
     cy.release()
     await office.run_finished("bo")
     assert [run["agentId"] for run in await office.runs()] == ["cy", "ada", "bo"]
-    assert window(cy.shown[0]) == ["Olga: hello"]
+    assert window(cy.shown[0]) == []
     assert window(ada.shown[0]) == ["Olga: hello", "Cy: cy was here"]
     assert window(bo.shown[0]) == ["Olga: hello", "Cy: cy was here", "Ada: ada was here"]
     told = [(e["type"], e["agentId"]) for e in office.events if e["type"] in ("run_started", "run_finished")]
@@ -44,7 +44,7 @@ async def test_the_next_agent_waits_only_briefly_for_a_slow_one(offices: Offices
     await office.run_finished("ada")
     (run,) = await office.runs(agentId="cy")
     assert run["status"] == "thinking"
-    assert window(ada.shown[0]) == ["Olga: hello"]
+    assert window(ada.shown[0]) == []
     assert len(bo.shown) == len(ada.shown) == 2
     cy.release()
     await office.idle()

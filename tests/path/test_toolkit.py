@@ -242,7 +242,7 @@ WRONG: list[tuple[Json, str]] = [
 ]
 
 
-@pytest.mark.proves("S0-10", "S0-45")
+@pytest.mark.proves("S0-10", "S0-45", "S3-38")
 async def test_arguments_violating_the_schema_return_errors_saying_why(office: Driver) -> None:
     steps = [step(*(wrong for wrong, _ in WRONG))]
     ada = await puppet(office, "ada", steps=steps, tools=["messaging", "memory"])

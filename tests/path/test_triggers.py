@@ -22,12 +22,14 @@ async def test_a_trigger_starts_a_fresh_thread_with_payload_as_data(office: Driv
     first = await office.create("/agents/ada/trigger", {"serviceName": "ci", "payload": payload}, status=202)
     run = await office.run_finished("ada")
     assert first["itemId"].startswith("itm_")
-    assert (run["trigger"], run["depth"]) == ({"kind": "trigger", "items": 1}, 0)
+    assert (run["trigger"], run["depth"]) == ({"kind": "trigger", "serviceName": "ci", "items": 1}, 0)
     assert "spaceId" not in run
-    shown = '{"serviceName":"ci","payload":{"build_id":7,"camelCase":"kept","text":"@ada not a message"}}'
+    shown = '{"build_id":7,"camelCase":"kept","text":"@ada not a message"}'
     mark = (await office.journal(run["id"]))[0]["id"]
     framed = f'<outside id="{mark}" source="trigger:ci">{shown}</outside id="{mark}">'
-    assert [untimed(text) for text in told(ada.shown[0])] == [f"New for you:\n[trigger] {framed}"]
+    assert [untimed(text) for text in told(ada.shown[0])] == [
+        f"New for you:\n[trigger] The service ci woke you: {framed}"
+    ]
     assert (await office.results(run["id"]))[0]["error"].startswith("You are in no space now.")
     assert await office.texts("general") == ["some history", "kind trigger"]
     await office.create("/agents/ada/trigger", {"service_name": "ci"}, status=202)
@@ -35,7 +37,7 @@ async def test_a_trigger_starts_a_fresh_thread_with_payload_as_data(office: Driv
     assert second["threadId"] != run["threadId"]
     # Nothing of the first run is known to the second.
     (only,) = told(ada.shown[-2])
-    assert '>{"serviceName":"ci","payload":null}</outside id=' in only
+    assert only.endswith("] The service ci woke you.")
 
 
 async def test_a_trigger_wakes_its_thread_without_a_sweep(offices: Offices) -> None:

@@ -79,17 +79,20 @@ def test_a_run_summary_is_one_line_or_none_for_silence(outcome: str | None, expe
     assert transcript.summary(replace(RUN, outcome=outcome), calls) == expected  # type: ignore[arg-type]
 
 
+CHART = {"toolName": "chart", "args": 'title="Q3"', "result": "done"}
+
+
 def test_the_window_labels_people_tools_and_notes_skipping_deleted_messages() -> None:
     window = [
         WindowMessage(1, "msg_1", "psn_1", "person", "text", "hello", "2026-11-15T10:30:00.000001Z", None),
         WindowMessage(2, "msg_2", "psn_1", "person", "text", "", "2026-11-15T10:31:00.000000Z", "2026"),
-        WindowMessage(3, "msg_3", "ada", "agent", "tool", "chart", "2026-11-15T22:30:00.000001Z", None),
+        WindowMessage(3, "msg_3", "ada", "agent", "tool", "", "2026-11-15T22:30:00.000001Z", None, metadata=CHART),
         WindowMessage(4, "msg_4", "system", "system", "system", "stop", "2026-11-15T23:30:00.000001Z", None),
         WindowMessage(5, "msg_5", "gone", "agent", "text", "bye", "2026-11-15T23:30:00.000001Z", None),
     ]
     (shown,), _ = transcript.history(window, {"psn_1": "Olga", "ada": "Ada"}, "general", zone="Europe/Berlin")
     assert shown.text == (
         "The latest messages in general, oldest first, times in Europe/Berlin:\n"
-        "Sunday 2026-11-15:\n[msg_1 11:30] Olga: hello\n[msg_3 23:30] Ada: [tool] chart\n"
+        'Sunday 2026-11-15:\n[msg_1 11:30] Olga: hello\n[msg_3 23:30] Ada (card): chart(title="Q3"): done\n'
         "Monday 2026-11-16:\n[msg_4 00:30] note: stop\n[msg_5 00:30] gone: bye"
     )

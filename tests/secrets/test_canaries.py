@@ -127,7 +127,7 @@ async def swept(sweep: Sweep, folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.one_database
-@pytest.mark.proves("F1", "F11")
+@pytest.mark.proves("F1", "F11", "V16")
 @pytest.mark.parametrize("leak", [each.name for each in LEAKS])
 async def test_secrets_leaked_by_tools_appear_nowhere_in_any_form(
     office: Driver, database: Database, log: io.StringIO, tmp_path: Path, leak: str

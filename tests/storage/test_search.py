@@ -50,7 +50,7 @@ def said(text: str, number: int = 1, **more: Any) -> Message:
 
 async def keep(tx: Transaction, message: Message) -> None:
     row = message.model_dump(exclude={"attachments", "reactions", "metadata"})
-    await tx.run(_INSERT, **row, metadata="{}", folded=None, chain_id=message.id, wake=None, files=0)
+    await tx.run(_INSERT, **row, metadata="{}", folded=None, card=None, chain_id=message.id, wake=None, files=0)
     await finding.add(tx, message)
 
 

@@ -79,7 +79,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World(declared, values, draw(st.booleans()), draw(st.booleans()), draw(names))
 
 
-@pytest.mark.proves("S3-08", "S3-09", "F2", "F3")
+@pytest.mark.proves("F2", "F3")
 @settings(max_examples=effort.count(2000, sample=100))
 @given(worlds(), st.sampled_from(NAMES), st.booleans())
 def test_a_variable_resolves_everywhere_as_the_founding_document_says(world: World, name: str, scoped: bool) -> None:
@@ -88,7 +88,7 @@ def test_a_variable_resolves_everywhere_as_the_founding_document_says(world: Wor
     assert told(rules.find(definition, place(world), found(world), provided)) == oracle(world, name, scoped)
 
 
-@pytest.mark.proves("S3-09", "F3")
+@pytest.mark.proves("F3")
 async def test_a_threads_value_reaches_its_descendants_but_no_sibling(office: Driver) -> None:
     """root → child → grandchild, and a sibling of the child; on the rows themselves, in one query."""
 

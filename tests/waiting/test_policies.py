@@ -89,7 +89,6 @@ async def test_an_agents_own_policy_is_part_of_its_definition(office: Driver) ->
     assert "policy" not in await anna.get("/agents/ada")
 
 
-@pytest.mark.proves("S4-41")
 async def test_a_policy_applies_in_its_space_from_the_next_call(office: Driver) -> None:
     await ada(office, say("hello"))
     await put(office, "deny", spaceId="den")

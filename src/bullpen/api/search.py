@@ -15,6 +15,7 @@ from bullpen.errors import Invalid
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import finding, rows
 from bullpen.storage import Transaction, words
+from bullpen.wire import Message
 from bullpen.wire.nouns import FoundMessage, MessageType
 
 router = APIRouter(route_class=CappedRoute, tags=["messages"])
@@ -50,7 +51,7 @@ async def search(
             **times,
         )
         found = await finding.search(tx, asked)
-        items = [_shown(message.model_dump(), phrases) for message in await rows.select_these(tx, found.ids)]
+        items = [_shown(message, phrases) for message in await rows.select_these(tx, found.ids)]
         return {"items": items, **({"next": found.next} if found.next is not None else {})}
 
     return answer(await store.read(body))
@@ -63,9 +64,9 @@ async def _places(tx: Transaction, caller: Principal, space_id: str | None) -> l
     return sorted(await spaces.readable(tx, caller, None))
 
 
-def _shown(message: dict[str, Any], phrases: list[words.Phrase]) -> FoundMessage:
-    part, highlights = finding.snippet(message["text"], phrases)
-    return FoundMessage(**message, snippet=part, highlights=highlights)
+def _shown(message: Message, phrases: list[words.Phrase]) -> FoundMessage:
+    part, highlights = finding.snippet(finding.words_of(message), phrases)
+    return FoundMessage(**message.model_dump(), snippet=part, highlights=highlights)
 
 
 def _time(said: str | None, name: str, otherwise: str) -> str:

@@ -13,9 +13,10 @@ from typing import Any
 
 from bullpen.cli import show
 from bullpen.client import Event
-from bullpen.wire import Space
+from bullpen.wire import Message, Space, cards
 
 REMEMBERED = 1_000
+WIDEST = 300  # characters of a card
 # What the server notes when an agent was silent and did not say why.
 NO_REASON = "agent_chose_silence"
 # Tools whose effect has a line of its own.
@@ -25,11 +26,11 @@ SEEN_ANYWAY = frozenset({"send_message", "react_to_message", "do_nothing", "skip
 
 class Lines:
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     def learn(self, space: Space) -> None:
-        self._names.update({member.id: member.name for member in space.member_details})
+        self.names.update({member.id: member.name for member in space.member_details})
 
     def render(self, event: Event) -> str | None:
         """The line, or None when there is nothing to show. An event from a newer server is named, not hidden."""
@@ -41,7 +42,7 @@ class Lines:
         return f"{show.clock(event.at)}  {where}{words}"
 
     def name(self, id: Any) -> str:
-        return show.one_line(self._names.get(str(id), str(id)))
+        return show.one_line(self.names.get(str(id), str(id)))
 
     def text(self, message_id: Any) -> str:
         known = self._texts.get(str(message_id))
@@ -55,13 +56,23 @@ class Lines:
                 self._texts.popitem(last=False)
         for noun in (event.get("member"), event.get("agent")):
             if isinstance(noun, Mapping) and isinstance(noun.get("name"), str):
-                self._names[str(noun.get("id"))] = noun["name"]
+                self.names[str(noun.get("id"))] = noun["name"]
+
+
+def _card(lines: Lines, message: Message) -> str:
+    """A call that shows in the room, and how far it is."""
+    said = cards.read(
+        cards.keep(message.metadata), message.status, lambda id: lines.names.get(id, id), lambda at: show.clock(at)[:5]
+    )
+    return f"{lines.name(message.author_id)}: {show.one_line(said, WIDEST)}"
 
 
 def _message(lines: Lines, event: Event) -> str | None:
     message = event.message
     if message is None:
         return None
+    if message.type == "tool":
+        return _card(lines, message)
     shown = [f"[file: {show.one_line(file.name)}, {file.id}]" for file in message.attachments]
     text = show.plain("\n".join([message.text, *shown] if message.text else shown), indent=" " * 10)
     return f"— {text}" if message.author_kind == "system" else f"{lines.name(message.author_id)}: {text}"
@@ -71,6 +82,8 @@ def _edited(lines: Lines, event: Event) -> str | None:
     message = event.message
     if message is None:
         return None
+    if message.type == "tool":
+        return _card(lines, message)
     return f"{lines.name(message.author_id)} edited: {show.plain(message.text, indent=' ' * 10)}"
 
 
@@ -144,6 +157,18 @@ def _asked(lines: Lines, event: Event) -> str:
     return f"{lines.name(event.agent_id)} waits for an answer to {show.one_line(str(call.get('toolName', 'a tool')))}"
 
 
+def _answered(lines: Lines, event: Event) -> str:
+    """By whom, and whether it came to anything: a card says the rest."""
+    call = event.get("call") or {}
+    tool = show.one_line(str(call.get("toolName", "a call")))
+    match call.get("status"):
+        case "expired":
+            return f"nobody answered {tool} in time"
+        case "cancelled":
+            return f"{tool} was cancelled by {lines.name(call.get('answeredBy'))}"
+    return f"{lines.name(call.get('answeredBy') or 'somebody')} answered {tool}"
+
+
 def _budget(lines: Lines, event: Event) -> str:
     budget = event.get("budget") or {}
     of = show.one_line(" ".join(str(budget[name]) for name in ("kind", "subjectId") if name in budget))
@@ -195,7 +220,7 @@ RENDER: Mapping[str, Render] = {
     "tool.done": _tool_done,
     "tool.error": _tool_failed,
     "tool.requires_action": _asked,
-    "pending_resolved": lambda lines, event: "an open question was answered",
+    "pending_resolved": _answered,
     "task_created": lambda lines, event: f"{lines.name(event.agent_id)} has a new task: {_prompt(event)}",
     "task_updated": _nothing,
     "task_deleted": lambda lines, event: "a task was cancelled",

@@ -12,7 +12,7 @@ from typing import Any
 from bullpen.cli import door, named, show
 from bullpen.client import Bullpen, Page
 from bullpen.settings import load_settings
-from bullpen.wire import Agent, Run, Space
+from bullpen.wire import Agent, Run, Space, cards
 from bullpen.wire.nouns import File, PendingCall, Person, ToolConfig
 
 
@@ -130,7 +130,7 @@ def _tool_row(tool: ToolConfig, names: named.Names) -> Sequence[str]:
 
 def _pending_row(call: PendingCall, names: named.Names) -> Sequence[str]:
     needs = ", ".join(need["name"] for need in call.args["variables"]) if call.kind == "variables" else None
-    asked = needs or show.one_line(show.as_json(call.args) if isinstance(call.args, Mapping) else str(call.args), 60)
+    asked = needs or show.one_line(cards.arguments(call.args, 60), 60)
     since = show.date(call.created_at)
     who, where = named.beside(call.agent_id, names), named.beside(call.space_id, names)
     return (call.call_id, call.kind, call.tool_name, who, where, call.status, since, asked)

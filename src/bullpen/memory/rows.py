@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from sqlalchemy import and_, bindparam, delete, func, or_, select
 
+from bullpen.ids import Whose
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import JSON, Mapped
 from bullpen.storage.statements import contains, insert_or_ignore, upsert
@@ -104,8 +105,10 @@ async def search_passages(
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_IN_GROUP_BLOCKS = or_(group_blocks.c.agent_id == bindparam("whose"), group_blocks.c.space_id == bindparam("whose"))
-_IN_PASSAGES = or_(passages.c.agent_id == bindparam("whose"), passages.c.space_id == bindparam("whose"))
+_IN_GROUP_BLOCKS = or_(
+    group_blocks.c.agent_id == bindparam("member_id"), group_blocks.c.space_id == bindparam("space_id")
+)
+_IN_PASSAGES = or_(passages.c.agent_id == bindparam("member_id"), passages.c.space_id == bindparam("space_id"))
 _DELETE_BLOCKS = Statement(delete(blocks).where(blocks.c.agent_id == bindparam("agent_id")))
 _DELETE_GROUP_BLOCKS = Statement(delete(group_blocks).where(_IN_GROUP_BLOCKS))
 _SELECT_SOME_PASSAGES = Statement(select(passages.c.id).where(_IN_PASSAGES).limit(bindparam("limit")))
@@ -141,28 +144,29 @@ async def delete_blocks(tx: Transaction, agent_id: str) -> None:
     await tx.run(_DELETE_BLOCKS, agent_id=agent_id)
 
 
-async def delete_group_blocks(tx: Transaction, whose: str) -> None:
+async def delete_group_blocks(tx: Transaction, whose: Whose) -> None:
     """Of an agent, or of a group."""
-    await tx.run(_DELETE_GROUP_BLOCKS, whose=whose)
+    await tx.run(_DELETE_GROUP_BLOCKS, member_id=whose.member, space_id=whose.space)
 
 
-async def delete_passages(tx: Transaction, whose: str, limit: int) -> int:
+async def delete_passages(tx: Transaction, whose: Whose, limit: int) -> int:
     """Some of an agent's or of a group's; how many."""
-    found = await tx.values(_SELECT_SOME_PASSAGES, whose=whose, limit=limit)
+    found = await tx.values(_SELECT_SOME_PASSAGES, member_id=whose.member, space_id=whose.space, limit=limit)
     if found:
         await tx.run(_DELETE_PASSAGES, ids=found)
     return len(found)
 
 
-async def export_group_blocks(tx: Transaction, whose: str) -> list[dict[str, Any]]:
+async def export_group_blocks(tx: Transaction, whose: Whose) -> list[dict[str, Any]]:
     """Of an agent, or of a group."""
+    found = await tx.all(_EXPORT_GROUP_BLOCKS, member_id=whose.member, space_id=whose.space)
     return [
         {"agentId": agent_id, "spaceId": space_id, "label": label, "content": content, "updatedAt": at}
-        for agent_id, space_id, label, content, at in await tx.all(_EXPORT_GROUP_BLOCKS, whose=whose)
+        for agent_id, space_id, label, content, at in found
     ]
 
 
-async def export_passages(tx: Transaction, whose: str, after: str, limit: int) -> list[dict[str, Any]]:
+async def export_passages(tx: Transaction, whose: Whose, after: str, limit: int) -> list[dict[str, Any]]:
     """Of an agent, or of a group."""
     return [
         {
@@ -175,6 +179,6 @@ async def export_passages(tx: Transaction, whose: str, after: str, limit: int) -
             **({} if space_id is None else {"spaceId": space_id}),
         }
         for id, content, tags, metadata, created_at, agent_id, space_id in await tx.all(
-            _EXPORT_PASSAGES, whose=whose, after=after, limit=limit
+            _EXPORT_PASSAGES, member_id=whose.member, space_id=whose.space, after=after, limit=limit
         )
     ]

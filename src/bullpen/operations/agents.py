@@ -24,6 +24,7 @@ from bullpen.errors import NotFound
 from bullpen.events.actions import access_changed, in_turn
 from bullpen.files import actions as files
 from bullpen.hooks import rows as hook_rows
+from bullpen.ids import Whose
 from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
@@ -274,7 +275,7 @@ async def _drop_calls(tx: Transaction, agent: Leaving) -> None:
 
 
 async def _remove_policies(tx: Transaction, agent: Leaving) -> None:
-    await tool_rows.delete_policies_of(tx, agent.id)
+    await tool_rows.delete_policies_of(tx, Whose(member=agent.id))
 
 
 async def _remove_hooks(tx: Transaction, agent: Leaving) -> None:
@@ -316,15 +317,15 @@ async def _remove_budgets(tx: Transaction, agent: Leaving) -> None:
 
 
 async def _remove_tasks(tx: Transaction, agent: Leaving) -> None:
-    await tasks.forget(tx, agent.id)
+    await tasks.forget(tx, Whose(member=agent.id))
 
 
 async def _remove_group_memory(tx: Transaction, agent: Leaving) -> None:
-    await memory_rows.delete_group_blocks(tx, agent.id)
+    await memory_rows.delete_group_blocks(tx, Whose(member=agent.id))
 
 
 async def _remove_skills(tx: Transaction, agent: Leaving) -> None:
-    await skills.forget(tx, agent.id)
+    await skills.forget(tx, Whose(member=agent.id))
 
 
 Removal: TypeAlias = Callable[[Transaction, Leaving], Awaitable[None]]

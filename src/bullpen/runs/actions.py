@@ -311,9 +311,11 @@ def _active_space(thread: Thread, agent: Agent, items: Sequence[Item]) -> str | 
 
 def _trigger(item: Item, count: int) -> dict[str, Any]:
     found = {"kind": item.kind, "items": count, "spaceId": item.space_id}
-    for name in ("messageId", "authorId", "taskId", "nominalAt"):
+    for name in ("messageId", "authorId", "taskId", "nominalAt", "callId", "toolName", "answeredBy"):
         if name in item.payload:
             found[name] = item.payload[name]
+    if isinstance(service := item.payload.get("serviceName"), str):
+        found["serviceName"] = together((service,))[0]
     if item.kind == "skill":
         found["skill"] = item.payload["skill"]["name"]
     return found

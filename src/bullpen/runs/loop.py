@@ -311,7 +311,7 @@ async def _look_at_read(drive: Drive) -> None:
 
 async def _look_back(tx: Transaction, drive: Drive) -> None:
     """Whoever is shown outside text has read it, whether or not it was the one to fetch it."""
-    seen = await past.read(tx, drive.run, drive.scope, drive.tokens, drive.zone)
+    seen = await past.read(tx, drive.run, drive.scope, drive.tokens, drive.zone, drive.entries)
     drive.before, drive.outside, drive.seen_in, drive.cleaned = seen.turns, seen.outside, seen.seen_in, None
     drive.parts, drive.reference = seen.parts, None
     await concern.add_shown(tx, drive.concern, seen.run_ids)

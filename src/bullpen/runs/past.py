@@ -7,9 +7,10 @@ from outside the office: whoever reads it has read outside text.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 
 from bullpen.agents import rows as agent_rows
 from bullpen.files import rows as file_rows
@@ -18,7 +19,9 @@ from bullpen.observe.redact import REDACTOR, owner
 from bullpen.replacing import replace
 from bullpen.runs import bounds, rows, transcript
 from bullpen.runs.bounds import Bounds
-from bullpen.runs.types import Run, WindowMessage
+from bullpen.runs.lines import find_lines
+from bullpen.runs.types import Entry, Run, WindowMessage
+from bullpen.spaces.speakers import own_answer, people_of
 from bullpen.storage import Transaction
 from bullpen.threads.rules import SCOPES
 from bullpen.tools.outside import FILE, together
@@ -37,27 +40,34 @@ class Past:
     parts: tuple[tuple[str, int], ...] = ()  # what people see it called, and how many of the turns are that
 
 
-async def read(tx: Transaction, run: Run, scope: ThreadScope, tokens: int, zone: str) -> Past:
-    """`scope` is the thread's; `tokens` is the size of the whole context; `zone` is that of the run's space."""
+async def read(
+    tx: Transaction, run: Run, scope: ThreadScope, tokens: int, zone: str, entries: Sequence[Entry] = ()
+) -> Past:
+    """`scope` is the thread's; `tokens` is the size of the whole context; `zone` is that of the run's space.
+    `entries` is the run's journal so far: what it tells need not be told twice."""
     most = bounds.of(tokens)
     match SCOPES[scope].past:
         case "runs":
             return await _of_mind(tx, run, most)
         case "messages":
-            return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most, zone)
+            return Past([]) if run.space_id is None else await _of_space(tx, run, run.space_id, most, zone, entries)
         case "nothing":
             return Past([])
 
 
-async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds, zone: str) -> Past:
+async def _of_space(
+    tx: Transaction, run: Run, space_id: str, most: Bounds, zone: str, entries: Sequence[Entry]
+) -> Past:
     # Somebody may have wanted the agents to begin anew; what was said until then is not shown.
     anew = await rows.select_anew(tx, space_id, upto=run.window_seq)
     start = max(transcript.window_start(run.window_seq), anew)
     window = [_own(each) for each in await rows.select_window(tx, space_id, after=start, upto=run.window_seq)]
-    names = await agent_rows.select_names(tx, sorted({each.author_id for each in window}))
+    named = {each.author_id for each in window}.union(*(people_of(each.metadata) for each in window if _is_card(each)))
+    names = await agent_rows.select_names(tx, sorted(named))
     with_files = [each.id for each in window if each.files]
     files = await file_rows.select_shown(tx, with_files) if with_files else {}
-    shown, first = transcript.history(window, names, space_id, files, most, zone)
+    told = _told(window, run, entries, most)
+    shown, first = transcript.history(window, names, space_id, files, most, zone, told)
     cut = start if first is None else first - 1
     summaries = partial(rows.select_space_summaries, tx, run.thread_id, before=run.ordinal, limit=transcript.SUMMARIES)
     # Those of the runs that saw nothing of the window stay the same as long as its beginning does.
@@ -70,14 +80,34 @@ async def _of_space(tx: Transaction, run: Run, space_id: str, most: Bounds, zone
     turns += shown
     if lately:
         turns.append(UserTurn("\n".join([HERE, *(transcript.short(summary.text) for summary in lately)])))
-    told = [*earlier, *lately]
-    sources = together(*(_sources(each) for each in window if each.seq > cut), *(summary.outside for summary in told))
+    known = [*earlier, *lately]
+    sources = together(*(_sources(each) for each in window if each.seq > cut), *(summary.outside for summary in known))
     speakers = {each.run_id for each in window if each.run_id is not None}
-    return Past(turns, sources, (space_id,) if turns else (), speakers | {summary.run_id for summary in told}, parts)
+    return Past(turns, sources, (space_id,) if turns else (), speakers | {summary.run_id for summary in known}, parts)
+
+
+def _is_card(said: WindowMessage) -> bool:
+    return said.type == "tool"
+
+
+def _told(window: Sequence[WindowMessage], run: Run, entries: Sequence[Entry], most: Bounds) -> frozenset[str]:
+    """The newest messages, if the waking tells them in full: the window need not. One that was edited before the run
+    began reads differently there; one that somebody has answered since stands before the answer."""
+    waking = entries[0].content or "" if entries and entries[0].type == "user_message" else ""
+    if transcript.cut_waking(waking, most) != waking:
+        return frozenset()
+    named = {line.ref for line in find_lines(waking)}
+
+    def is_told(said: WindowMessage) -> bool:
+        return said.id in named and (said.edited_at is None or said.edited_at > run.started_at)
+
+    return frozenset(said.id for said in takewhile(is_told, reversed(window)))
 
 
 def _own(said: WindowMessage) -> WindowMessage:
     """A person may have written a secret of theirs: it is masked in their words, and in nobody else's."""
+    if _is_card(said):
+        return replace(said, metadata=dict(own_answer(said.metadata)))
     if said.author_kind != "person":
         return said
     cleaned = REDACTOR.clean_own(said.text, owner("person", said.author_id))

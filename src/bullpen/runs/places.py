@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from bullpen.ids import Whose
 from bullpen.runs import bounds
 from bullpen.spaces.places import Asking, Place, select_places, written
 from bullpen.storage import Transaction
@@ -53,8 +54,9 @@ def _line(place: Place) -> str:
     return f'- {place.id}: {place.kind} "{place.name}" with {inside or "nobody else"}. Wakes you: {place.wakes}.{zone}'
 
 
-def forget(system: str, id: str) -> str:
-    """A system text without its spaces, if this one is named there. They are the last thing in it, and no name has
-    a line of its own, so nothing can look like their beginning."""
+def forget(system: str, whose: Whose) -> str:
+    """A system text without its spaces, if this member or this space is named there. They are the last thing
+    in it, and no name has a line of its own, so nothing can look like their beginning."""
     rest, header, told = system.rpartition(f"\n\n{HEADER}\n")
-    return rest if header and id in told else system
+    named = f"- {whose.space}: " in told if whose.space else whose.member in told
+    return rest if header and named else system

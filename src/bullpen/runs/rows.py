@@ -234,8 +234,11 @@ _MARK_STARTED = Statement(
 _INSERT_PROMPT = insert_or_ignore(prompts)
 _SELECT_PROMPT = Statement(select(prompts.c.text).where(prompts.c.hash == bindparam("hash")))
 
-# Of a tool's card the model is shown nothing that could be from outside, and it may be long.
-_METADATA = case((messages.c.type == literal_column("'tool'"), literal_column("'{}'")), else_=messages.c.metadata)
+# A card holds all that a call was given and came to. What is kept to be read is short: see wire/cards.py.
+_METADATA = case(
+    (messages.c.type == literal_column("'tool'"), func.coalesce(messages.c.card, literal_column("'{}'"))),
+    else_=messages.c.metadata,
+)
 _WINDOW = Mapped(WindowMessage, messages, others={"metadata": _METADATA}, metadata=JSON)
 _SELECT_WINDOW = Statement(
     select(*_WINDOW.columns)

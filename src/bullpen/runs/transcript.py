@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -34,11 +35,11 @@ from bullpen.observe.redact import here
 from bullpen.replacing import replace
 from bullpen.runs import bounds, now
 from bullpen.runs.bounds import Bounds
-from bullpen.runs.lines import YOU, Author, Line, find_lines, write_line, write_short_line, written_time
+from bullpen.runs.lines import YOU, Author, Line, find_lines, indent, write_line, write_short_line, written_time
 from bullpen.runs.now import Moment
 from bullpen.runs.types import Entry, Run, WindowMessage
-from bullpen.tools.outside import FILE, together
-from bullpen.wire import Agent
+from bullpen.tools.outside import FILE, MORE, together
+from bullpen.wire import Agent, cards
 from bullpen.wire.nouns import File, ToolConfig
 
 WINDOW = 20
@@ -47,6 +48,7 @@ SUMMARIES = 40
 PIECE = 10  # so many messages are one piece of the window; whole ones are the same in the next run
 LISTED = 5  # of the files that a message of the window shows
 LONGEST_QUOTE = 300  # characters, in a summary
+NOWHERE = "-"  # stands for the space of a call that was made in none: no space has such an id
 BETWEEN = "\n\n"  # the parts of the system part
 
 OUTSIDE = (
@@ -156,26 +158,49 @@ def history(
     files: Mapping[str, Sequence[File]] | None = None,
     most: Bounds | None = None,
     zone: str = "UTC",
+    told: Set[str] = frozenset(),
 ) -> tuple[list[UserTurn], int | None]:
     """The window of a space, one line a message. What others say is quoted data, never instructions to the system.
 
-    `files` are those that a message shows, by its id; `zone` is the one whose clocks are shown. Also the number of the
+    `files` are those that a message shows, by its id; `zone` is the one whose clocks are shown; what is `told`
+    elsewhere is passed over. Also the number of the
     first message that is shown, if those before it were too long.
     """
     lines: list[tuple[int, str, str]] = []
     for said in window:
-        if said.deleted_at is not None:
+        if said.deleted_at is not None or said.id in told:
             continue
         who = "note" if said.author_kind == "system" else names.get(said.author_id, said.author_id)
-        shown = said.text if most is None else bounds.cut(said.text, most.message)
-        shown = shown if said.type != "tool" else f"[tool] {shown}"
+        who = f"{who} (card)" if said.type == "tool" else who
+        text = said.text if said.type != "tool" else _card(said, names, zone)
+        shown = text if most is None else bounds.cut(text, most.message)
         shown = _with_files(shown, (files or {}).get(said.id, ()))
         day, hour = now.time_of(Moment(said.created_at, zone))
         lines.append((said.seq, day, write_short_line(said.id, hour, who, shown)))
     first = 0 if most is None else bounds.first_shown([bounds.tokens(line) for _, _, line in lines], most.window)
     upto = window[-1].seq if window else 0
+    untold = min((said.seq for said in window if said.id in told), default=upto + 1)
     room = f"{room}, oldest first, times in {now.zone_name(zone)}"
-    return _in_pieces(lines[first:], upto, room), lines[first][0] if first else None
+    return _in_pieces(lines[first:], min(upto, untold - 1), room), lines[first][0] if first else None
+
+
+def _card(said: WindowMessage, names: Mapping[str, str], zone: str) -> str:
+    """A call that shows in the room, with who answered it and when."""
+    card, shown_at = said.metadata, Moment(said.created_at, zone)
+
+    def frame(text: str) -> str:
+        # Nobody can write the hash of a text into the text: so its author could not know the id of its frame.
+        return framed(text, outside, f"card_{sha256(text.encode()).hexdigest()[:16]}") if outside else text
+
+    outside = outside_of(card)
+    return cards.read(card, said.status, lambda id: names.get(id, id), lambda at: now.since(at, shown_at), frame)
+
+
+def outside_of(card: Mapping[str, Any]) -> Sequence[str]:
+    """Where the result that a card says came from; nothing: from here. What a person answers is said in the office."""
+    found: Sequence[str] = card.get("outside") or ()
+    from_here = "answeredBy" in card and found and not {f"tool:{card.get('toolName')}", MORE} & set(found)
+    return () if from_here else found
 
 
 def _in_pieces(lines: Sequence[tuple[int, str, str]], upto: int, room: str) -> list[UserTurn]:
@@ -232,8 +257,52 @@ def _item(kind: str, payload: Mapping[str, Any], mark: str, at: str) -> str:
             return "\n".join(map(write_line, (_message_line(payload, started, at), _skill_line(payload["skill"]))))
         case "task":
             return write_line(_task_line(payload, mark))
-    text = orjson.dumps({name: value for name, value in payload.items() if name not in ("outside", RETRY)}).decode()
-    return f"[{kind}{written_time(at)}] {framed(text, payload['outside'], mark) if payload.get('outside') else text}"
+        case "tool_result" | "expired":
+            return "\n".join(write_line(replace(line, at=at)) for line in _call_lines(payload, mark))
+    return f"[{kind}{written_time(at)}] {indent(_rung(payload, mark))}"
+
+
+def _rung(payload: Mapping[str, Any], mark: str) -> str:
+    """What a trigger or a hook says. Its name is somebody's choice, so it is shown as a plain word."""
+    service = payload.get("serviceName")
+    about = "Something woke you" if service is None else f"The service {together((str(service),))[0]} woke you"
+    whole = {name: value for name, value in payload.items() if name not in ("outside", RETRY)}
+    said = whole if service is None else payload.get("payload")
+    if said is None:
+        return f"{about}."
+    text = said["text"] if isinstance(said, dict) and [*said] == ["text"] else said
+    return f"{about}: {_from_outside(_whole(text), payload, mark)}"
+
+
+def _from_outside(text: str, payload: Mapping[str, Any], mark: str) -> str:
+    return framed(text, payload["outside"], mark) if payload.get("outside") else text
+
+
+def _call_lines(payload: Mapping[str, Any], mark: str) -> Iterable[Line]:
+    """What came of a call later: who approved it, if somebody had to, and who answered it, or what went wrong."""
+    ref, space_id = str(payload.get("callId")), str(payload.get("spaceId") or NOWHERE)
+    your = f"your call {cards.call(str(payload.get('toolName')), payload.get('args'))}"
+    person = Author("person", str(payload.get("answeredBy")))
+    if payload.get("approvedBy"):
+        how = ", after changing its arguments" if payload.get("editedBy") else ""
+        approver = Author("person", str(payload["approvedBy"]))
+        yield Line(ref, space_id, str(payload.get("approvedName", "Somebody")), f"approved {your}{how}", approver)
+    error = payload.get("error")
+    if error is not None:
+        yield Line(ref, space_id, f"Nothing came of {your}", _from_outside(_whole(error), payload, mark))
+        return
+    if "result" not in payload:
+        yield Line(ref, space_id, f"About {your}", str(payload.get("message", "")))
+        return
+    came = _whole(payload["result"])
+    if payload.get("answeredName"):
+        yield Line(ref, space_id, str(payload["answeredName"]), f"answered {your}: {came}", person)
+    else:
+        yield Line(ref, space_id, f"The result of {your}", _from_outside(came, payload, mark))
+
+
+def _whole(result: Any) -> str:
+    return result if isinstance(result, str) else orjson.dumps(result).decode()
 
 
 def _message_line(payload: Mapping[str, Any], text: str, at: str) -> Line:
@@ -350,7 +419,7 @@ def journal(
         match entry.type:
             case "user_message":
                 told = entry.content or ""
-                turns.append(UserTurn(told if most is None else bounds.cut(told, most.journal // 2)))
+                turns.append(UserTurn(told if most is None else cut_waking(told, most)))
             case "assistant_message":
                 text, thoughts, pending = entry.content or "", entry.result, True
             case "tool_call_message" if entry.step == 0:
@@ -372,6 +441,10 @@ def journal(
     if pending:
         turns.append(AssistantTurn(text, tuple(calls), _thoughts(thoughts)))
     return turns
+
+
+def cut_waking(told: str, most: Bounds) -> str:
+    return bounds.cut(told, most.journal // 2)
 
 
 def _result(entry: Entry, room: Mapping[int, int]) -> str:

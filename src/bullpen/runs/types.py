@@ -166,8 +166,10 @@ class WindowMessage:
     created_at: str
     deleted_at: str | None
     files: int = 0  # how many it shows
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)  # of a card: what is kept to be read (wire/cards.py)
     run_id: str | None = None
+    status: str = "complete"
+    edited_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,11 +218,11 @@ async def _delete(tx: Transaction, skill: Skill) -> None:
     record(tx, SkillDeleted(space_id=skill.space_id, skill=gone))
 
 
-async def forget(tx: Transaction, whose: str) -> None:
+async def forget(tx: Transaction, whose: ids.Whose) -> None:
     """Those of a space, and what somebody wrote, in every space: for erasures. What they approved of stays."""
     for skill in await rows.select_whose(tx, whose):
-        active, proposed = (_without(version, whose) for version in (skill.active, skill.proposed))
-        if skill.space_id == whose or (active is None and proposed is None):
+        active, proposed = (_without(version, whose.member) for version in (skill.active, skill.proposed))
+        if skill.space_id == whose.space or (active is None and proposed is None):
             await _delete(tx, skill)
         elif (active, proposed) != (skill.active, skill.proposed):
             left = replace(skill, active=active, proposed=proposed, updated_at=tx.clock.now())
@@ -230,13 +230,13 @@ async def forget(tx: Transaction, whose: str) -> None:
             _tell(tx, SkillUpdated, left)
 
 
-def _without(version: Version | None, whose: str) -> Version | None:
-    if version is None or version.written_by == whose:
+def _without(version: Version | None, member_id: str) -> Version | None:
+    if version is None or version.written_by == member_id:
         return None
     return replace(
         version,
-        agent_id=None if version.agent_id == whose else version.agent_id,
-        approved_by=None if version.approved_by == whose else version.approved_by,
+        agent_id=None if version.agent_id == member_id else version.agent_id,
+        approved_by=None if version.approved_by == member_id else version.approved_by,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from sqlalchemy import bindparam, delete, func, or_, select
 
+from bullpen.ids import Whose
 from bullpen.skills.types import Skill, Version
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import Codec, Mapped
@@ -49,7 +50,7 @@ _SELECT_WHOSE = Statement(
     select(*_SKILLS.columns)
     .where(
         or_(
-            skills.c.space_id == bindparam("whose"),
+            skills.c.space_id == bindparam("space_id"),
             contains(skills.c.active, "needle"),
             contains(skills.c.proposed, "needle"),
         )
@@ -87,10 +88,10 @@ async def select_active(tx: Transaction, space_id: str) -> list[Skill]:
     return _SKILLS.read_all(await tx.all(_SELECT_ACTIVE, space_id=space_id))
 
 
-async def select_whose(tx: Transaction, whose: str) -> list[Skill]:
+async def select_whose(tx: Transaction, whose: Whose) -> list[Skill]:
     """Those of a space; and those that somebody wrote, approved of or follows, or may have: look closer."""
-    needle = orjson.dumps(whose).decode()
-    return _SKILLS.read_all(await tx.all(_SELECT_WHOSE, whose=whose, needle=needle))
+    needle = orjson.dumps(whose.member or whose.space).decode()
+    return _SKILLS.read_all(await tx.all(_SELECT_WHOSE, space_id=whose.space, needle=needle))
 
 
 async def count_skills(tx: Transaction, space_id: str) -> int:

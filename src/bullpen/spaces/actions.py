@@ -645,14 +645,23 @@ def show_call(
 async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status: MessageStatus) -> None:
     """What came of a visible call, on the message that showed it."""
     if await rows.update_call(tx, id, metadata, status):
-        await _tell_of(tx, MessageUpdated, id)
+        message = await _tell_of(tx, MessageUpdated, id)
+        await finding.change(tx, message, finding.words_of(message))
+
+
+async def read_anew(tx: Transaction, id: str) -> None:
+    """Somebody's words were taken out of what a card holds: what it says and is found by follows. For erasures."""
+    message = await rows.select_message(tx, id)
+    if message is not None and message.type == "tool" and message.deleted_at is None:
+        await rows.update_call(tx, id, message.metadata, message.status)
+        await finding.change(tx, message, finding.words_of(message))
 
 
 async def mark_repeated(tx: Transaction, id: str) -> None:
     """A part of it was sent a second time to the chat elsewhere: everybody can see that it may be there twice."""
     message = await rows.select_message(tx, id)
     if message is not None and message.deleted_at is None and "delivery" not in message.metadata:
-        await rows.update_call(tx, id, {**message.metadata, "delivery": "repeated"}, message.status)
+        await rows.update_metadata(tx, id, {**message.metadata, "delivery": "repeated"})
         await _tell_of(tx, MessageUpdated, id)
 
 
@@ -694,7 +703,7 @@ async def edit(tx: Transaction, principal: Principal, id: str, text: str, *, see
             fields={"editedAt": message.edited_at or ""},
         )
     await rows.update_text(tx, id, text)
-    await finding.change(tx, message, text)
+    await finding.change(tx, message, finding.words_of(message.model_copy(update={"text": text})))
     outbox.queue_change(tx, "edit", space_id=message.space_id, message_id=id)
     return await _tell_of(tx, MessageUpdated, id)
 

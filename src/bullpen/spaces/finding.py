@@ -22,7 +22,7 @@ from sqlalchemy import insert as insert_into
 from bullpen.storage import Row, Statement, Transaction, any_of, words
 from bullpen.storage.statements import contains, contains_all
 from bullpen.storage.tables import message_words
-from bullpen.wire import Message
+from bullpen.wire import Message, cards
 
 # Rows that are read without the index, at first, and then as long as it is promising. The first must be more than the
 # rows that SQLite's index lags behind (migration 0003). PostgreSQL's cannot begin with the newest: it is asked later.
@@ -82,8 +82,18 @@ def _indexed(message: Message, said: str) -> str | None:
     return words.indexed(said, space_id=message.space_id, author_id=message.author_id, type=message.type)
 
 
+def words_of(message: Message) -> str:
+    """What a message is found by. A card is found by its tool, its arguments and what came of it."""
+    if message.type != "tool" or message.deleted_at is not None:
+        return message.text
+    return f"{cards.words(cards.keep(message.metadata))} {message.text}".rstrip()
+
+
 async def add(tx: Transaction, message: Message) -> None:
-    kept = _indexed(message, message.text)
+    await _add(tx, message, _indexed(message, words_of(message)))
+
+
+async def _add(tx: Transaction, message: Message, kept: str | None) -> None:
     if kept is not None:
         await tx.run(
             _INSERT, message_id=message.id, space_id=message.space_id, created_at=message.created_at, words=kept
@@ -96,7 +106,7 @@ async def change(tx: Transaction, message: Message, said: str) -> None:
     if kept is None:
         await tx.run(_DELETE, id=message.id)
     elif not await tx.run(_UPDATE, id_=message.id, words_=kept):
-        await add(tx, message.model_copy(update={"text": said}))
+        await _add(tx, message, kept)
 
 
 # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -48,7 +48,7 @@ from bullpen.storage.tables import (
     webhooks,
 )
 from bullpen.threads.rows import anchor_in
-from bullpen.wire import Member, Message, Reaction, Space, Wake
+from bullpen.wire import Member, Message, Reaction, Space, Wake, cards
 from bullpen.wire.nouns import File
 
 # ── spaces ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -594,15 +594,22 @@ _UPDATE_TEXT = Statement(
     .where(messages.c.id == bindparam("id_"))
     .values(text=bindparam("text_"), folded=bindparam("folded_"), edited_at=bindparam("now"))
 )
+_NOT_DELETED = messages.c.id == bindparam("id_"), messages.c.deleted_at.is_(None)
+_UPDATE_METADATA = Statement(update(messages).where(*_NOT_DELETED).values(metadata=bindparam("metadata_")))
 _UPDATE_CALL = Statement(
     update(messages)
-    .where(messages.c.id == bindparam("id_"), messages.c.deleted_at.is_(None))
-    .values(metadata=bindparam("metadata_"), status=bindparam("status_"))
+    .where(*_NOT_DELETED)
+    .values(
+        metadata=bindparam("metadata_"),
+        status=bindparam("status_"),
+        card=bindparam("card_"),
+        folded=bindparam("folded_"),
+    )
 )
 _DELETE_MESSAGE = Statement(
     update(messages)
     .where(messages.c.id == bindparam("id_"))
-    .values(text="", folded=None, metadata="{}", deleted_at=bindparam("now"))
+    .values(text="", folded=None, card=None, metadata="{}", deleted_at=bindparam("now"))
     .returning(messages.c.files)
 )
 _SELECT_MESSAGES = Statement(select(*_MESSAGES.columns, messages.c.files).where(any_of(messages.c.id, "ids")))
@@ -624,10 +631,12 @@ def _folded(text: str) -> str | None:
 
 
 async def insert_message(tx: Transaction, message: Message, *, chain_id: str, wake: str | None) -> None:
+    card = cards.keep(message.metadata) if message.type == "tool" else None
     await tx.run(
         _INSERT_MESSAGE,
         **_MESSAGES.write(message),
-        folded=_folded(message.text),
+        folded=_folded(message.text) if card is None else cards.words(card).casefold(),
+        card=None if card is None else orjson.dumps(card).decode(),
         chain_id=chain_id,
         wake=wake,
         files=len(message.attachments),
@@ -713,8 +722,21 @@ async def update_text(tx: Transaction, id: str, text: str) -> None:
     await tx.run(_UPDATE_TEXT, id_=id, text_=text, folded_=_folded(text), now=tx.clock.now())
 
 
+async def update_metadata(tx: Transaction, id: str, metadata: dict[str, Any]) -> bool:
+    return await tx.run(_UPDATE_METADATA, id_=id, metadata_=orjson.dumps(metadata).decode()) > 0
+
+
 async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status: str) -> bool:
-    return await tx.run(_UPDATE_CALL, id_=id, metadata_=orjson.dumps(metadata).decode(), status_=status) > 0
+    card = cards.keep(metadata)
+    changed = await tx.run(
+        _UPDATE_CALL,
+        id_=id,
+        metadata_=orjson.dumps(metadata).decode(),
+        status_=status,
+        card_=orjson.dumps(card).decode(),
+        folded_=cards.words(card).casefold(),
+    )
+    return changed > 0
 
 
 async def is_deleted(tx: Transaction, id: str) -> bool:

@@ -195,6 +195,7 @@ messages = Table(
     # The policy it met, for those who ask why: all | mention | none | trigger:WORD; or command:NAME, skill:NAME.
     _words("wake", null=True),
     _number("files", default=0),  # how many it shows: most show none, and then nobody looks for them
+    _words("card", null=True),  # JSON: what a tool's card says, cut (wire/cards.py); None: it is no card
     UniqueConstraint("space_id", "seq", name="messages_seq"),
     UniqueConstraint("author_id", "client_message_id", name="messages_client_message_id"),
     # What is unread is counted by subtraction: these are the messages that do not count, and those that may mention.

@@ -357,7 +357,7 @@ async def _delete(tx: Transaction, task: Task) -> None:
     record(tx, TaskDeleted(space_id=task.space_id, agent_id=task.agent_id, task=DeletedTask(id=task.id)))
 
 
-async def forget(tx: Transaction, whose: str) -> None:
+async def forget(tx: Transaction, whose: ids.Whose) -> None:
     """Those of a space or an agent, and those that somebody made or that work for them: for erasures."""
     for task in await rows.select_these(tx, await rows.select_whose(tx, whose)):
         await _delete(tx, task)

@@ -9,6 +9,7 @@ from sqlalchemy import BigInteger, Text, bindparam, delete, func, literal_column
 
 from bullpen.access import rules as access
 from bullpen.clock import Clock
+from bullpen.ids import Whose
 from bullpen.inbox.rows import cause_in
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, MILLIS, TUPLE_OR_NULL, Mapped
@@ -72,10 +73,10 @@ _SELECT_AHEAD = Statement(
 _SELECT_WHOSE = Statement(
     select(tasks.c.id).where(
         or_(
-            tasks.c.space_id == bindparam("whose"),
-            tasks.c.agent_id == bindparam("whose"),
-            tasks.c.cause_id == bindparam("whose"),
-            tasks.c.created_by == bindparam("whose"),
+            tasks.c.space_id == bindparam("space_id"),
+            tasks.c.agent_id == bindparam("member_id"),
+            tasks.c.cause_id == bindparam("member_id"),
+            tasks.c.created_by == bindparam("member_id"),
         )
     )
 )
@@ -128,9 +129,9 @@ async def delete_task(tx: Transaction, id: str) -> None:
     await tx.run(_DELETE, id_=id)
 
 
-async def select_whose(tx: Transaction, whose: str) -> list[str]:
+async def select_whose(tx: Transaction, whose: Whose) -> list[str]:
     """Those of a space or an agent, and those that somebody made or that work for them."""
-    return await tx.values(_SELECT_WHOSE, whose=whose)
+    return await tx.values(_SELECT_WHOSE, member_id=whose.member, space_id=whose.space)
 
 
 async def select_task(tx: Transaction, id: str) -> Task | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from bullpen import ids
+from bullpen.agents import rows as agent_rows
 from bullpen.errors import Broken, Conflict, Gone
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
@@ -219,6 +220,7 @@ async def by_inbox(
     if ends:
         tell_end(tx, waiting, said)
     payload = {"callId": waiting.call_id, "toolName": waiting.tool_name, "args": waiting.args, **said}
+    payload |= {"spaceId": waiting.space_id, **await _people(tx, waiting, said)}
     if sources := together(waiting.outside, outside):
         payload["outside"] = list(sources)
     item = Item(
@@ -234,12 +236,21 @@ async def by_inbox(
     await inbox.deliver_item(tx, item, key=f"call:{waiting.call_id}{key}")
 
 
+async def _people(tx: Transaction, waiting: Waiting, said: dict[str, Any]) -> dict[str, Any]:
+    """Who answered, by name, if a person did so, and who approved."""
+    answerer = waiting.answered_by if waiting.kind == "space" and waiting.status == "resolved" else None
+    named = {"answered": answerer, "approved": said.get("approvedBy")}
+    names = await agent_rows.select_names(tx, sorted({id for id in named.values() if id is not None}))
+    found = {f"{how}Name": names[id] for how, id in named.items() if id in names}
+    return found | ({"answeredBy": answerer} if answerer is not None else {})
+
+
 async def show(tx: Transaction, waiting: Waiting, status: MessageStatus, **said: Any) -> None:
     """On the card of the call, if it has one."""
     if waiting.visible and waiting.space_id is not None:
         metadata = {"toolName": waiting.tool_name, "callId": waiting.call_id, "args": waiting.args, **said}
         if waiting.answered_by is not None:
-            metadata["answeredBy"] = waiting.answered_by
+            metadata |= {"answeredBy": waiting.answered_by, "answeredAt": tx.clock.now()}
         if sources := together(waiting.outside, came_from(waiting)):
             metadata["outside"] = list(sources)
         await spaces.update_call(tx, ids.message_for(waiting.call_id), metadata, status)

@@ -20,6 +20,7 @@ from sqlalchemy import (
     update,
 )
 
+from bullpen.ids import Whose
 from bullpen.inbox.rows import cause_in
 from bullpen.storage import Row, Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, Codec, Mapped
@@ -443,7 +444,9 @@ _IS_GUARDED = Statement(
 )
 _DELETE_POLICY = Statement(delete(policies).where(policies.c.id == bindparam("id_")))
 _DELETE_POLICIES_OF = Statement(
-    delete(policies).where(or_(policies.c.agent_id == bindparam("id_"), policies.c.space_id == bindparam("id_")))
+    delete(policies).where(
+        or_(policies.c.agent_id == bindparam("member_id"), policies.c.space_id == bindparam("space_id"))
+    )
 )
 
 
@@ -497,9 +500,9 @@ async def delete_policy(tx: Transaction, id: str) -> bool:
     return await tx.run(_DELETE_POLICY, id_=id) > 0
 
 
-async def delete_policies_of(tx: Transaction, id: str) -> None:
+async def delete_policies_of(tx: Transaction, whose: Whose) -> None:
     """Of an agent or a space that is gone."""
-    await tx.run(_DELETE_POLICIES_OF, id_=id)
+    await tx.run(_DELETE_POLICIES_OF, member_id=whose.member, space_id=whose.space)
 
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -507,7 +510,7 @@ async def delete_policies_of(tx: Transaction, id: str) -> None:
 _DELETE_CALLS_OF = Statement(
     delete(pending_calls).where(
         inside(pending_calls.c.call_id),
-        or_(pending_calls.c.agent_id == bindparam("id_"), pending_calls.c.space_id == bindparam("id_")),
+        or_(pending_calls.c.agent_id == bindparam("member_id"), pending_calls.c.space_id == bindparam("space_id")),
     )
 )
 # What somebody answered is theirs; that the call was answered is not.
@@ -518,9 +521,9 @@ _EMPTY_ANSWERS_OF = Statement(
 )
 
 
-async def delete_calls_of(tx: Transaction, whose: str, after: str, upto: str) -> None:
+async def delete_calls_of(tx: Transaction, whose: Whose, after: str, upto: str) -> None:
     """Calls of an agent, or in a space."""
-    await tx.run(_DELETE_CALLS_OF, id_=whose, after=after, upto=upto)
+    await tx.run(_DELETE_CALLS_OF, member_id=whose.member, space_id=whose.space, after=after, upto=upto)
 
 
 async def empty_answers_of(tx: Transaction, person_id: str, after: str, upto: str) -> None:

@@ -73,17 +73,19 @@ async def begin(tx: Transaction, caller: Principal, kind: Begun, id: str) -> Tar
     """
     target = await _BEGINNINGS[kind](tx, caller, id)
     await variables.remove_scope(tx, Scope(kind, target.id))
-    await tool_rows.delete_policies_of(tx, target.id)
+    await tool_rows.delete_policies_of(tx, target.whose)
     await budgets.forget(tx, kind, target.id)
-    await hooks.delete_hooks_of(tx, target.id)
-    await tasks.forget(tx, target.id)
-    await memory_rows.delete_group_blocks(tx, target.id)
-    await chats.forget(tx, target.id)
-    await skills.forget(tx, target.id)
-    await webhooks.delete_webhooks_of(tx, target.id)
-    await webhooks.delete_in_space(tx, target.id)
-    await outbox.delete_in_space(tx, target.id)
-    await access_rows.delete_accounts(tx, target.id)
+    await tasks.forget(tx, target.whose)
+    await memory_rows.delete_group_blocks(tx, target.whose)
+    await skills.forget(tx, target.whose)
+    if kind == "space":
+        await chats.forget(tx, target.id)
+        await webhooks.delete_in_space(tx, target.id)
+        await outbox.delete_in_space(tx, target.id)
+    else:
+        await hooks.delete_hooks_of(tx, target.id)
+        await webhooks.delete_webhooks_of(tx, target.id)
+        await access_rows.delete_accounts(tx, target.id)
     return target
 
 
@@ -104,7 +106,7 @@ async def _close_space(tx: Transaction, id: str) -> None:
     for member_id in await space_rows.select_member_ids(tx, id):
         await spaces.put_out(tx, id, member_id)
     await space_rows.hide_space(tx, id, rules.NAMES["space"])
-    await skills.forget(tx, id)
+    await skills.forget(tx, ids.Whose(space=id))
     await budgets.forget(tx, "space", id)
     await budget_rows.forget_space(tx, id)
 
@@ -295,6 +297,8 @@ async def _scrub_window(tx: Transaction, table: str, target: Target, after: Any,
         }
         if clean != held:
             await rows.rewrite_shared(tx, table, id, clean)
+            if table == "messages":
+                await spaces.read_anew(tx, id)
 
 
 async def _scrub_prompts(store: Store, target: Target) -> None:
@@ -302,7 +306,7 @@ async def _scrub_prompts(store: Store, target: Target) -> None:
 
     async def scrub(tx: Transaction, after: Any, upto: Any) -> None:
         for hash, text in await rows.select_prompts(tx, target.id, after, upto):
-            if (clean := places.forget(text, target.id)) != text:
+            if (clean := places.forget(text, target.whose)) != text:
                 await rows.rewrite_prompt(tx, hash, clean)
 
     await _in_windows(store, "prompts", scrub)
@@ -342,8 +346,14 @@ async def _drop_files(store: Store, target: Target) -> None:
 
 async def _forget_calls(store: Store, target: Target) -> None:
     """Calls of an agent or in a space; of a person, what they answered."""
-    forget = tool_rows.empty_answers_of if target.kind == "person" else tool_rows.delete_calls_of
-    await _in_windows(store, "pending_calls", lambda tx, a, u: forget(tx, target.id, a, u), BATCH)
+
+    async def forget(tx: Transaction, after: str, upto: str) -> None:
+        if target.kind == "person":
+            await tool_rows.empty_answers_of(tx, target.id, after, upto)
+        else:
+            await tool_rows.delete_calls_of(tx, target.whose, after, upto)
+
+    await _in_windows(store, "pending_calls", forget, BATCH)
 
 
 async def _forget_stops(store: Store, target: Target) -> None:
@@ -362,7 +372,7 @@ async def _silence_runs(store: Store, target: Target) -> None:
 
 
 async def _forget_passages(store: Store, target: Target) -> None:
-    await _until_none(store, lambda tx: memory_rows.delete_passages(tx, target.id, BATCH))
+    await _until_none(store, lambda tx: memory_rows.delete_passages(tx, target.whose, BATCH))
 
 
 async def _delete_agent_events(store: Store, target: Target) -> None:

@@ -20,6 +20,7 @@ from bullpen.agents import rows as agent_rows
 from bullpen.events.actions import encode
 from bullpen.files import rows as file_rows
 from bullpen.hooks import rows as hooks
+from bullpen.ids import Whose
 from bullpen.memory import rows as memory_rows
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
@@ -93,7 +94,7 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
         for task in found:
             yield "task", tasks.on_the_wire(task)
         before = found[-1].id
-    async for said in _learned(store, id, None):
+    async for said in _learned(store, Whose(space=id), None):
         yield said
     before = LAST
     while kept := await store.read(
@@ -106,7 +107,7 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
         yield said
 
 
-async def _learned(store: Store, whose: str, readable: set[str] | None) -> AsyncIterator[Said]:
+async def _learned(store: Store, whose: Whose, readable: set[str] | None) -> AsyncIterator[Said]:
     """What an agent remembers, or all that a group has told its agents."""
     for block in await store.read(lambda tx: memory_rows.export_group_blocks(tx, whose)):
         if readable is None or block["spaceId"] in readable:
@@ -121,7 +122,7 @@ async def _learned(store: Store, whose: str, readable: set[str] | None) -> Async
 
 async def _skills_by(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
     """What somebody wrote, or proposed to others, wherever it is."""
-    for skill in await store.read(lambda tx: skills.select_whose(tx, id)):
+    for skill in await store.read(lambda tx: skills.select_whose(tx, Whose(member=id))):
         wrote = id in (version.written_by for version in (skill.active, skill.proposed) if version is not None)
         if wrote and (readable is None or skill.space_id in readable):
             yield "skill", skills.on_the_wire(skill)
@@ -165,7 +166,7 @@ async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncItera
         yield skill
     for label, content, at in await store.read(lambda tx: memory_rows.select_blocks(tx, id)):
         yield "block", {"label": label, "content": content, "updatedAt": at}
-    async for said in _learned(store, id, readable):
+    async for said in _learned(store, Whose(member=id), readable):
         yield said
     async for message in _written(store, id, readable):
         yield "message", message

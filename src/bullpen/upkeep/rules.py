@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import orjson
 
+from bullpen.ids import Whose
 from bullpen.runs import lines
 from bullpen.runs.lines import Author, Line
 
@@ -20,6 +21,7 @@ Kind = Literal["space", "person", "agent"]
 
 NAMES: Mapping[Kind, str] = {"person": "Erased person", "agent": "Erased agent", "space": "Erased space"}
 ERASED = {"erased": True}
+_KINDS_OF_SPACE = frozenset({"channel", "dm", "group"})  # a space may have the id of a member
 _OF_A_SPACE = frozenset({"messages", "members"})  # a tool told what it is called, what was said and who is in it
 
 
@@ -30,6 +32,10 @@ class Target:
     kind: Kind
     id: str
     name: str = ""
+
+    @property
+    def whose(self) -> Whose:
+        return Whose(space=self.id) if self.kind == "space" else Whose(member=self.id)
 
     @property
     def needles(self) -> tuple[str, str]:
@@ -71,9 +77,14 @@ def _remove_words(said: dict[str, Any], target: Target) -> dict[str, Any]:
                 said[name] = NAMES[target.kind]
     if said.get("stoppedBy") == target.id:  # a run, which names them in a sentence
         said.pop("error", None)
+    for how in ("answered", "approved"):
+        if said.get(f"{how}By") == target.id and f"{how}Name" in said:
+            said[f"{how}Name"] = NAMES[target.kind]
+    if said.get("answeredBy") == target.id:  # a card, a call, or what came of one
+        said |= {name: empty for name, empty in (("result", None), ("error", "Erased.")) if name in said}
     if said.get("writtenBy") == target.id:  # a skill, or a proposal for one
         said |= {name: "" for name in ("description", "instructions", "parameters", "diff") if name in said}
-    if said.get("id") == target.id and "name" in said:
+    if said.get("id") == target.id and "name" in said and said.get("kind") not in _KINDS_OF_SPACE:
         said["name"] = NAMES[target.kind]
     return said
 

@@ -312,6 +312,10 @@ class Trigger(Wire):
     task_id: str | None = None
     nominal_at: str | None = None  # when the task was due
     skill: str | None = None  # the name of the skill that somebody started
+    call_id: str | None = None  # of a result that came later: the call, its tool, and the person who answered
+    tool_name: str | None = None
+    answered_by: str | None = None
+    service_name: str | None = None  # what a trigger or a hook is called
     items: int = 1
 
 

@@ -6428,8 +6428,12 @@ export interface components {
          * @description What woke the run: the newest inbox item it drained, and how many there were.
          */
         Trigger: {
+            /** Answeredby */
+            answeredBy?: string | null;
             /** Authorid */
             authorId?: string | null;
+            /** Callid */
+            callId?: string | null;
             /**
              * Items
              * @default 1
@@ -6444,12 +6448,16 @@ export interface components {
             messageId?: string | null;
             /** Nominalat */
             nominalAt?: string | null;
+            /** Servicename */
+            serviceName?: string | null;
             /** Skill */
             skill?: string | null;
             /** Spaceid */
             spaceId?: string | null;
             /** Taskid */
             taskId?: string | null;
+            /** Toolname */
+            toolName?: string | null;
         };
         /**
          * TriggerAgent

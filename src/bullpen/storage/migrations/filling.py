@@ -1,16 +1,18 @@
 """What a migration has to compute in Python, after its script and in the same transaction.
 
-Search is filled from the messages that are there: which words a text has is said in storage/words.py, not in SQL. Read
-and written in pages, so that an old office with a long history fits into memory.
+Search is filled from the messages that are there: which words a text has is said in storage/words.py, not in SQL, and
+what a card says in wire/cards.py. Read and written in pages, so that a long history fits into memory.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from bullpen.storage import words
+from bullpen.wire import cards
 
 PAGE = 5_000
 
@@ -46,5 +48,64 @@ async def _fill_search_postgres(connection: Any) -> None:
     await connection.execute("CLOSE messages_to_fill")
 
 
-SQLITE: Final[Mapping[str, Callable[[sqlite3.Connection], None]]] = {"0003_search": _fill_search_sqlite}
-POSTGRES: Final[Mapping[str, Callable[[Any], Awaitable[None]]]] = {"0003_search": _fill_search_postgres}
+# ── cards ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_CARDS = "SELECT id, metadata FROM messages WHERE type = 'tool' AND deleted_at IS NULL AND card IS NULL"
+# What is found stands in the order of time (spaces/finding.py), so everything since the first card is put in anew.
+_SINCE = "SELECT min(created_at) FROM messages WHERE type = 'tool' AND deleted_at IS NULL"
+_FOUND = """
+    SELECT id, space_id, author_id, type, created_at, text, card FROM messages
+    WHERE (text <> '' OR card IS NOT NULL) AND deleted_at IS NULL AND created_at >= {} ORDER BY created_at, id
+"""
+
+
+def _read(rows: Sequence[Sequence[Any]]) -> list[tuple[str, str, str]]:
+    found = [(id, cards.keep(json.loads(metadata))) for id, metadata in rows]
+    return [(json.dumps(card), cards.words(card).casefold(), id) for id, card in found]
+
+
+def _with_cards(rows: Sequence[Sequence[Any]]) -> list[tuple[str, str, str, str]]:
+    return _indexed(
+        [(*about, text if card is None else f"{cards.words(json.loads(card))} {text}") for *about, text, card in rows]
+    )
+
+
+def _fill_cards_sqlite(connection: sqlite3.Connection) -> None:
+    while rows := connection.execute(f"{_CARDS} LIMIT {PAGE}").fetchall():
+        connection.executemany("UPDATE messages SET card = ?, folded = ? WHERE id = ?", _read(rows))
+    (since,) = connection.execute(_SINCE).fetchone()
+    if since is None:
+        return
+    connection.execute("DELETE FROM message_words WHERE created_at >= ?", (since,))
+    found = connection.execute(_FOUND.format("?"), (since,))
+    while rows := found.fetchmany(PAGE):
+        connection.executemany(
+            "INSERT INTO message_words (message_id, space_id, created_at, words) VALUES (?, ?, ?, ?)", _with_cards(rows)
+        )
+
+
+async def _fill_cards_postgres(connection: Any) -> None:
+    while rows := await connection.fetch(f"{_CARDS} LIMIT {PAGE}"):
+        await connection.executemany("UPDATE messages SET card = $1, folded = $2 WHERE id = $3", _read(rows))
+    if (since := await connection.fetchval(_SINCE)) is None:
+        return
+    await connection.execute("DELETE FROM message_words WHERE created_at >= $1", since)
+    columns = ["message_id", "space_id", "created_at", "words"]
+    await connection.execute(f"DECLARE cards_to_fill CURSOR FOR {_FOUND.format(_quoted(since))}")
+    while rows := await connection.fetch(f"FETCH {PAGE} FROM cards_to_fill"):
+        await connection.copy_records_to_table("message_words", records=_with_cards(rows), columns=columns)
+    await connection.execute("CLOSE cards_to_fill")
+
+
+def _quoted(time: str) -> str:
+    return "'" + time.replace("'", "''") + "'"
+
+
+SQLITE: Final[Mapping[str, Callable[[sqlite3.Connection], None]]] = {
+    "0003_search": _fill_search_sqlite,
+    "0023_cards": _fill_cards_sqlite,
+}
+POSTGRES: Final[Mapping[str, Callable[[Any], Awaitable[None]]]] = {
+    "0003_search": _fill_search_postgres,
+    "0023_cards": _fill_cards_postgres,
+}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
+from bullpen.spaces.speakers import concern_speakers, names_in, read_words
 from bullpen.tasks import times
 from bullpen.threads import actions as threads
 from bullpen.toolbox.messaging.read_messages import list_files
@@ -30,7 +31,8 @@ async def enter_space(
     context.effects.moved, context.effects.space_id = True, room.id
     latest = await rows.select_messages(context.tx, room.id, limit=HISTORY)
     context.effects.outside = of_messages(latest)
-    names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in latest}))
+    await concern_speakers(context.tx, latest)
+    names = await names_in(context.tx, latest)
     said = [_shown(message, names) for message in latest]
     zone = await rows.select_timezone(context.tx, room.id) or context.means.tasks.timezone
     local = times.local(context.tx.clock.millis(), zone)
@@ -38,6 +40,9 @@ async def enter_space(
     return {"spaceId": room.id, "name": room.name, "kind": room.kind, **clock, "messages": said}
 
 
-def _shown(message: Message, names: dict[str, str]) -> dict[str, Any]:
-    shown = {"id": message.id, "from": names.get(message.author_id, message.author_id), "text": message.text}
-    return {**shown, "attachments": list_files(message)} if message.attachments else shown
+def _shown(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": message.id, "from": names.get(message.author_id, message.author_id)}
+    shown["text"] = read_words(message, names)
+    if message.attachments:
+        shown["attachments"] = list_files(message)
+    return {**shown, "type": "card"} if message.type == "tool" else shown

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from bullpen.agents import rows as agent_rows
 from bullpen.spaces import rows
-from bullpen.spaces.speakers import concern_speakers, own_words
+from bullpen.spaces.speakers import concern_speakers, names_in, read_words
 from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import of_messages
@@ -38,18 +38,20 @@ async def read_messages(
         found = await rows.select_messages(context.tx, room.id, before=before, limit=limit) if before > 1 else []
     context.effects.outside = of_messages(found)
     await concern_speakers(context.tx, found)
-    names = await agent_rows.select_names(context.tx, sorted({m.author_id for m in found}))
+    names = await names_in(context.tx, found)
     return {"spaceId": room.id, "total": room.last_seq, "messages": [_shown(m, names) for m in found]}
 
 
-def _shown(message: Message, names: dict[str, str]) -> dict[str, Any]:
+def _shown(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": message.id,
         "seq": message.seq,
         "from": names.get(message.author_id, message.author_id),
-        "text": own_words(message),
+        "text": read_words(message, names),
         "at": message.created_at,
     }
+    if message.type == "tool":
+        shown["type"] = "card"
     if message.deleted_at is not None:
         shown["deleted"] = True
     if message.attachments:
