@@ -168,7 +168,7 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
     if judged.decision == "deny":
         return await _settle(door, tool, call, Denied(rules.denied(tool)))
     if judged.decision == "ask" and tool.proposes:
-        door = replace(door, asks=True)
+        door = replace(door, proposes=judged.proposes)
     elif judged.decision == "ask" and door.approval is None:
         reason = "outward" if door.unseen else judged.reason
         return await door.store.transact(

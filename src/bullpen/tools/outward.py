@@ -33,9 +33,21 @@ def is_suspect(run: RunView) -> bool:
     return bool(run.outside and run.seen_in)
 
 
-def sends_arguments(tool: Tool, args: Mapping[str, Any]) -> bool:
-    """A fixed request tells nobody anything; one with arguments may tell everything that its run has read."""
-    return tool.goes_out and bool(args)
+def sends_arguments(tool: Tool, args: Mapping[str, Any], run: RunView) -> bool:
+    """A fixed request tells nobody anything; one with arguments may tell everything that its run has read.
+
+    Nor does one that only reads, if the person who woke the run wrote its arguments, letter by letter.
+    """
+    return tool.goes_out and bool(args) and not _is_quoted(tool, args, run)
+
+
+def _is_quoted(tool: Tool, args: Mapping[str, Any], run: RunView) -> bool:
+    said = "" if run.asker is None else run.asker.said
+    return bool(tool.quotes) and all(
+        name in tool.quotes and isinstance(value, str) and value != "" and value in said
+        for name, value in args.items()
+        if value is not None
+    )
 
 
 async def select_wider(tx: Transaction, run: RunView, targets: Iterable[str]) -> set[str]:

@@ -18,8 +18,9 @@ async def update_memory(
 ) -> dict[str, Any]:
     """Rewrite one of your own memory blocks: who you are, how you feel, what you think of others."""
     said, group_id = content.replace("\x00", ""), context.run.stays_in
+    outside = context.sources_of(said)
     if group_id is None:
-        await rows.upsert_block(context.tx, context.agent.id, label, said)
+        await rows.upsert_block(context.tx, context.agent.id, label, said, outside)
     else:  # who it is elsewhere is not for this group to say
-        await rows.upsert_group_block(context.tx, context.agent.id, group_id, label, said)
+        await rows.upsert_group_block(context.tx, context.agent.id, group_id, label, said, outside)
     return {"success": True}
