@@ -1,4 +1,4 @@
-"""What an agent stores for a person who may store it themselves is a skill at once. The space is told, and can undo it."""
+"""What an agent stores for somebody who may store it is a skill at once. The space is told, and can undo it."""
 
 from __future__ import annotations
 

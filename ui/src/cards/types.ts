@@ -20,6 +20,7 @@ export type Call<A = Record<string, unknown>, R = unknown> = {
   approvedBy?: string;
   editedBy?: string; // who changed the arguments before approving them
   outside?: string[];
+  reason?: string; // why it has to be approved although no policy says so: its agent had read text from outside
   hash?: string;
   progress?: { fraction?: number; message?: string };
   createdAt?: string;
