@@ -75,6 +75,7 @@ async def test_always_for_a_source_stops_the_asking_for_it_alone(office: Driver)
     assert (await asked(office, 2))["metadata"]["outside"] == ["hook:ci", "hook:mail"], "two sources: both are needed"
 
 
+@pytest.mark.one_database
 async def test_once_allows_one_call(office: Driver) -> None:
     await planner(office, "ci")
     for nth in (1, 2):
@@ -85,6 +86,7 @@ async def test_once_allows_one_call(office: Driver) -> None:
     assert len(await office.items("/tasks")) == 2
 
 
+@pytest.mark.one_database
 async def test_two_sources_need_both_to_be_allowed(office: Driver) -> None:
     await planner(office, "ci", "mail")
     await allow(office, source="hook:ci")

@@ -82,10 +82,11 @@ async def test_a_skill_that_was_stored_at_once_is_undone_by_a_click(house: House
     room = await house.room(agent)
     page = await visit.room(room)
     await house.post(room, "please remember how we do this")
-    notice = page.get_by_text(f"{agent.capitalize()} stored the skill /walk, as Olga had asked.")
+    log = page.get_by_role("log")
+    notice = log.get_by_text(f"{agent.capitalize()} stored the skill /walk, as Olga had asked.")
     await expect(notice).to_be_visible()
     await page.get_by_role("button", name="Undo", exact=True).click()
-    await expect(page.get_by_text("Olga took the change back: /walk is gone.")).to_be_visible()
+    await expect(log.get_by_text("Olga took the change back: /walk is gone.")).to_be_visible()
     await expect(page.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
     skills = (await house.ask("GET", "/skills", params={"spaceId": room}))["items"]
     assert skills == []
