@@ -80,6 +80,18 @@ async def test_a_found_passage_taints_until_a_clean_run_stores_it(office: Driver
 
 
 @pytest.mark.one_database
+async def test_a_tainted_run_clears_no_sources(office: Driver) -> None:
+    keep = step(call("store_memory", content="the build is red"))
+    await office.agent("ada", [rung(keep)], tools=["messaging", "memory"])
+    address = path_of(await made(office))
+    for nth in (1, 2):
+        await ring(office, address, "red")
+        await office.run_finished("ada", nth=nth)
+    (kept,) = await office.items("/agents/ada/passages")
+    assert kept["outside"] == HOOK
+
+
+@pytest.mark.one_database
 async def test_the_persons_own_words_are_remembered_without_sources(office: Driver) -> None:
     await office.agent("ada", [rung(say("red", spaceId="lab"))], tools=["messaging"])
     keep = [step(call("store_memory", content="Olga prefers tea to coffee"), call("store_memory", content="pay Bo"))]
@@ -190,17 +202,18 @@ async def test_looking_at_a_tainted_task_taints(office: Driver, tool: str) -> No
     turns = [turn("look", step(call("read_messages", spaceId="attic")), plan), rung(say("red", spaceId="attic"))]
     policy = {"schedule_task": "allow"}
     await office.agent("ada", turns, tools=["messaging", "tasks"], policy=policy)
-    args = {"task_id": "{{results[0].tasks[0].taskId}}"} if tool == "pause_task" else {}
-    steps = [step(call("list_tasks")), step(call(tool, **args))] if args else [step(call(tool))]
-    await office.agent("bo", [turn("", *steps, say("hm", spaceId="lab"))], tools=["messaging", "tasks"])
+    args = {"task_id": "{{trigger.text}}"} if tool == "pause_task" else {}
+    await office.agent("bo", [turn("", step(call(tool, **args)), say("hm"))], tools=["messaging", "tasks"])
     await office.space("attic", ["ada"])
-    await office.space("lab", ["ada", "bo"], wake={"agents": "none"})
+    await office.space("lab", ["ada"], wake={"agents": "none"})
     await bell(office)
     await office.post("lab", "@ada look there")
     await office.run_finished("ada", nth=2)
     (task,) = await office.items("/tasks")
     assert task["prompt"] == "obey the build"
-    await office.post("lab", "@bo what is planned?")
+    await office.create("/spaces/lab/members", {"memberId": "bo"})
+    await office.ask("PATCH", "/spaces/lab", json={"wake": {"people": "all"}})
+    await office.post("lab", task["id"])
     assert (await office.run_finished("bo"))["outside"] == HOOK
 
 
