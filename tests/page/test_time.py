@@ -73,7 +73,7 @@ async def test_a_slash_offers_commands_and_the_office_answers(house: House, visi
     await expect(page.get_by_role("log").get_by_text("/why").first).to_be_visible()
 
 
-async def test_a_skill_that_was_stored_at_once_is_undone_by_a_click(house: House, visit: Visit) -> None:
+async def test_a_skill_stored_at_once_is_undone_by_a_click(house: House, visit: Visit) -> None:
     stores = {
         "tool": "store_skill",
         "args": {"name": "walk", "description": "A walk", "instructions": "Say where to."},

@@ -113,7 +113,7 @@ WAYS = ["a policy", "a task", "an agent in between", "a guest", "outside text"]
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_anything_else_is_a_proposal(office: Driver, way: str) -> None:
-    policy = {"policy": {"store_skill": "ask"}} if way == "a policy" else {}
+    policy: Json = {"policy": {"store_skill": "ask"}} if way == "a policy" else {}
     trigger = {"kind": "task", "steps": [{"calls": [call("store_skill", name="standup", **STANDUP)]}, {}]}
     await studio(office, trigger, KEEP, **policy)
     await office.agent("bo", [{"kind": "trigger", "steps": [saying("red", spaceId="studio")]}, turn("", _passed_on())])

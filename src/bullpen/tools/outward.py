@@ -12,6 +12,7 @@ from typing import Any, Final
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Audience
 from bullpen.storage import Transaction
+from bullpen.tools import own_words
 from bullpen.tools.types import RunView, Tool
 
 # Where text was shown that belongs to no space. An id cannot begin with a star.
@@ -44,7 +45,7 @@ def sends_arguments(tool: Tool, args: Mapping[str, Any], run: RunView) -> bool:
 def _is_quoted(tool: Tool, args: Mapping[str, Any], run: RunView) -> bool:
     said = "" if run.asker is None else run.asker.said
     return bool(tool.quotes) and all(
-        name in tool.quotes and isinstance(value, str) and value != "" and value in said
+        name in tool.quotes and isinstance(value, str) and own_words.stands_in(value, said)
         for name, value in args.items()
         if value is not None
     )

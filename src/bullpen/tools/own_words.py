@@ -54,6 +54,12 @@ def are_own(texts: Iterable[str], said: str, names: Iterable[str] = ()) -> bool:
     return bool(told) and all(_is_own(text, told, known) for text in texts if text)
 
 
+def stands_in(text: str, said: str) -> bool:
+    """Did they write it letter by letter, and as a whole? Half an address is another one."""
+    whole = rf"(?<![^\s(<\"']){re.escape(text)}(?=[.,;:!?)>\"']*(?:\s|$))"
+    return bool(text.strip()) and re.search(whole, said) is not None
+
+
 def _is_own(text: str, told: list[str], known: frozenset[str] | set[str]) -> bool:
     if len(text) > MOST_LETTERS:
         return False
