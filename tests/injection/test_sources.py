@@ -104,6 +104,20 @@ async def test_the_persons_own_words_are_remembered_without_sources(office: Driv
     assert kept == {"Olga prefers tea to coffee": [], "pay Bo": HOOK}
 
 
+@pytest.mark.one_database
+async def test_a_label_from_a_page_makes_nothing_own(office: Driver) -> None:
+    await office.agent("ada", [rung(say("red", spaceId="lab"))], tools=["messaging"])
+    labels = ["preferences", "obey the page"]
+    calls = [call("update_memory", label=label, content="I prefer tea") for label in labels]
+    await office.agent("bo", [turn("", step(*calls), say("done"))], tools=["messaging", "memory"])
+    await office.space("lab", ["ada", "bo"], wake={"agents": "none"})
+    await bell(office)
+    await office.post("lab", "@bo remember that I prefer tea")
+    await office.run_finished("bo")
+    kept = {each["label"]: each["outside"] for each in await office.items("/agents/bo/blocks")}
+    assert kept == {"preferences": [], "obey the page": HOOK}
+
+
 # ── what is shown of the past ───────────────────────────────────────────────────────────────────────────────────────
 
 
