@@ -51,6 +51,7 @@ GOOD: dict[str, Json] = {
     "PUT /api/spaces/{id}/skills/{name}": {"description": "Who did what", "instructions": "Ask everybody."},
     "POST /api/spaces/{id}/skills/import": {"text": "---\nname: standup\ndescription: Who did what\n---\nAsk."},
     "POST /api/spaces/{id}/skills/{name}/approve": {"hash": "0" * 64},
+    "POST /api/spaces/{id}/skills/{name}/undo": {"hash": "0" * 64},
     "POST /api/spaces/{id}/skills/{name}/invoke": {},
     "POST /api/hooks": {"agentId": "ada", "name": "bell"},
     "POST /api/webhooks": {"url": "http://127.0.0.1:9/"},

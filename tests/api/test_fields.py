@@ -26,6 +26,7 @@ REFUSED = {
     "PATCH /api/webhooks/{id}": {404},
     "PATCH /api/tasks/{id}": {404},
     "POST /api/spaces/{id}/skills/{name}/approve": {409},
+    "POST /api/spaces/{id}/skills/{name}/undo": {409},
     "POST /api/tools": {201, 409},
     "POST /api/runs/{run_id}/tool-results": {404},
     "POST /api/pending/{call_id}/resolve": {404},

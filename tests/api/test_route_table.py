@@ -480,6 +480,8 @@ TABLE: dict[str, Row] = {
     "DELETE /api/spaces/{id}/skills/{name}": Row(answers(SPEAK, 204), pias_skill()),
     "POST /api/spaces/{id}/skills/{name}/approve": Row(MANAGE, pias_skill("/approve")),
     "POST /api/spaces/{id}/skills/{name}/reject": Row(answers(MANAGE, 204), pias_skill("/reject")),
+    # Pia has stored it herself: whoever may undo what agents store is told that there is nothing to undo.
+    "POST /api/spaces/{id}/skills/{name}/undo": Row(answers(MANAGE, 409), pias_skill("/undo", {})),
     "POST /api/spaces/{id}/skills/{name}/invoke": Row(answers(MANAGE, 202), pias_skill("/invoke", {"parameters": ""})),
     "GET /api/hooks": Row(MANAGERS, on("/hooks")),
     "POST /api/hooks": Row(answers(MANAGERS, 201), on("/hooks", {"agentId": "ada", "name": "bell"})),

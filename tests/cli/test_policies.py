@@ -33,6 +33,17 @@ def test_policies_are_set_listed_and_taken_back(office_data: Path) -> None:
     assert json.loads(output(office_data, "policies", "--json"))["items"] == []
 
 
+def test_a_policy_for_a_source_is_set_and_listed(office_data: Path) -> None:
+    output(office_data, "policies", "set", "ada", "send_message", "allow", "--source", "example.com")
+    shown = output(office_data, "policies")
+    assert "SOURCE" in shown
+    assert "example.com" in shown
+    [item] = json.loads(output(office_data, "policies", "--json"))["items"]
+    assert (item["source"], item["decision"]) == ("example.com", "allow")
+    refused = bullpen(office_data, "policies", "set", "ada", "send_message", "allow", "--source", "a b")
+    assert (refused.returncode, "'a_b'?" in refused.stderr) == (1, True)
+
+
 @pytest.mark.parametrize(
     "args, part",
     [

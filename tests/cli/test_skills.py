@@ -7,13 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import bullpen, output
+from tests.cli.processes import bullpen, output, serving
+from tests.waits import wait_until
 
 PROJECT = """
 agents:
   - {id: ada, name: Ada, model: "script:silent"}
 spaces:
   - {id: studio, members: [ada]}
+"""
+KEEPER = """
+agents:
+  - id: cy
+    name: Cy
+    tools: [skills]
+    model:
+      provider: script
+      turns:
+        - steps:
+            - calls: [{tool: store_skill, args: {name: walk, description: A walk, instructions: Say where to.}}]
+            - {}
+spaces:
+  - {id: hall, members: [cy], wake: {people: all}}
 """
 TEXT = "---\nname: stand-up\ndescription: Who did what\nparameters: '[day]'\n---\n\nAsk everybody.\n"
 
@@ -54,6 +69,21 @@ def test_a_stored_skill_gets_a_proposal_which_is_then_rejected(office_data: Path
     output(office_data, "skills", "reject", "studio", "standup")
     assert "Ask everybody." in output(office_data, "skills", "show", "studio", "standup")
     assert "active" in output(office_data, "skills", "import", "studio", str(tmp_path / "standup"), "--approve")
+
+
+def test_what_an_agent_stored_at_once_is_undone(office_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "keeper.yaml").write_text(KEEPER)
+    output(office_data, "apply", str(tmp_path / "keeper.yaml"))
+    with serving(office_data):
+        output(office_data, "token", "create", "--name", "Olga", "--owner")
+        output(office_data, "send", "hall", "keep it")
+        wait_until(lambda: "walk" in output(office_data, "skills", "--json"))
+        [skill] = json.loads(output(office_data, "skills", "--json"))["items"]
+        assert (skill["status"], skill["undoable"]) == ("active", True)
+        stale = bullpen(office_data, "skills", "undo", "hall", "walk", "--hash", "0" * 64)
+        assert (stale.returncode, "says something else by now" in stale.stderr) == (1, True)
+        assert output(office_data, "skills", "undo", "hall", "walk") == "/walk  is gone"
+        assert bullpen(office_data, "skills", "undo", "hall", "walk").returncode == 1
 
 
 def test_a_projects_skills_await_approval_unless_approved_on_apply(office_data: Path, tmp_path: Path) -> None:

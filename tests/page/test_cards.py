@@ -394,6 +394,26 @@ async def test_an_approval_is_given_with_changed_arguments_and_for_always(house:
     assert [(each["toolName"], each["decision"]) for each in policies] == [("refund_order", "allow")]
 
 
+async def test_what_a_page_caused_is_allowed_for_its_source_alone(house: House, visit: Visit) -> None:
+    plan = calls("schedule_task", prompt="read it", schedule_type="cron", schedule_value="0 9 * * 1")
+    agent = await house.agent("Otto", plan, tools=["messaging", "tasks"])
+    room = await house.room(agent)
+    file = await house.ask("POST", "/files", params={"spaceId": room}, files={"file": ("note.txt", b"hello")})
+    page = await visit.room(room)
+    await house.post(room, "go", attachments=[file["id"]])
+    await page.get_by_role("link", name=re.compile("Waiting for you")).click()
+    asked = card(page, "Approval wanted: schedule_task")
+    await expect(asked.get_by_text(f"You are asked because {agent.capitalize()} read file.")).to_be_visible()
+    await expect(asked.get_by_role("button", name="Allow once")).to_be_enabled()
+    await expect(asked.get_by_label("Always allow in this room")).to_have_count(0)
+    await asked.get_by_role("button", name="Always allow schedule_task for text from file").click()
+    await expect(asked).to_have_count(0)
+    found = (await house.ask("GET", "/policies", params={"agentId": agent}))["items"]
+    assert [(each["toolName"], each["source"], each["decision"]) for each in found] == [
+        ("schedule_task", "file", "allow")
+    ]
+
+
 async def test_a_member_sees_an_approval_and_cannot_give_it(house: House, visit: Visit, other: Visit) -> None:
     room = await refund(house, orderId=9)
     theirs = await other.room(room)

@@ -73,6 +73,25 @@ async def test_a_slash_offers_commands_and_the_office_answers(house: House, visi
     await expect(page.get_by_role("log").get_by_text("/why").first).to_be_visible()
 
 
+async def test_a_skill_stored_at_once_is_undone_by_a_click(house: House, visit: Visit) -> None:
+    stores = {
+        "tool": "store_skill",
+        "args": {"name": "walk", "description": "A walk", "instructions": "Say where to."},
+    }
+    agent = await house.agent("Wim", {"calls": [stores]}, tools=["messaging", "skills"])
+    room = await house.room(agent)
+    page = await visit.room(room)
+    await house.post(room, "please remember how we do this")
+    log = page.get_by_role("log")
+    notice = log.get_by_text(f"{agent.capitalize()} stored the skill /walk, as Olga had asked.")
+    await expect(notice).to_be_visible()
+    await page.get_by_role("button", name="Undo", exact=True).click()
+    await expect(log.get_by_text("Olga took the change back: /walk is gone.")).to_be_visible()
+    await expect(page.get_by_role("button", name="Undo", exact=True)).to_have_count(0)
+    skills = (await house.ask("GET", "/skills", params={"spaceId": room}))["items"]
+    assert skills == []
+
+
 async def test_an_agents_proposed_skill_becomes_a_command_once_approved(house: House, visit: Visit) -> None:
     stores = {
         "tool": "store_skill",
@@ -82,7 +101,7 @@ async def test_an_agents_proposed_skill_becomes_a_command_once_approved(house: H
         {"when": "remember", "steps": [{"calls": [stores]}, says("I proposed it.")]},
         {"when": "the team", "steps": [says("What did you do yesterday?")]},
     ]
-    agent = await house.agent("Sage", turns=turns, tools=["messaging", "skills"])
+    agent = await house.agent("Sage", turns=turns, tools=["messaging", "skills"], policy={"store_skill": "ask"})
     room = await house.room(agent)
     page = await visit.room(room)
     await house.post(room, "please remember how we do this")

@@ -201,3 +201,33 @@ def test_a_valid_condition_can_be_judged_and_ignores_extra_arguments(when: Any, 
     assert holds({"not": when}, args) is (None if known is None else not known)
     if known is not None:
         assert holds(when, {"c": 1, "d": None, **args}) is known
+
+
+# ── sources ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "rules, sources, expected",
+    [
+        ([Rule("allow", source="a")], ["a"], "allow"),
+        ([Rule("allow", source="a")], ["a", "b"], None),
+        ([Rule("allow", source="a"), Rule("allow", source="b")], ["a", "b"], "allow"),
+        ([Rule("allow", source="a")], [], None),
+        ([Rule("allow")], ["a"], None),
+        ([Rule("allow", source="a", space_id="lab")], ["a"], None),
+        ([Rule("allow", source="a", space_id="lab"), Rule("allow", source="a", space_id="den")], ["a"], "allow"),
+        ([Rule("allow", source="a", when=BIG)], ["a"], None),
+        ([Rule("allow", source="a"), Rule("ask", source="a", space_id="den")], ["a"], "ask"),
+        ([Rule("allow", source="a"), Rule("deny", source="b")], ["a"], "allow"),
+        ([Rule("allow", source="a"), Rule("deny", source="b")], ["a", "b"], "deny"),
+    ],
+)
+def test_sources_are_allowed_one_by_one(rules: list[Rule], sources: list[str], expected: Decision | None) -> None:
+    assert policies.about_sources(["den", "lab"], rules, {"amount": 5}, sources) == expected
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_a_rule_with_a_source_is_none_for_other_text(decision: Decision) -> None:
+    rules = [Rule("ask"), Rule(decision, source="a")]
+    assert policies.decide_for_all(["lab"], rules, {}, of_agent=None, of_tool=None) == "ask"
+    assert policies.decide_for_all(["lab"], rules[1:], {}, of_agent=None, of_tool=None) == "allow"

@@ -12,6 +12,7 @@ from tests.skills.offices import STANDUP, TOOLS, call, stored, studio, told, tur
 
 STORE = call("store_skill", name="standup", **STANDUP)
 CHANGE = call("store_skill", name="standup", description="Who did what", instructions="Say boo.", parameters="[day]")
+ASK = {"store_skill": "ask"}
 AT = "/spaces/studio/skills/standup"
 MAY = "Any person who is a member of this space can approve it."
 WAITS = f"/standup waits for approval and starts nothing yet. Ada proposed it. {MAY}"
@@ -19,7 +20,7 @@ WAITS = f"/standup waits for approval and starts nothing yet. Ada proposed it. {
 
 @pytest.mark.one_database
 async def test_what_an_agent_stores_waits_and_starts_nothing_meanwhile(office: Driver) -> None:
-    await studio(office, turn("keep it", STORE))
+    await studio(office, turn("keep it", STORE), policy=ASK)
     kept = await told(office, "keep it")
     assert kept["status"] == "proposed"
     assert "approved" in kept["message"]
@@ -37,7 +38,8 @@ async def test_what_an_agent_stores_waits_and_starts_nothing_meanwhile(office: D
 async def test_an_active_skill_applies_until_the_proposed_diff_is_approved(
     office: Driver,
 ) -> None:
-    ada = await puppet(office, "ada", [turn("change it", CHANGE), {"steps": [say("hm"), {}]}], tools=TOOLS)
+    turns = [turn("change it", CHANGE), {"steps": [say("hm"), {}]}]
+    ada = await puppet(office, "ada", turns, tools=TOOLS, policy=ASK)
     await office.space("studio", ["ada"])
     await stored(office)
     await told(office, "change it")

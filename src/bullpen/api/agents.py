@@ -213,7 +213,7 @@ async def get_block(id: str, label: str, caller: Caller, store: Store) -> Respon
 @router.put("/{id}/blocks/{label}", response_model=Block)
 async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, store: Store) -> Response:
     await store.transact(lambda tx: memory.put_block(tx, caller, id, label, request.content))
-    return answer({"label": label, "content": request.content})
+    return answer({"label": label, "content": request.content, "outside": []})
 
 
 @router.delete("/{id}/blocks/{label}", status_code=204, response_class=Response)

@@ -19,7 +19,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
 from bullpen.wire import nouns
 from bullpen.wire.nouns import Command, Invoked
-from bullpen.wire.requests import ApproveSkill, ImportSkill, InvokeSkill, StoreSkill
+from bullpen.wire.requests import ApproveSkill, ImportSkill, InvokeSkill, StoreSkill, UndoSkill
 
 router = APIRouter(route_class=CappedRoute, tags=["skills"])
 
@@ -137,6 +137,23 @@ async def reject_skill(id: str, name: str, caller: Caller, store: Store) -> Resp
 
     await store.transact(body)
     return Response(status_code=204)
+
+
+@router.post(
+    "/spaces/{id}/skills/{name}/undo",
+    response_model=nouns.Skill,
+    responses={204: {"description": "There was nothing before, so the skill is gone."}},
+)
+async def undo_skill(id: str, name: str, request: UndoSkill, caller: Caller, store: Store) -> Response:
+    """Take back what an agent has stored at once: the skill says what it said before, or is gone."""
+
+    async def body(tx: Transaction) -> Skill | None:
+        await actions.turn(tx, id)
+        skill = await actions.get(tx, caller, id, name, "approve_skill")
+        return await actions.undo(tx, caller, skill, request.hash)
+
+    left = await store.transact(body)
+    return Response(status_code=204) if left is None else answer(rows.on_the_wire(left))
 
 
 @router.post("/spaces/{id}/skills/{name}/invoke", status_code=202, response_model=Invoked)

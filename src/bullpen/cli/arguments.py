@@ -192,6 +192,9 @@ def _add_policies(add: Add) -> None:
     put.add_argument(
         "--when", metavar="JSON", help='only for some arguments: {"path": "amount", "op": "gt", "value": 100}'
     )
+    put.add_argument(
+        "--source", metavar="SOURCE", help="only for calls that text from there may cause: a host, file, …"
+    )
     delete = actions.add_parser(
         "delete", help="Take a policy back.", description="Take a policy back.", allow_abbrev=False
     )
@@ -294,6 +297,7 @@ def _add_skills(add: Add) -> None:
         "store": "Store a skill, over one that has this name.",
         "approve": "Approve of what is proposed: people can start it then. Prints what changes.",
         "reject": "Forget what is proposed. What is active stays.",
+        "undo": "Take back what an agent has stored at once: it says what it said before, or is gone.",
         "delete": "Delete a skill.",
         "invoke": "Start a skill, as if you had written /NAME in the space.",
         "import": "Take skills from SKILL.md folders. They wait for approval.",
@@ -310,6 +314,7 @@ def _add_skills(add: Add) -> None:
     made["store"].add_argument("--parameters", metavar="TEXT", help="what may be written behind the name")
     made["store"].add_argument("--agent", metavar="ID", help="who follows it; otherwise the first agent of the space")
     made["approve"].add_argument("--hash", help="approve only this proposal, as `skills show` names it")
+    made["undo"].add_argument("--hash", help="take back only this, as `skills show --json` names it")
     made["invoke"].add_argument("parameters", metavar="TEXT", nargs="*", help="what to write behind the name")
     made["invoke"].add_argument("--key", metavar="TEXT", help="the same key again starts nothing and tells the same")
     made["import"].add_argument("path", metavar="PATH", type=Path, help="a SKILL.md, its folder, or a folder of such")

@@ -35,7 +35,9 @@ async def _run(args: Namespace, when: Any) -> int:
         await named.use_ids(bp, args, space="space", agent="agent")
         match args.action:
             case "set":
-                made = await bp.policies.set(args.agent, args.tool, args.decision, space=args.space, when=when)
+                made = await bp.policies.set(
+                    args.agent, args.tool, args.decision, space=args.space, when=when, source=args.source
+                )
                 print(made.id)
             case "delete":
                 await bp.policies.delete(args.id)
@@ -50,7 +52,7 @@ async def _list(bp: Bullpen, args: Namespace) -> None:
         items = [item.model_dump(by_alias=True, mode="json") for item in page]
         print(show.as_json({"items": items} if page.next is None else {"items": items, "next": page.next}))
     elif page.items:
-        print(show.table(("POLICY", "AGENT", "SPACE", "TOOL", "DECISION", "WHEN"), map(_row, page)))
+        print(show.table(("POLICY", "AGENT", "SPACE", "TOOL", "DECISION", "SOURCE", "WHEN"), map(_row, page)))
         if page.next is not None:
             print(f"There are more: add --cursor {page.next!r}", file=sys.stderr)
     else:
@@ -59,4 +61,5 @@ async def _list(bp: Bullpen, args: Namespace) -> None:
 
 def _row(policy: Policy) -> tuple[str, ...]:
     when = "always" if policy.when is None else show.one_line(show.as_json(policy.when), 80)
-    return (policy.id, policy.agent_id, policy.space_id or "-", policy.tool_name, policy.decision, when)
+    source = show.one_line(policy.source or "-", 40)
+    return (policy.id, policy.agent_id, policy.space_id or "-", policy.tool_name, policy.decision, source, when)

@@ -32,6 +32,8 @@ async def _run(args: Namespace) -> int:
                 _told(await _approve(bp, args), args)
             case "reject":
                 await bp.skills.reject(args.space, args.name)
+            case "undo":
+                await _undo(bp, args)
             case "delete":
                 await bp.skills.delete(args.space, args.name)
             case "invoke":
@@ -71,6 +73,16 @@ async def _approve(bp: Bullpen, args: Namespace) -> Skill:
     if args.hash is None:
         print(show.plain(skill.proposal.diff), file=sys.stderr)
     return await bp.skills.approve(args.space, args.name, args.hash or skill.proposal.hash)
+
+
+async def _undo(bp: Bullpen, args: Namespace) -> None:
+    """What is shown is what is taken back: a change that comes in between is a conflict."""
+    skill = await bp.skills.get(args.space, args.name)
+    left = await bp.skills.undo(args.space, args.name, args.hash or skill.hash)
+    if left is not None:
+        _told(left, args)
+    elif not args.json:
+        print(f"/{skill.name}  is gone")
 
 
 async def _import(bp: Bullpen, args: Namespace) -> None:

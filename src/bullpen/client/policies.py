@@ -34,9 +34,14 @@ class Policies:
         *,
         space: str | None = None,
         when: Mapping[str, Any] | None = None,
+        source: str | None = None,
     ) -> Policy:
-        """Decide about an agent and a tool: everywhere or in a space, for all arguments or `when` they are such."""
+        """Decide about an agent and a tool: everywhere or in a space, for all arguments or `when` they are such.
+
+        With a `source`, only for calls that text from there may have caused.
+        """
         said = {"agentId": agent, "spaceId": space, "toolName": tool, "decision": decision, "when": when}
+        said["source"] = source
         body = {name: value for name, value in said.items() if value is not None}
         return Policy.model_validate(
             await self._connection.request("PUT", path("policies"), body=body, repeatable=True)

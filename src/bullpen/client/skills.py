@@ -65,6 +65,15 @@ class Skills:
         """Forget what is proposed. What is active stays."""
         await self._connection.request("POST", _at(space, name, "reject"))
 
+    async def undo(self, space: str, name: str, hash: str | None = None) -> Skill | None:
+        """Take back what an agent has stored at once. None: there was nothing before, so the skill is gone.
+
+        With the `hash` of the one you have looked at, another is a conflict.
+        """
+        body = {} if hash is None else {"hash": hash}
+        found = await self._connection.request("POST", _at(space, name, "undo"), body=body)
+        return None if not found else Skill.model_validate(found)
+
     async def delete(self, space: str, name: str) -> None:
         await self._connection.request("DELETE", _at(space, name))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -19,16 +20,27 @@ async def store(
     metadata: dict[str, Any] | None = None,
     *,
     group_id: str | None = None,
+    outside: Sequence[str] = (),
 ) -> tuple[Passage, bool]:
-    """The passage, and whether it is new."""
+    """The passage, and whether it is new. `outside`: what its writer had read from outside the office."""
     # What two groups were told in the same words is known to both, and each has its own.
     hash = sha256((content if group_id is None else f"{group_id}\n{content}").encode()).hexdigest()
-    passage = Passage(id=ids.passage(), content=content, tags=tags, metadata=metadata or {}, created_at=tx.clock.now())
+    passage = Passage(
+        id=ids.passage(),
+        content=content,
+        tags=tags,
+        metadata=metadata or {},
+        created_at=tx.clock.now(),
+        outside=list(outside),
+    )
     folded = "\n".join([content, *tags]).casefold().replace("\x00", "")
     if await rows.insert_passage(tx, agent_id, passage, folded=folded, hash=hash, group_id=group_id):
         return passage, True
     first = await rows.select_by_hash(tx, agent_id, hash)
     assert first is not None
+    if first.outside and not outside:
+        await rows.clear_sources(tx, first.id, tags, folded)
+        first = first.model_copy(update={"outside": [], "tags": tags})
     return first, False
 
 

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, bindparam, delete, func, or_, select
+from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 
 from bullpen.ids import Whose
+from bullpen.memory.types import Block
 from bullpen.storage import Statement, Transaction, any_of
-from bullpen.storage.mapped import JSON, Mapped
+from bullpen.storage.mapped import JSON, TUPLE_OR_NULL, Codec, Mapped
 from bullpen.storage.statements import contains, insert_or_ignore, upsert
 from bullpen.storage.tables import blocks, group_blocks, passages
 from bullpen.wire.nouns import Passage
 
-_UPSERT_BLOCK = upsert(blocks, ["agent_id", "label"], ["content", "updated_at"])
+# Where its writer had read text from, if from outside the office.
+_SOURCES = Codec(orjson.loads, lambda sources: orjson.dumps(sources).decode() if sources else None, empty=[])
+_UPSERT_BLOCK = upsert(blocks, ["agent_id", "label"], ["content", "updated_at", "outside"])
+_BLOCKS = Mapped(Block, blocks, outside=TUPLE_OR_NULL)
 _SELECT_BLOCKS = Statement(
-    select(blocks.c.label, blocks.c.content, blocks.c.updated_at)
-    .where(blocks.c.agent_id == bindparam("agent_id"))
-    .order_by(blocks.c.label)
+    select(*_BLOCKS.columns).where(blocks.c.agent_id == bindparam("agent_id")).order_by(blocks.c.label)
 )
-_UPSERT_GROUP_BLOCK = upsert(group_blocks, ["agent_id", "space_id", "label"], ["content", "updated_at"])
+_UPSERT_GROUP_BLOCK = upsert(group_blocks, ["agent_id", "space_id", "label"], ["content", "updated_at", "outside"])
+_GROUP_BLOCKS = Mapped(Block, group_blocks, outside=TUPLE_OR_NULL)
 _SELECT_GROUP_BLOCKS = Statement(
-    select(group_blocks.c.label, group_blocks.c.content)
+    select(*_GROUP_BLOCKS.columns)
     .where(group_blocks.c.agent_id == bindparam("agent_id"), group_blocks.c.space_id == bindparam("space_id"))
     .order_by(group_blocks.c.label)
 )
@@ -30,9 +34,14 @@ _DELETE_BLOCK = Statement(
     delete(blocks).where(blocks.c.agent_id == bindparam("agent_id"), blocks.c.label == bindparam("label"))
 )
 _INSERT_PASSAGE = insert_or_ignore(passages)
-_PASSAGES = Mapped(Passage, passages, given=("score",), tags=JSON, metadata=JSON)
+_PASSAGES = Mapped(Passage, passages, given=("score",), tags=JSON, metadata=JSON, outside=_SOURCES)
 _SELECT_BY_HASH = Statement(
     select(*_PASSAGES.columns).where(passages.c.agent_id == bindparam("agent_id"), passages.c.hash == bindparam("hash"))
+)
+_CLEAR_SOURCES = Statement(
+    update(passages)
+    .where(passages.c.id == bindparam("id_"))
+    .values(outside=None, tags=bindparam("tags_"), folded=bindparam("folded_"))
 )
 # More keywords than this in a query are dropped: each is one more scan of the agent's passages.
 KEYWORDS = 8
@@ -55,27 +64,29 @@ def _search(keywords: int) -> Statement:
 _SEARCHES = [_search(n) for n in range(KEYWORDS + 1)]
 
 
-async def upsert_block(tx: Transaction, agent_id: str, label: str, content: str) -> None:
-    await tx.run(_UPSERT_BLOCK, agent_id=agent_id, label=label, content=content, version=1, updated_at=tx.clock.now())
+async def upsert_block(tx: Transaction, agent_id: str, label: str, content: str, outside: Sequence[str] = ()) -> None:
+    kept = _BLOCKS.write(Block(label, content, tx.clock.now(), tuple(outside)))
+    await tx.run(_UPSERT_BLOCK, agent_id=agent_id, version=1, **kept)
 
 
-async def select_blocks(tx: Transaction, agent_id: str) -> list[tuple[str, str, str]]:
-    """label, content, updated at."""
-    return [(label, content, at) for label, content, at in await tx.all(_SELECT_BLOCKS, agent_id=agent_id)]
+async def select_blocks(tx: Transaction, agent_id: str) -> list[Block]:
+    return _BLOCKS.read_all(await tx.all(_SELECT_BLOCKS, agent_id=agent_id))
 
 
-async def upsert_group_block(tx: Transaction, agent_id: str, space_id: str, label: str, content: str) -> None:
-    at = tx.clock.now()
-    await tx.run(_UPSERT_GROUP_BLOCK, agent_id=agent_id, space_id=space_id, label=label, content=content, updated_at=at)
+async def upsert_group_block(
+    tx: Transaction, agent_id: str, space_id: str, label: str, content: str, outside: Sequence[str] = ()
+) -> None:
+    kept = _GROUP_BLOCKS.write(Block(label, content, tx.clock.now(), tuple(outside)))
+    await tx.run(_UPSERT_GROUP_BLOCK, agent_id=agent_id, space_id=space_id, **kept)
 
 
-async def select_shown(tx: Transaction, agent_id: str, group_id: str | None) -> list[tuple[str, str]]:
-    """label, content of the blocks that a prompt shows: a group's own stand in place of others of the same label."""
-    shown = {label: content for label, content, _ in await select_blocks(tx, agent_id)}
+async def select_shown(tx: Transaction, agent_id: str, group_id: str | None) -> list[Block]:
+    """The blocks that a prompt shows: a group's own stand in place of others of the same label."""
+    shown = {block.label: block for block in await select_blocks(tx, agent_id)}
     if group_id is not None:
-        own = await tx.all(_SELECT_GROUP_BLOCKS, agent_id=agent_id, space_id=group_id)
-        shown |= {label: str(content) for label, content in own}
-    return sorted(shown.items())
+        own = _GROUP_BLOCKS.read_all(await tx.all(_SELECT_GROUP_BLOCKS, agent_id=agent_id, space_id=group_id))
+        shown |= {block.label: block for block in own}
+    return [shown[label] for label in sorted(shown)]
 
 
 async def delete_block(tx: Transaction, agent_id: str, label: str) -> bool:
@@ -91,6 +102,11 @@ async def insert_passage(
 
 async def select_by_hash(tx: Transaction, agent_id: str, hash: str) -> Passage | None:
     return _PASSAGES.read_one(await tx.one(_SELECT_BY_HASH, agent_id=agent_id, hash=hash))
+
+
+async def clear_sources(tx: Transaction, id: str, tags: list[str], folded: str) -> None:
+    """Somebody who had read nothing outside has stored the same words: they are not those of a page. Its tags were."""
+    await tx.run(_CLEAR_SOURCES, id_=id, tags_=orjson.dumps(tags).decode(), folded_=folded)
 
 
 async def search_passages(
@@ -120,6 +136,7 @@ _EXPORT_GROUP_BLOCKS = Statement(
         group_blocks.c.label,
         group_blocks.c.content,
         group_blocks.c.updated_at,
+        group_blocks.c.outside,
     )
     .where(_IN_GROUP_BLOCKS)
     .order_by(group_blocks.c.agent_id, group_blocks.c.space_id, group_blocks.c.label)
@@ -133,6 +150,7 @@ _EXPORT_PASSAGES = Statement(
         passages.c.created_at,
         passages.c.agent_id,
         passages.c.space_id,
+        passages.c.outside,
     )
     .where(_IN_PASSAGES, passages.c.id > bindparam("after"))
     .order_by(passages.c.id)
@@ -162,7 +180,8 @@ async def export_group_blocks(tx: Transaction, whose: Whose) -> list[dict[str, A
     found = await tx.all(_EXPORT_GROUP_BLOCKS, member_id=whose.member, space_id=whose.space)
     return [
         {"agentId": agent_id, "spaceId": space_id, "label": label, "content": content, "updatedAt": at}
-        for agent_id, space_id, label, content, at in found
+        | ({"outside": orjson.loads(outside)} if outside else {})
+        for agent_id, space_id, label, content, at, outside in found
     ]
 
 
@@ -177,8 +196,9 @@ async def export_passages(tx: Transaction, whose: Whose, after: str, limit: int)
             "createdAt": created_at,
             "agentId": agent_id,
             **({} if space_id is None else {"spaceId": space_id}),
+            **({"outside": orjson.loads(outside)} if outside else {}),
         }
-        for id, content, tags, metadata, created_at, agent_id, space_id in await tx.all(
+        for id, content, tags, metadata, created_at, agent_id, space_id, outside in await tx.all(
             _EXPORT_PASSAGES, member_id=whose.member, space_id=whose.space, after=after, limit=limit
         )
     ]

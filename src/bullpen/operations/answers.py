@@ -205,6 +205,8 @@ async def _approve(
         access.authorize(caller, "manage_agents")
         if answer.always == "space" and not waiting.spaces:
             raise Invalid("The call was made in no space.", fields={"result.always": "write `agent`"})
+        if answer.always == "source":
+            approvals.check_sources(waiting)
     tool = registry.find(waiting.tool_name)
     if tool is None and (config := await rows.select_tool(tx, waiting.tool_name)) is not None:
         tool = configs.made(config)
@@ -213,7 +215,10 @@ async def _approve(
     decision = "approved" if answer.approved else "rejected"
     about = {"agentId": waiting.agent_id, "toolName": waiting.tool_name, "edited": answer.args is not None}
     note(tx, caller, f"call.{decision}", "call", waiting.call_id, **about)
-    if answer.always is not None:
+    if answer.always == "source":
+        for source in waiting.outside:
+            await actions.always_allow(tx, caller, waiting, source=source)
+    elif answer.always is not None:
         # In every space that it touches, or the next call like it would be asked for again.
         for space_id in waiting.spaces if answer.always == "space" else (None,):
             await actions.always_allow(tx, caller, waiting, space_id)

@@ -66,4 +66,7 @@ async def _reach_into(tx: Transaction, caller: Principal, agent_id: str) -> None
 async def read_blocks(tx: Transaction, agent_id: str) -> list[Block]:
     """For other operations, which have checked who asks."""
     found = await rows.select_blocks(tx, agent_id)
-    return [Block(label=label, content=content, updated_at=at) for label, content, at in found]
+    return [
+        Block(label=each.label, content=each.content, updated_at=each.updated_at, outside=list(each.outside))
+        for each in found
+    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
 from time import monotonic
@@ -32,6 +33,7 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Item
 from bullpen.llm.types import Reply
 from bullpen.memory import rows as memory_rows
+from bullpen.memory.types import Block
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
 from bullpen.replacing import replace
@@ -172,7 +174,7 @@ async def _start(
     space_id = _active_space(thread, agent, items)
     home = None if space_id is None else await space_rows.select_home(tx, space_id)
     room = None if home is None else home.room
-    prompt, sizes, remembers = await _prompt(tx, agent, room, thread.space_id, teaching)
+    prompt, sizes, memory = await _prompt(tx, agent, room, thread.space_id, teaching)
     newest = items[-1]
     run = Run(
         id=id,
@@ -209,8 +211,8 @@ async def _start(
         cost=0.0,
         started_at=tx.clock.now(),
         finished_at=None,
-        outside=together(*(transcript.sources(item.payload) for item in items)),
-        seen_in=merge_places(_spoken_in(items), (MEMORY,) if remembers else ()),
+        outside=together(*(transcript.sources(item.payload) for item in items), *(block.outside for block in memory)),
+        seen_in=merge_places(_spoken_in(items), (MEMORY,) if memory else ()),
         retry_of=None if newest.retry is None else newest.retry["of"],
     )
     entry_id = ids.run_message()
@@ -323,25 +325,33 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
 
 async def _prompt(
     tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: Teaching
-) -> tuple[str, str, bool]:
+) -> tuple[str, str, Sequence[Block]]:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. Also
-    how long its parts are, and whether it shows any blocks."""
-    parts = await read_system(tx, agent, room, thread_space, teaching)
-    text, sizes = _shown_again(tuple(parts), here().version)
+    how long its parts are, and the blocks that it shows."""
+    system = await read_system(tx, agent, room, thread_space, teaching)
+    text, sizes = _shown_again(tuple(system.parts), here().version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
-    return hash, sizes, any(name == "memory" for name, _ in parts)
+    return hash, sizes, system.blocks
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The system part, piece by piece, and the blocks of memory that it shows."""
+
+    parts: list[tuple[str, str]]
+    blocks: list[Block]
 
 
 async def read_system(
     tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: Teaching
-) -> list[tuple[str, str]]:
-    """The parts of the system part as a run that begins now would be shown them, before secrets are masked."""
+) -> System:
+    """The system part as a run that begins now would be shown it, before secrets are masked."""
     stays_in = room.id if room is not None and room.stays else None
     blocks = await memory_rows.select_shown(tx, agent.id, stays_in)
     lessons = [*teaching.choose(tuple(agent.tools)), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
-    return transcript.system_parts(agent, blocks, lessons, spaces)
+    return System(transcript.system_parts(agent, blocks, lessons, spaces), blocks)
 
 
 async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: Teaching) -> list[str]:

@@ -2,7 +2,8 @@
 
 For a thread of one space that is the window of its messages; before it what the agent did and said further back, and
 after it what it did lately. For a mind that spans spaces it is its own latest journals. Along comes what of all this is
-from outside the office: whoever reads it has read outside text.
+from outside the office: whoever is shown it has read outside text, and nobody else. Summaries hold none of it: what a
+run said after it had read outside text is left out of them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bullpen.replacing import replace
 from bullpen.runs import bounds, rows, transcript
 from bullpen.runs.bounds import Bounds
 from bullpen.runs.lines import find_lines
-from bullpen.runs.types import Entry, Run, WindowMessage
+from bullpen.runs.types import Entry, Run, Summary, WindowMessage
 from bullpen.spaces.speakers import own_answer, people_of
 from bullpen.storage import Transaction
 from bullpen.threads.rules import SCOPES
@@ -74,14 +75,14 @@ async def _of_space(
     earlier = await summaries(since=anew - 1, upto=cut) if cut > anew else []
     lately = await summaries(since=cut, upto=run.window_seq)
     turns: list[Turn] = []
-    if lines := transcript.told([summary.text for summary in earlier], most.told):
+    if lines := transcript.told([_summary_words(summary) for summary in earlier], most.told):
         turns.append(UserTurn("\n".join([EARLIER, *lines]), stable=True))
     parts = (("earlier", len(turns)), ("messages", len(shown)), ("lately", 1 if lately else 0))
     turns += shown
     if lately:
         turns.append(UserTurn("\n".join([HERE, *(transcript.short(summary.text) for summary in lately)])))
     known = [*earlier, *lately]
-    sources = together(*(_sources(each) for each in window if each.seq > cut), *(summary.outside for summary in known))
+    sources = together(*(_sources(each) for each in window if each.seq > cut))
     speakers = {each.run_id for each in window if each.run_id is not None}
     return Past(turns, sources, (space_id,) if turns else (), speakers | {summary.run_id for summary in known}, parts)
 
@@ -114,8 +115,15 @@ def _own(said: WindowMessage) -> WindowMessage:
     return said if cleaned is said.text else replace(said, text=cleaned)
 
 
+def _summary_words(summary: Summary) -> str:
+    """What a summary shows, which taints nobody."""
+    return transcript.without_own_words(summary.text) if summary.outside else summary.text
+
+
 def _sources(said: WindowMessage) -> list[str]:
     """What a message of the window taints with: what its author's run had read, and the name of a person's file."""
+    if said.deleted_at is not None:
+        return []  # nothing of it is shown
     found: list[str] = said.metadata.get("outside", [])
     return [*found, FILE] if said.files and said.author_kind != "agent" else found
 
@@ -128,12 +136,12 @@ async def _of_mind(tx: Transaction, run: Run, most: Bounds) -> Past:
     first = bounds.first_shown([transcript.size(journal) for journal in journals], most.window)
     before = earlier[first].ordinal if first else start + 1
     summaries = await rows.select_summaries(tx, run.thread_id, before=before, limit=transcript.SUMMARIES)
-    lines = transcript.told([summary.text for summary in summaries], most.told)
+    lines = transcript.told([_summary_words(summary) for summary in summaries], most.told)
     turns: list[Turn] = [UserTurn("\n".join([ANYWHERE, *lines]), stable=True)] if lines else []
     told = len(turns)
     for journal in journals[first:]:
         turns += journal
-    read = [each.outside for each in earlier[first:]] + [summary.outside for summary in summaries]
+    read = [each.outside for each in earlier[first:]]
     run_ids = {each.id for each in earlier[first:]} | {summary.run_id for summary in summaries}
     # A mind keeps what it was ever shown: what it says now may come from any of it.
     seen_in = await rows.select_seen_in(tx, run.thread_id, run.ordinal - 1)

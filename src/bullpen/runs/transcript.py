@@ -31,11 +31,23 @@ from bullpen.llm.types import (
     Turn,
     UserTurn,
 )
+from bullpen.memory.types import Block
 from bullpen.observe.redact import here
 from bullpen.replacing import replace
 from bullpen.runs import bounds, now
 from bullpen.runs.bounds import Bounds
-from bullpen.runs.lines import YOU, Author, Line, find_lines, indent, write_line, write_short_line, written_time
+from bullpen.runs.lines import (
+    INDENT,
+    YOU,
+    Author,
+    Line,
+    find_lines,
+    indent,
+    read_line,
+    write_line,
+    write_short_line,
+    written_time,
+)
 from bullpen.runs.now import Moment
 from bullpen.runs.types import Entry, Run, WindowMessage
 from bullpen.tools.outside import FILE, MORE, together
@@ -61,6 +73,10 @@ it. This is what it was about:"""
 ASK_FOR_LESS = "Call the tool again and ask for less at a time, or for a later part."
 NO_PICTURE = "(Its picture is not shown here. To look at it, call the tool again.)"
 LEFT_OUT = "[The result of this call, {} characters, is left out by now. Call the tool again if you need it.]"
+_MARKS = frozenset({"outside", "outsideIn", RETRY})  # of a payload: what is known of it, and not its own words
+_HAD_READ = " (you had read text from outside: "
+_CALLED = re.compile(r"[\w.-]{1,64}( ×\d+)?")  # in the first line of a summary
+_BREAK = f"\n{INDENT}"  # between the lines of a summary
 _MARK = re.compile(r"<(?=\s*/?\s*outside)", re.IGNORECASE)
 
 
@@ -73,20 +89,28 @@ def window_start(last: int, size: int = WINDOW) -> int:
 
 
 def system_parts(
-    agent: Agent, blocks: Sequence[tuple[str, str]], teaching: Sequence[str], spaces: str = ""
+    agent: Agent, blocks: Sequence[Block], teaching: Sequence[str], spaces: str = ""
 ) -> list[tuple[str, str]]:
     """The system part, piece by piece, each with the name under which people see it."""
     parts = [("identity", f"You are {agent.name} (id {agent.id}).")]
     if agent.instructions:
         parts.append(("instructions", agent.instructions))
     if blocks:
-        memory = "Your memory:\n" + "\n".join(f"<{label}>\n{content}\n</{label}>" for label, content in blocks)
-        parts.append(("memory", memory))
+        parts.append(("memory", "\n".join(["Your memory:", *map(_block, blocks)])))
     parts.extend(("teaching", text) for text in teaching)
     parts.append(("outside", OUTSIDE))
     if spaces:
         parts.append(("spaces", spaces))
     return parts
+
+
+def _block(block: Block) -> str:
+    """What was written after reading outside text stands in a frame. Nobody can write a text that names its own hash,
+    and the same text has the same frame in each run."""
+    shown = f"<{block.label}>\n{block.content}\n</{block.label}>"
+    if not block.outside:
+        return shown
+    return framed(shown, block.outside, sha256(shown.encode()).hexdigest()[:32])
 
 
 def join_parts(parts: Iterable[tuple[str, str]]) -> str:
@@ -266,7 +290,7 @@ def _rung(payload: Mapping[str, Any], mark: str) -> str:
     """What a trigger or a hook says. Its name is somebody's choice, so it is shown as a plain word."""
     service = payload.get("serviceName")
     about = "Something woke you" if service is None else f"The service {together((str(service),))[0]} woke you"
-    whole = {name: value for name, value in payload.items() if name not in ("outside", RETRY)}
+    whole = {name: value for name, value in payload.items() if name not in _MARKS}
     said = whole if service is None else payload.get("payload")
     if said is None:
         return f"{about}."
@@ -275,13 +299,23 @@ def _rung(payload: Mapping[str, Any], mark: str) -> str:
 
 
 def _from_outside(text: str, payload: Mapping[str, Any], mark: str) -> str:
-    return framed(text, payload["outside"], mark) if payload.get("outside") else text
+    """What came of a call; not if only its arguments were written after reading outside text."""
+    outside = payload.get("outside")
+    return framed(text, outside, mark) if outside and payload.get("outsideIn") != "args" else text
+
+
+def _your_call(payload: Mapping[str, Any], mark: str) -> str:
+    """The call as its run made it. Arguments that outside text may have led to stand in a frame."""
+    tool, args = str(payload.get("toolName")), payload.get("args")
+    if payload.get("outside") and payload.get("outsideIn") == "args":
+        return f"your call {tool}, made with {framed(cards.arguments(args, cards.SHORT), payload['outside'], mark)},"
+    return f"your call {cards.call(tool, args)}"
 
 
 def _call_lines(payload: Mapping[str, Any], mark: str) -> Iterable[Line]:
     """What came of a call later: who approved it, if somebody had to, and who answered it, or what went wrong."""
     ref, space_id = str(payload.get("callId")), str(payload.get("spaceId") or NOWHERE)
-    your = f"your call {cards.call(str(payload.get('toolName')), payload.get('args'))}"
+    your = _your_call(payload, mark)
     person = Author("person", str(payload.get("answeredBy")))
     if payload.get("approvedBy"):
         how = ", after changing its arguments" if payload.get("editedBy") else ""
@@ -357,15 +391,34 @@ def summary(run: Run, entries: Sequence[Entry]) -> str | None:
     if run.outcome in (None, "silent", "unsent_text"):
         return None
     did = [e.tool_name or "" for e in entries if e.type == "tool_call_message"]
+    if run.outside:  # a page may have told it to call something that says what the page wants said
+        done = {e.call_id for e in entries if e.type == "tool_return_message" and not e.is_error}
+        did = [e.tool_name or "" for e in entries if e.type == "tool_call_message" and e.call_id in done]
     counts = ", ".join(f"{name} ×{did.count(name)}" if did.count(name) > 1 else name for name in dict.fromkeys(did))
-    read = f" (you had read text from outside: {', '.join(run.outside)})" if run.outside else ""
+    read = f"{_HAD_READ}{', '.join(run.outside)})" if run.outside else ""
     lines = [f"{run.started_at[:16]}Z you {run.outcome}: {counts}{read}", *_said(run, entries)]
-    return "\n    ".join(lines)
+    return _BREAK.join(lines)
 
 
 def short(summary: str) -> str:
-    """Its first line: for a run whose words can be seen in the window."""
-    return summary.partition("\n")[0]
+    """Its first line: for a run whose words can be seen in the window. It holds nobody's words, only names of tools."""
+    head, _, rest = summary.partition("\n")[0].partition(": ")
+    calls, mark, read = rest.partition(_HAD_READ)
+    return f"{head}: {', '.join(name for name in calls.split(', ') if _CALLED.fullmatch(name))}{mark}{read}"
+
+
+def without_own_words(summary: str) -> str:
+    """Of a run that had read outside text: what people said to it, and none of what it said itself.
+
+    So later runs are not shown what a page may have made it say. `read_messages` shows that to whoever wants it.
+    """
+    _, *lines = summary.split(_BREAK)
+    return _BREAK.join([short(summary), *(line for line in lines if _is_of_person(line))])
+
+
+def _is_of_person(text: str) -> bool:
+    line = read_line(text)
+    return line is not None and line.author is not None and line.author.kind == "person"
 
 
 def _said(run: Run, entries: Sequence[Entry]) -> list[str]:

@@ -15,7 +15,7 @@ from bullpen.settings import LimitSettings
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
-from bullpen.tools.types import RunView, Waiting
+from bullpen.tools.types import Asker, RunView, Waiting
 from bullpen.wire import Agent
 
 
@@ -31,12 +31,22 @@ def view_run(
         chain_id=run.chain_id,
         message_count=len(run.message_ids),
         home=home,
+        asker=_asker(run),
         outside=run.outside,
         seen_in=run.seen_in,
         approval_ms=None if rules.is_attended(run) else int(limits.approval_seconds * 1000),
         begun=begun,
         attended=rules.is_attended(run),
     )
+
+
+def _asker(run: Run) -> Asker | None:
+    """Whoever woke the run by a message of their own: it works for them, and no agent stands in between."""
+    said = run.payload
+    own = (run.cause_kind, run.cause_id) == ("person", said.get("authorId")) and said.get("authorKind") == "person"
+    if not own or run.depth or run.trigger.get("kind") != "message":
+        return None
+    return Asker(run.cause_id, str(said.get("authorName", "")), str(said.get("text", "")))
 
 
 async def view_approved(tx: Transaction, approval: Waiting, agent: Agent, run: Run | None) -> RunView:

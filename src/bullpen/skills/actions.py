@@ -33,6 +33,7 @@ from bullpen.threads import rows as thread_rows
 from bullpen.wire.events import DeletedSkill, SkillCreated, SkillDeleted, SkillEvent, SkillUpdated
 from bullpen.wire.nouns import SkillStatus
 
+MOST_EARLIER = 4
 NOBODY = "There is no agent here who could do that. Add one to the space first."
 
 
@@ -103,7 +104,10 @@ async def store(
         version = replace(version, grants=writer.grants)
         if known is not None and _is_there(known, version):
             return known
-        return await _keep(tx, replace(skill, active=version, proposed=None), known, writer, "skill.stored")
+        if writer.kind == "agent":
+            return await _keep_at_once(tx, skill, known, version, writer)
+        wanted = replace(skill, active=version, proposed=None, earlier=())
+        return await _keep(tx, wanted, known, writer, "skill.stored")
     if known is not None and (version.says_the_same(known.active) or version.says_the_same(known.proposed)):
         return known
     version = replace(version, diff=rules.diff(name, skill.active, version))
@@ -111,6 +115,24 @@ async def store(
     if known is None or known.proposed is None:  # else the space has been told, and nobody has looked yet
         await spaces.announce(tx, room.id, _told(skill, writer))
     return skill
+
+
+async def _keep_at_once(tx: Transaction, skill: Skill, known: Skill | None, version: Version, writer: Writer) -> Skill:
+    """What an agent stores for somebody is followed at once. The space is told, and can take it back."""
+    earlier = skill.earlier if skill.active is None else _remembered(skill.earlier, skill.active)
+    wanted = replace(skill, active=version, proposed=None, earlier=earlier)
+    what = "stored" if skill.active is None else "changed"
+    asked = "" if writer.asked_by is None else f", as {writer.asked_by} had asked"
+    told = (
+        f"{writer.name} {what} the skill /{skill.name}{asked}. It can be started now, and anybody here can undo this."
+    )
+    await spaces.announce(tx, skill.space_id, told, metadata={"skill": {"name": skill.name, "hash": version.hash}})
+    return await _keep(tx, wanted, known, writer, "skill.stored")
+
+
+def _remembered(earlier: tuple[Version, ...], active: Version) -> tuple[Version, ...]:
+    """Not without end. The first is what a person answered for, if anybody did: it is never forgotten."""
+    return (*earlier[:1], *(*earlier[1:], active)[-(MOST_EARLIER - 1) :]) if earlier else (active,)
 
 
 def _is_there(known: Skill, version: Version) -> bool:
@@ -184,7 +206,8 @@ async def approve(tx: Transaction, caller: Principal, skill: Skill, hash: str | 
     if hash not in (None, skill.proposed.hash):
         raise Conflict("This is not any more what you have looked at. Look at it again.", fields={"hash": "old"})
     version = replace(skill.proposed, approved_by=caller.id, grants=access.written(caller.grants), diff="")
-    return await _keep(tx, replace(skill, active=version, proposed=None), skill, caller, "skill.approved")
+    wanted = replace(skill, active=version, proposed=None, earlier=())
+    return await _keep(tx, wanted, skill, caller, "skill.approved")
 
 
 def _was_approved(active: Version, caller: Principal, hash: str | None) -> bool:
@@ -201,6 +224,30 @@ async def reject(tx: Transaction, caller: Principal, skill: Skill) -> Skill | No
         await _delete(tx, skill)
         return None
     return await _keep(tx, replace(skill, proposed=None), skill, caller, "skill.rejected")
+
+
+async def undo(tx: Transaction, caller: Principal, skill: Skill, hash: str | None) -> Skill | None:
+    """Take back what an agent has stored at once: the skill says what it said before. None: it is gone again.
+
+    `hash`: of what is taken back. None: whatever it says now. The caller has the turn.
+    """
+    active = skill.active
+    if active is None or not active.can_be_undone:
+        raise Conflict(f"There is nothing to undo: no agent has changed /{skill.name} since a person answered for it.")
+    if hash not in (None, active.hash):
+        raise Conflict("The skill says something else by now. Look at it again.", fields={"hash": "old"})
+    before = skill.earlier[-1] if skill.earlier else None
+    left = "is gone" if before is None else "says what it said before"
+    await spaces.announce(tx, skill.space_id, f"{caller.name} took the change back: /{skill.name} {left}.")
+    if before is None and skill.proposed is None:
+        _note(tx, caller, "skill.undone", skill)
+        await _delete(tx, skill)
+        return None
+    proposed = skill.proposed
+    if proposed is not None:
+        proposed = replace(proposed, diff=rules.diff(skill.name, before, proposed))
+    wanted = replace(skill, active=before, proposed=proposed, earlier=skill.earlier[:-1])
+    return await _keep(tx, wanted, skill, caller, "skill.undone")
 
 
 # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -222,10 +269,11 @@ async def forget(tx: Transaction, whose: ids.Whose) -> None:
     """Those of a space, and what somebody wrote, in every space: for erasures. What they approved of stays."""
     for skill in await rows.select_whose(tx, whose):
         active, proposed = (_without(version, whose.member) for version in (skill.active, skill.proposed))
+        earlier = tuple(one for each in skill.earlier if (one := _without(each, whose.member)) is not None)
         if skill.space_id == whose.space or (active is None and proposed is None):
             await _delete(tx, skill)
-        elif (active, proposed) != (skill.active, skill.proposed):
-            left = replace(skill, active=active, proposed=proposed, updated_at=tx.clock.now())
+        elif (active, proposed, earlier) != (skill.active, skill.proposed, skill.earlier):
+            left = replace(skill, active=active, proposed=proposed, earlier=earlier, updated_at=tx.clock.now())
             await rows.put_skill(tx, left)
             _tell(tx, SkillUpdated, left)
 
@@ -277,6 +325,8 @@ async def start(tx: Transaction, room: Room, skill: Skill, draft: Draft, paramet
         id=ids.thread_for(draft.id),
     )
     payload = {**spaces.told(draft), "text": parameters, "skill": await _instructions(tx, skill, version)}
+    if version.outside:  # a person has looked at it and it is followed; what its run sends is still looked at
+        payload["outside"] = list(version.outside)
     item = Item(
         ids.inbox_item(), thread_id, "skill", room.id, payload, cause, depth=0, chain_id=draft.chain_id, addressed=True
     )

@@ -18,15 +18,19 @@ from bullpen.storage.tables import skills
 from bullpen.wire import nouns
 
 
-def _version(kept: str) -> Version:
-    fields = orjson.loads(kept)
+def _version(fields: dict[str, Any]) -> Version:
     return Version(**{**fields, "outside": tuple(fields["outside"])})
 
 
-_VERSION = Codec(_version, lambda version: orjson.dumps(asdict(version)).decode())
-_SKILLS = Mapped(Skill, skills, active=_VERSION, proposed=_VERSION)
+_VERSION = Codec(lambda kept: _version(orjson.loads(kept)), lambda version: orjson.dumps(asdict(version)).decode())
+_VERSIONS = Codec(
+    lambda kept: tuple(map(_version, orjson.loads(kept))),
+    lambda versions: orjson.dumps([asdict(version) for version in versions]).decode(),
+    empty=(),
+)
+_SKILLS = Mapped(Skill, skills, active=_VERSION, proposed=_VERSION, earlier=_VERSIONS)
 _OF_NAME = (skills.c.space_id == bindparam("space_id"), skills.c.name == bindparam("name"))
-_PUT = upsert(skills, ["space_id", "name"], ["active", "proposed", "updated_at"])
+_PUT = upsert(skills, ["space_id", "name"], ["active", "proposed", "earlier", "updated_at"])
 _SELECT = Statement(select(*_SKILLS.columns).where(*_OF_NAME))
 _PAGE = (
     select(*_SKILLS.columns)
@@ -53,6 +57,7 @@ _SELECT_WHOSE = Statement(
             skills.c.space_id == bindparam("space_id"),
             contains(skills.c.active, "needle"),
             contains(skills.c.proposed, "needle"),
+            contains(skills.c.earlier, "needle"),
         )
     )
     .order_by(skills.c.id)
@@ -117,6 +122,7 @@ def on_the_wire(skill: Skill) -> nouns.Skill:
         approved_by=shown.approved_by,
         hash=shown.hash,
         outside=list(shown.outside),
+        undoable=skill.active is not None and skill.active.can_be_undone,
         proposal=None if proposed is None else _proposal(proposed),
         created_at=skill.created_at,
         updated_at=skill.updated_at,

@@ -24,6 +24,11 @@ class Version:
     approved_by: str | None = None
     diff: str = ""  # of a proposal: against what was active then
 
+    @property
+    def can_be_undone(self) -> bool:
+        """An agent has stored it at once, and no person has answered for it since."""
+        return self.written_kind == "agent" and self.approved_by is None
+
     def says_the_same(self, other: Version | None) -> bool:
         return other is not None and self.hash == other.hash
 
@@ -37,6 +42,7 @@ class Skill:
     proposed: Version | None
     created_at: str
     updated_at: str
+    earlier: tuple[Version, ...] = ()  # what it said before agents changed it, the oldest first
 
     @property
     def status(self) -> SkillStatus:
@@ -59,3 +65,4 @@ class Writer:
     name: str
     grants: str
     outside: tuple[str, ...] = ()
+    asked_by: str | None = None  # the name of the person in whose run an agent writes it

@@ -624,9 +624,17 @@ async def _end_chain(
     await _number(tx, notice)
 
 
-async def announce(tx: Transaction, space_id: str, text: str, *, reply_to: str | None = None) -> None:
+async def announce(
+    tx: Transaction,
+    space_id: str,
+    text: str,
+    *,
+    reply_to: str | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> None:
     """Say something in a space as the office itself. It wakes nobody."""
     notice = Draft(id=ids.message(), space_id=space_id, author=SYSTEM_AUTHOR, text=text, type="system")
+    notice.metadata = metadata or {}
     notice.reply_to = reply_to
     notice.chain_id = notice.id
     tx.defer(Stage.SPACES, space_id, partial(_number, draft=notice))

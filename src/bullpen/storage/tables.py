@@ -444,6 +444,7 @@ blocks = Table(
     _words("content"),
     _number("version", default=1),
     _time("updated_at"),
+    _id("outside", null=True),  # JSON: what the run that wrote it had read from outside the office
 )
 
 passages = Table(
@@ -458,6 +459,7 @@ passages = Table(
     _sealed("hash"),
     _time("created_at"),
     _id("space_id", null=True),  # the group it was learned in, and is for; None: for wherever the agent is
+    _id("outside", null=True),  # as of blocks
     UniqueConstraint("agent_id", "hash", name="passages_hash"),
 )
 
@@ -470,6 +472,7 @@ group_blocks = Table(
     _name("label", primary_key=True),
     _words("content"),
     _time("updated_at"),
+    _id("outside", null=True),  # as of blocks
 )
 
 # Chats that bridges have seen, and the space that each is, once somebody has registered it.
@@ -672,7 +675,7 @@ policies = Table(
     "policies",
     metadata,
     _id("id", primary_key=True),
-    _sealed("key"),  # SHA-256 of agent, space, tool and condition: each has one decision
+    _sealed("key"),  # SHA-256 of agent, space, tool, condition and source: each has one decision
     _id("agent_id"),
     _id("space_id", null=True),  # None: wherever the agent is
     _id("tool_name"),
@@ -681,6 +684,7 @@ policies = Table(
     _sealed("tool_hash", null=True),  # it came of an approval: it holds for the tool as it was then
     _id("created_by"),
     _time("created_at"),
+    _id("source", null=True),  # only for what text from there may cause; None: for whatever causes the call
     UniqueConstraint("key", name="policies_key"),
     Index("policies_agent", "agent_id", "tool_name"),
     Index("policies_space", "space_id"),
@@ -900,6 +904,7 @@ skills = Table(
     _words("proposed", null=True),  # JSON: what somebody would have instead
     _time("created_at"),
     _time("updated_at"),
+    _words("earlier", null=True),  # JSON: what it said before agents changed it, oldest first; for `undo`
     UniqueConstraint("space_id", "name", name="skills_name"),
     Index("skills_space", "space_id", "id"),
 )

@@ -145,6 +145,9 @@ async def put_policy(
     if request.when is not None:
         policies.check(request.when)
     named = [request.agent_id, request.space_id, request.tool_name, request.when]
+    if request.source is not None:
+        policies.check_source(request.source)
+        named.append(request.source)
     policy = Policy(
         id=ids.policy(),
         agent_id=request.agent_id,
@@ -152,6 +155,7 @@ async def put_policy(
         tool_name=request.tool_name,
         decision=request.decision,
         when=request.when,
+        source=request.source,
         created_by=actor.id,
         created_at=tx.clock.now(),
     )
@@ -169,12 +173,24 @@ async def put_policy(
 def _about(policy: Policy) -> dict[str, object]:
     where = {} if policy.space_id is None else {"spaceId": policy.space_id}
     about = {"agentId": policy.agent_id, "toolName": policy.tool_name, "decision": policy.decision, **where}
+    about |= {} if policy.source is None else {"source": policy.source}
     return {**about, "conditional": policy.when is not None}
 
 
-async def always_allow(tx: Transaction, actor: Actor, approved: Waiting, space_id: str | None) -> Policy:
-    """Somebody approved a call, and the next ones of this tool along with it: as long as it does what it did then."""
-    request = PutPolicy(agent_id=approved.agent_id, space_id=space_id, tool_name=approved.tool_name, decision="allow")
+async def always_allow(
+    tx: Transaction, actor: Actor, approved: Waiting, space_id: str | None = None, source: str | None = None
+) -> Policy:
+    """Somebody approved a call, and the next ones of this tool along with it: as long as it does what it did then.
+
+    `source`: only those that text from there may have caused.
+    """
+    request = PutPolicy(
+        agent_id=approved.agent_id,
+        space_id=space_id,
+        tool_name=approved.tool_name,
+        decision="allow",
+        source=source,
+    )
     return await put_policy(tx, actor, request, approved.tool_hash or None, lifts_deny=False)
 
 

@@ -23,6 +23,7 @@ from bullpen.storage import Transaction
 from bullpen.threads import actions as threads
 from bullpen.tools import actions, pending, rows, values
 from bullpen.tools.json_equality import equal_json
+from bullpen.tools.outside import MORE
 from bullpen.tools.types import RunView, Tool, Waiting
 from bullpen.wire.requests import ApprovalAnswer
 
@@ -104,6 +105,16 @@ def parsed(result: Any) -> ApprovalAnswer:
     if not answer.approved and (answer.args is not None or answer.always is not None):
         raise Invalid("A call that is not approved has no arguments.", fields={"result.approved": "is false"})
     return answer
+
+
+def check_sources(waiting: Waiting) -> None:
+    """Can somebody allow the tool for text from where the call's run had read?"""
+    if waiting.reason is None:
+        message = "A policy asks for this call, whatever its agent has read. Change that policy instead."
+        raise Invalid(message, fields={"result.always": "write `agent` or `space`"})
+    if MORE in waiting.outside:
+        message = "Its run had read more sources than are kept, so they cannot be allowed. Approve of this call alone."
+        raise Invalid(message, fields={"result.always": "leave it out"})
 
 
 def was_answered(waiting: Waiting, result: Any) -> bool:

@@ -32,6 +32,7 @@ from bullpen.tools.types import (
     Means,
     Outcome,
     OutcomeUnknown,
+    Proposes,
     RunView,
     Tool,
     ToolCall,
@@ -65,7 +66,7 @@ class Door:
     late: bool = False  # after its run had gone on: what comes of it goes by inbox
     values: Mapping[str, Value] = field(default_factory=dict)  # of the variables that the tool declares
     spaces: tuple[str, ...] | None = None  # which the call touches; None: it has not been judged yet
-    asks: bool = False  # the tool keeps what it would do as a proposal
+    proposes: Proposes | None = None  # why the tool keeps what it would do as a proposal
     unseen: bool = False  # its card would tell people what they may not read, as long as nobody has allowed that
     reached: list[str] = field(default_factory=list)  # who outside has answered the call
 
@@ -74,7 +75,7 @@ class Door:
         use = tool.use or f"tool:{tool.name}"
         outside = Outside(use, self.means.egress, self.means.vault, self.values, self.reached, tool.goes_out)
         return ToolContext(
-            tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.asks, self.spaces, self.store
+            tx, self.run, call.id, self.space_id, self.means, outside, prepared, self.proposes, self.spaces, self.store
         )
 
     @property

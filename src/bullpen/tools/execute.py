@@ -172,7 +172,7 @@ async def _carry_out(door: Door, tool: Tool | None, call: ToolCall) -> ToolResul
     if missing is not None and not await _may_be_asked(door, call):
         return await _settle(door, tool, call, _as_outcome(tool, missing))
     if judged.decision == "ask" and tool.proposes:
-        door = replace(door, asks=True)
+        door = replace(door, proposes=judged.proposes)
     elif judged.decision == "ask" and not approvals.is_approved(door.approval):
         if door.approval is not None and call.started:  # it had its values, was begun, and has to be approved by now
             return await _settle(door, tool, call, OutcomeUnknown(rules.interrupted(tool.name)))

@@ -21,7 +21,7 @@ from bullpen.storage.statements import storable
 from bullpen.tools import outward, policies, rules
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.door import Door
-from bullpen.tools.types import AskReason, Tool, ToolCall
+from bullpen.tools.types import AskReason, Proposes, Tool, ToolCall
 from bullpen.wire.nouns import Decision
 
 
@@ -30,29 +30,52 @@ class Judged:
     decision: Decision
     spaces: tuple[str, ...]  # for which it was judged
     reason: AskReason | None = None  # why it asks, if no policy says so
+    proposes: Proposes | None = None  # instead of asking, if the tool can
 
 
 async def judge(tx: Transaction, door: Door, tool: Tool, call: ToolCall, args: Mapping[str, Any]) -> Judged:
-    """What the policies say about this call."""
+    """What the policies say about this call; and whether text from outside may have led to it."""
     run = door.run
     targets = await _find_targets(tx, door, tool, call, args)
     spaces = _touched(door, targets)
     found = await tool_rows.select_rules(tx, run.agent.id, spaces, tool.name, tool.hash)
     of_agent = run.agent.policy.get(tool.name)
-    of_tool = tool.policy or ("ask" if tool.wary and run.outside else None)
     shown = _name_arguments(tool, args)
-    decision = policies.decide_for_all(spaces, found, shown, of_agent=of_agent, of_tool=of_tool)
+
+    def decide(among: tuple[str, ...], of_tool: Decision | None) -> Decision:
+        return policies.decide_for_all(among, found, shown, of_agent=of_agent, of_tool=of_tool)
+
+    decision = decide(spaces, tool.policy)
+    of_sources = policies.about_sources(spaces, found, shown, run.outside)
+    if of_sources is not None:  # it may be stricter, and allows nothing that these others do not
+        decision = policies.strictest([decision, of_sources])
+    if decision == "ask" and tool.proposes:
+        by_default = of_sources != "ask" and decide(spaces, None) == "allow"
+        return Judged("ask", spaces, proposes="default" if by_default else "policy")
     if decision == "allow" and rules.repeats(tool, run):
         return Judged("ask", spaces, "repeat")
-    if decision != "allow" or not outward.is_suspect(run):
+    if decision != "allow" or of_sources == "allow" or (why := await _why_ask(tx, door, tool, args, targets)) is None:
         return Judged(decision, spaces)
-    requests = outward.sends_arguments(tool, args)
-    leaving = spaces if requests else await _wider(tx, door, tool, targets)
-    if not requests and not leaving:
-        return Judged("allow", spaces)
     # Whoever allows the tool there, in whatever place, has allowed this too.
-    decision = policies.decide_for_all(leaving, found, shown, of_agent=of_agent, of_tool=of_tool or "ask")
-    return Judged(decision, spaces, "outward" if decision == "ask" else None)
+    reason, there = why
+    decision = decide(there or spaces, tool.policy or "ask")
+    return Judged(decision, spaces, reason if decision == "ask" else None)
+
+
+async def _why_ask(
+    tx: Transaction, door: Door, tool: Tool, args: Mapping[str, Any], targets: frozenset[str]
+) -> tuple[AskReason, tuple[str, ...]] | None:
+    """Why somebody is asked although no policy says so, and for which spaces a policy may allow it; none: for all."""
+    run = door.run
+    kept = [str(args.get(name) or "") for name in tool.keeps]
+    if tool.wary and run.outside and not run.are_own(kept):
+        return "lasting", ()
+    if not outward.is_suspect(run):
+        return None
+    if outward.sends_arguments(tool, args, run):
+        return "outward", ()
+    there = await _wider(tx, door, tool, targets)
+    return ("outward", there) if there else None
 
 
 async def find_spaces(

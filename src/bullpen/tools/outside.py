@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from bullpen.errors import Broken, EgressError, VariablesRequired
@@ -32,22 +33,32 @@ if TYPE_CHECKING:
 FILE = "file"  # the source of all that files say and are called
 CHAT = "chat"  # and of what chats elsewhere are called
 MOST_SOURCES = 20
-MORE = "more"
+MORE = "more"  # there were more than are kept: nobody can allow these
+MOST_LETTERS = 100  # of one source; a longer one ends with its hash, so that no two become the same
 _ODD = re.compile(r"[^A-Za-z0-9.:_-]+")
 
 
 def together(*several: Iterable[str]) -> tuple[str, ...]:
     """Sources, each once, as plain words: whoever chose such a name cannot say anything by it. Not without end."""
-    found = dict.fromkeys(_ODD.sub("_", source)[:100] or "unknown" for sources in several for source in sources)
+    found = dict.fromkeys(plain(source) for sources in several for source in sources)
     known = [source for source in found if source != MORE]
     return tuple(known) if len(known) == len(found) <= MOST_SOURCES else (*known[:MOST_SOURCES], MORE)
 
 
+def plain(source: str) -> str:
+    """One source as it is kept, and as a policy names it."""
+    name = _ODD.sub("_", source) or "unknown"
+    if len(name) <= MOST_LETTERS:
+        return name
+    return f"{name[: MOST_LETTERS - 17]}.{sha256(source.encode()).hexdigest()[:16]}"
+
+
 def of_messages(messages: Iterable[Message]) -> tuple[str, ...]:
     """What reading these taints with: what their authors' runs had read, and the names of people's files."""
+    shown = [message for message in messages if message.deleted_at is None]  # of others nothing is left to read
     return together(
-        (source for message in messages for source in message.metadata.get("outside", ())),
-        (FILE for message in messages if message.attachments and message.author_kind != "agent"),
+        *(message.metadata.get("outside", ()) for message in shown),
+        (FILE for message in shown if message.attachments and message.author_kind != "agent"),
     )
 
 

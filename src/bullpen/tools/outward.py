@@ -12,6 +12,7 @@ from typing import Any, Final
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Audience
 from bullpen.storage import Transaction
+from bullpen.tools import own_words
 from bullpen.tools.types import RunView, Tool
 
 # Where text was shown that belongs to no space. An id cannot begin with a star.
@@ -33,9 +34,21 @@ def is_suspect(run: RunView) -> bool:
     return bool(run.outside and run.seen_in)
 
 
-def sends_arguments(tool: Tool, args: Mapping[str, Any]) -> bool:
-    """A fixed request tells nobody anything; one with arguments may tell everything that its run has read."""
-    return tool.goes_out and bool(args)
+def sends_arguments(tool: Tool, args: Mapping[str, Any], run: RunView) -> bool:
+    """A fixed request tells nobody anything; one with arguments may tell everything that its run has read.
+
+    Nor does one that only reads, if the person who woke the run wrote its arguments, letter by letter.
+    """
+    return tool.goes_out and bool(args) and not _is_quoted(tool, args, run)
+
+
+def _is_quoted(tool: Tool, args: Mapping[str, Any], run: RunView) -> bool:
+    said = "" if run.asker is None else run.asker.said
+    return bool(tool.quotes) and all(
+        name in tool.quotes and isinstance(value, str) and own_words.stands_in(value, said)
+        for name, value in args.items()
+        if value is not None
+    )
 
 
 async def select_wider(tx: Transaction, run: RunView, targets: Iterable[str]) -> set[str]:

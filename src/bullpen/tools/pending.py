@@ -8,7 +8,7 @@ tools/rules.py, and a compare-and-set on the row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from bullpen import ids
@@ -212,7 +212,7 @@ async def by_inbox(
     said: dict[str, Any],
     kind: InboxKind = "tool_result",
     key: str = "",
-    outside: Iterable[str] = (),
+    outside: Sequence[str] = (),
     *,
     ends: bool = True,
 ) -> None:
@@ -223,6 +223,9 @@ async def by_inbox(
     payload |= {"spaceId": waiting.space_id, **await _people(tx, waiting, said)}
     if sources := together(waiting.outside, outside):
         payload["outside"] = list(sources)
+        # What it had asked was written after reading outside text; what a person has answered is that person's word.
+        if waiting.kind == "space" and waiting.status == "resolved":
+            payload["outsideIn"] = "args"
     item = Item(
         id=ids.inbox_item(),
         thread_id=waiting.thread_id,

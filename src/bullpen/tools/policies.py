@@ -9,13 +9,14 @@ language, checked when they are set; there is no code in them and no pattern, so
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from bullpen.errors import Invalid
+from bullpen.tools import outside
 from bullpen.tools.json_equality import equal_json
 from bullpen.wire.nouns import Decision
 
@@ -41,6 +42,18 @@ def check(when: Any) -> None:
         raise _refused(f"is larger than {MAX_BYTES} bytes")
     if _checked(when, 1) > MAX_NODES:
         raise _refused(f"has more than {MAX_NODES} parts")
+
+
+def check_source(source: str) -> None:
+    """A source as runs are marked with it. What is not kept one by one can be allowed by nobody."""
+    if source == outside.MORE:
+        raise Invalid(
+            "`more` stands for sources that are not kept one by one, so no policy can name it. Name the others.",
+            fields={"source": "names no source"},
+        )
+    if (plain := outside.plain(source)) != source:
+        message = f"No text comes from {source[:100]!r}. Sources are written as in metadata.outside: {plain!r}?"
+        raise Invalid(message, fields={"source": message})
 
 
 def _checked(when: Any, depth: int) -> int:
@@ -166,6 +179,7 @@ class Rule:
     decision: Decision
     space_id: str | None = None  # only in this space: more specific than one for everywhere
     when: Any = None
+    source: str | None = None  # only for what text from there may cause
 
     @property
     def in_space(self) -> bool:
@@ -184,13 +198,36 @@ class Rule:
 def decide_for_all(
     spaces: Sequence[str], rules: Sequence[Rule], args: Any, *, of_agent: Decision | None, of_tool: Decision | None
 ) -> Decision:
-    """What counts for a call that touches all of these spaces; none at all if they are empty."""
+    """What counts for a call that touches all of these spaces; none at all if they are empty.
+
+    Rules with a source are not among those that are looked at here: see `about_sources`.
+    """
     judged: Sequence[str | None] = spaces or [None]
+    rules = [rule for rule in rules if rule.source is None]
     decisions = [
         decide([rule for rule in rules if rule.space_id in (None, space)], args, of_agent=of_agent, of_tool=of_tool)
         for space in judged
     ]
     return strictest(decisions)
+
+
+def about_sources(spaces: Sequence[str], rules: Sequence[Rule], args: Any, sources: Collection[str]) -> Decision | None:
+    """What the rules with a source say of a call whose run was shown text from all of these.
+
+    `allow`: every source is allowed, in every space that the call touches. None: they leave it to the other rules. An
+    `ask` or a `deny` for one source is enough. Nothing here allows what those others refuse or ask about.
+    """
+    judged: Sequence[str | None] = spaces or [None]
+    known = [rule for rule in rules if rule.source in sources and rule.space_id in (None, *judged)]
+    found = [rule for rule in known if rule.applies(args)]
+    if strict := [rule.decision for rule in found if rule.decision != "allow"]:
+        return strictest(strict)
+
+    def is_allowed(source: str, space: str | None) -> bool:
+        return any(rule.source == source and rule.space_id in (None, space) for rule in found)
+
+    covered = sources and all(is_allowed(source, space) for source in sources for space in judged)
+    return "allow" if covered else None
 
 
 def strictest(decisions: Sequence[Decision]) -> Decision:

@@ -25,6 +25,7 @@ from bullpen.replacing import replace
 from bullpen.spaces.types import PostingRules, Room
 from bullpen.storage import Store, Transaction
 from bullpen.tasks.actions import Rules
+from bullpen.tools import own_words
 from bullpen.tools.outside import Outside
 from bullpen.variables.actions import Vault
 from bullpen.wire import Agent
@@ -40,8 +41,11 @@ Effect = Literal["tx", "pure", "idempotent", "once"]
 # What a successful call makes of its run; None: it only looked, or chose silence.
 Act = Literal["spoke", "reacted", "acted", "silence"]
 
-# Why a call has to be approved although no policy says so: it would carry words out of where they were read.
-AskReason = Literal["outward", "repeat"]
+# Why a call has to be approved although no policy says so: its run was shown outside text, and it would carry words out
+# of where they were read, or do what outlives the run; or it would do again what an earlier try did.
+AskReason = Literal["outward", "lasting", "repeat"]
+# Who wants a proposal of a tool that `proposes`: somebody's policy, or only the tool's own definition.
+Proposes = Literal["policy", "default"]
 # How far an approved call has come.
 Execution = Literal["inline", "queued", "started"]
 
@@ -148,6 +152,10 @@ class Tool:
     use: str = ""  # how it is called where an owner lists hosts; empty: tool:NAME
     policy: Decision | None = None  # what its definition says about using it; others may be stricter
     wary: bool = False  # what it does outlives the run: one that has read outside text asks first, if nobody says else
+    # Arguments that hold what it keeps. A person's own words in them are theirs: see tools/own_words.py.
+    keeps: tuple[str, ...] = ()
+    # Arguments of a tool that only reads: what stands in the person's message, letter by letter, tells nobody anything.
+    quotes: tuple[str, ...] = ()
     proposes: bool = False  # when somebody has to be asked first, it keeps what it would do as a proposal, by itself
     hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
     executor: Executor = STATELESS
@@ -176,6 +184,15 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
+class Asker:
+    """A person whose own message woke a run, with no agent in between."""
+
+    id: str
+    name: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """What a tool may know of the run it is called in. Identity is bound here, never taken from arguments."""
 
@@ -187,6 +204,7 @@ class RunView:
     chain_id: str
     message_count: int = 0
     home: Room | None = None  # where it was woken
+    asker: Asker | None = None  # the person whose own message woke it
     outside: tuple[str, ...] = ()  # where outside text came from that it has read so far
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: spaces, and see tools/outward.py
     # How long an approval may take, if nobody is there who asked for anything.
@@ -197,6 +215,13 @@ class RunView:
     @property
     def grants(self) -> str:
         return self.cause.grants
+
+    def are_own(self, texts: Iterable[str]) -> bool:
+        """Do these say only what the person said who woke the run?"""
+        if self.asker is None:
+            return False
+        names = [self.asker.name, self.agent.name, self.agent.id, "" if self.home is None else self.home.name]
+        return own_words.are_own(texts, self.asker.said, names)
 
     @property
     def stays_in(self) -> str | None:
@@ -262,7 +287,7 @@ class ToolContext:
     means: Means
     outside: Outside
     prepared: Any = None  # what the tool's `prepare` came to
-    asks: bool = False  # somebody has to be asked first: for a tool that `proposes`
+    proposes: Proposes | None = None  # somebody has to be asked first: for a tool that can keep a proposal
     judged: tuple[str, ...] | None = None  # the spaces that policies were read for; None: none have been yet
     store: Store | None = None  # for `look`
     executor: Executor = STATELESS  # the one that is open for the call
@@ -275,6 +300,13 @@ class ToolContext:
         """
         value = self.outside.values.get(name)
         return None if value is None else self.means.vault.text(value)
+
+    def sources_of(self, *kept: str) -> tuple[str, ...]:
+        """Where words that the tool keeps come from, if that is outside the office: all that its run was shown.
+
+        None, if they are the words of the person who asked for it.
+        """
+        return () if self.run.are_own(kept) else self.run.outside
 
     def check_judged(self, space_id: str) -> None:
         """A tool acts only where policies were asked. If this raises, its `touches` forgets a space."""
@@ -379,7 +411,7 @@ class Waiting:
     @property
     def asked_unseen(self) -> bool:
         """It asks for an approval without a card, since the card itself would tell people too much."""
-        return self.reason is not None and not self.visible
+        return self.reason == "outward" and not self.visible
 
     @property
     def arguments(self) -> str:

@@ -164,8 +164,9 @@ async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncItera
     yield "agent", await store.read(lambda tx: agents.get(tx, id))
     async for skill in _skills_by(store, id, readable):
         yield skill
-    for label, content, at in await store.read(lambda tx: memory_rows.select_blocks(tx, id)):
-        yield "block", {"label": label, "content": content, "updatedAt": at}
+    for block in await store.read(lambda tx: memory_rows.select_blocks(tx, id)):
+        sources = {"outside": list(block.outside)} if block.outside else {}
+        yield "block", {"label": block.label, "content": block.content, "updatedAt": block.updated_at, **sources}
     async for said in _learned(store, Whose(member=id), readable):
         yield said
     async for message in _written(store, id, readable):

@@ -521,6 +521,7 @@ class Block(Wire):
     label: str
     content: str
     updated_at: str | None = None
+    outside: list[str] = Field(default_factory=list)  # what the run that wrote it had read from outside the office
 
 
 class Passage(Wire):
@@ -530,6 +531,7 @@ class Passage(Wire):
     metadata: dict[str, Any]
     created_at: str
     score: float | None = None
+    outside: list[str] = Field(default_factory=list)  # as of a block
 
 
 class Span(Wire):
@@ -804,6 +806,7 @@ class Policy(Wire):
     tool_name: str
     decision: Decision
     when: dict[str, Any] | None = None
+    source: str | None = None  # only for what text from there may cause: a host, `tool:NAME`, `hook:NAME`, `file`, …
     created_by: str
     created_at: str
 
@@ -988,6 +991,7 @@ class Skill(Wire):
     approved_by: str | None = None
     hash: str
     outside: list[str] = Field(default_factory=list)
+    undoable: bool = False  # an agent has stored what it says, and no person has answered for that yet
     proposal: SkillProposal | None = None
     created_at: str
     updated_at: str

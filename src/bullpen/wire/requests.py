@@ -468,6 +468,13 @@ class ApproveSkill(Request):
     ] = None
 
 
+class UndoSkill(Request):
+    hash: Annotated[
+        ShortText | None,
+        Field(description="Of what is to be taken back; if it says something else by now, that is a conflict."),
+    ] = None
+
+
 class InvokeSkill(Request):
     parameters: Annotated[str, StringConstraints(max_length=MAX_TEXT - 64), AfterValidator(_storable)] = ""
     client_message_id: ShortText | None = None
@@ -515,12 +522,15 @@ class ReportProgress(Request):
 
 
 class ApprovalAnswer(Request):
-    """What is answered to an approval. `args` replace those that were asked for; `always` allows the next calls too."""
+    """What is answered to an approval. `args` replace those that were asked for; `always` allows the next calls too.
+
+    `always: source` allows them as far as only text from the sources of this one is behind them.
+    """
 
     approved: bool
     args: dict[str, Any] | None = None
     reason: Annotated[str, StringConstraints(max_length=2000), AfterValidator(_storable)] | None = None
-    always: Literal["space", "agent"] | None = None
+    always: Literal["space", "agent", "source"] | None = None
     hash: ShortText | None = None
 
 
@@ -537,6 +547,10 @@ class PutPolicy(Request):
     tool_name: ShortText
     decision: Decision
     when: Any = None
+    source: Annotated[
+        ShortText | None,
+        Field(description="Only for calls that text from there may have caused: as `metadata.outside` names it."),
+    ] = None
 
 
 class PutBudget(Request):

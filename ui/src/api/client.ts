@@ -175,6 +175,7 @@ export const api = {
 
   skills: (query: Query = {}) => ask<Page<Skill>>("GET", "/skills", { query: { limit: 200, ...query } }),
   approveSkill: (skill: Skill, hash: string) => ask<Skill>("POST", `/spaces/${id(skill.spaceId)}/skills/${id(skill.name)}/approve`, { body: { hash } }),
+  undoSkill: (skill: Skill, hash: string) => ask<Skill | void>("POST", `/spaces/${id(skill.spaceId)}/skills/${id(skill.name)}/undo`, { body: { hash } }),
   rejectSkill: (skill: Skill) => ask<void>("POST", `/spaces/${id(skill.spaceId)}/skills/${id(skill.name)}/reject`),
   commands: (space: string) => ask<{ items: Command[] }>("GET", `/spaces/${id(space)}/commands`),
 

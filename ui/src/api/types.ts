@@ -1749,6 +1749,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/spaces/{id}/skills/{name}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo Skill
+         * @description Take back what an agent has stored at once: the skill says what it said before, or is gone.
+         */
+        post: operations["undo_skill_api_spaces__id__skills__name__undo_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/spaces/{space_id}/messages": {
         parameters: {
             query?: never;
@@ -2764,6 +2784,8 @@ export interface components {
             content: string;
             /** Label */
             label: string;
+            /** Outside */
+            outside?: string[];
             /** Updatedat */
             updatedAt?: string | null;
         };
@@ -4518,6 +4540,8 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            /** Outside */
+            outside?: string[];
             /** Score */
             score?: number | null;
             /** Tags */
@@ -4647,6 +4671,8 @@ export interface components {
             decision: "allow" | "ask" | "deny";
             /** Id */
             id: string;
+            /** Source */
+            source?: string | null;
             /** Spaceid */
             spaceId?: string | null;
             /** Toolname */
@@ -4869,6 +4895,11 @@ export interface components {
              * @enum {string}
              */
             decision: "allow" | "ask" | "deny";
+            /**
+             * Source
+             * @description Only for calls that text from there may have caused: as `metadata.outside` names it.
+             */
+            source?: string | null;
             /** Spaceid */
             spaceId?: string | null;
             /** Toolname */
@@ -5427,6 +5458,11 @@ export interface components {
              * @enum {string}
              */
             status: "active" | "proposed";
+            /**
+             * Undoable
+             * @default false
+             */
+            undoable: boolean;
             /** Updatedat */
             updatedAt: string;
             /** Writtenby */
@@ -6468,6 +6504,14 @@ export interface components {
             payload?: unknown;
             /** Servicename */
             serviceName: string;
+        };
+        /** UndoSkill */
+        UndoSkill: {
+            /**
+             * Hash
+             * @description Of what is to be taken back; if it says something else by now, that is a conflict.
+             */
+            hash?: string | null;
         };
         /** UpdateAgent */
         UpdateAgent: {
@@ -10506,6 +10550,49 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    undo_skill_api_spaces__id__skills__name__undo_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UndoSkill"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Skill"];
+                };
+            };
+            /** @description There was nothing before, so the skill is gone. */
             204: {
                 headers: {
                     [name: string]: unknown;

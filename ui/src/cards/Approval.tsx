@@ -10,10 +10,10 @@ import p from "../parts/parts.module.css";
 import { useName } from "../rooms/names";
 import { Who } from "../rooms/Who";
 import s from "./cards.module.css";
-import { Frame, Outcome, Outside, WhoMay } from "./Frame";
+import { Because, Frame, Outcome, Outside, WhoMay } from "./Frame";
 import type { CardProps } from "./types";
 
-type Answer = { approved: boolean; args?: Record<string, unknown>; reason?: string; always?: "space" | "agent"; hash?: string };
+type Answer = { approved: boolean; args?: Record<string, unknown>; reason?: string; always?: "space" | "agent" | "source"; hash?: string };
 
 /** A value as it is edited: JSON, with what cannot be seen written out. */
 const written = (value: unknown): string => escaped(exact.text(value));
@@ -34,7 +34,11 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
   const texts = Object.entries(call.args).map(([name, value]) => ({ name, before: written(value), now: edits[name] ?? written(value) }));
   const changed = editing && texts.some((each) => each.now !== each.before);
 
-  const decide = async (approved: boolean): Promise<void> => {
+  // Asked for because of what its agent has read: that can be allowed by itself, and nothing wider is offered here.
+  const sources = call.reason ? (call.outside ?? []) : [];
+  const maySource = sources.length > 0 && !sources.includes("more") && !changed;
+
+  const decide = async (approved: boolean, forGood?: Answer["always"]): Promise<void> => {
     setProblem("");
     const result: Answer = { approved, ...(call.hash ? { hash: call.hash } : {}) };
     if (approved && changed) {
@@ -45,7 +49,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
         return;
       }
     }
-    if (approved && always) result.always = inRoom ? "space" : "agent";
+    if (approved && forGood) result.always = forGood;
     if (!approved && reason.trim()) result.reason = reason.trim();
     await answer(result);
   };
@@ -71,7 +75,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
       ) : (
         <Args args={call.args} onOpened={(name) => setFolded((before) => before.filter((each) => each !== name))} />
       )}
-      <Outside hosts={call.outside} name={agent} />
+      {sources.length > 0 && !over ? <Because hosts={sources} name={agent} /> : <Outside hosts={call.outside} name={agent} />}
       {over ? (
         <Outcome call={call} words={decision?.approved === false ? "denied" : "approved"} />
       ) : (
@@ -86,8 +90,13 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
           {problem && <p className={p.problem} role="alert">{problem}</p>}
           <div className={s.acts}>
             {!denying && (
-              <Button look="primary" disabled={!mayAnswer || folded.length > 0} onClick={() => void decide(true)}>
-                {changed ? "Approve with changes" : "Approve"}
+              <Button look="primary" disabled={!mayAnswer || folded.length > 0} onClick={() => void decide(true, always && !sources.length ? (inRoom ? "space" : "agent") : undefined)}>
+                {changed ? "Approve with changes" : sources.length ? "Allow once" : "Approve"}
+              </Button>
+            )}
+            {!denying && maySource && grants?.includes("manage_agents") && (
+              <Button disabled={!mayAnswer || folded.length > 0} onClick={() => void decide(true, "source")}>
+                Always allow <Exact text={call.toolName} /> for text from {sources.join(", ")}
               </Button>
             )}
             {!denying && (
@@ -99,7 +108,7 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
               {denying ? "Deny and say why" : "Deny"}
             </Button>
             {denying && <Button onClick={() => setDenying(false)}>Back</Button>}
-            {!denying && mayAnswer && grants?.includes("manage_agents") && (
+            {!denying && mayAnswer && !sources.length && grants?.includes("manage_agents") && (
               <label className={p.check} title="Undo it at the agent, under Tools">
                 <input type="checkbox" checked={always} onChange={(event) => setAlways(event.target.checked)} />
                 {inRoom ? "Always allow in this room" : "Always allow"}
@@ -107,7 +116,8 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
             )}
             {!mayAnswer && <WhoMay call={call} mayAnswer={mayAnswer} />}
           </div>
-          {always && <p className={s.gist}>{`${agent} may use ${call.toolName} ${inRoom ? "in this room" : "everywhere"} without asking, as long as the tool stays as it is. Undo: Agents → ${agent} → Tools.`}</p>}
+          {maySource && mayAnswer && grants?.includes("manage_agents") && <p className={s.gist}>{`“Always” lets ${agent} use ${call.toolName} without asking when only this was read. Other sources and other tools still ask. Undo: Agents → ${agent} → Tools.`}</p>}
+          {always && !sources.length && <p className={s.gist}>{`${agent} may use ${call.toolName} ${inRoom ? "in this room" : "everywhere"} without asking, as long as the tool stays as it is. Undo: Agents → ${agent} → Tools.`}</p>}
         </>
       )}
     </Frame>

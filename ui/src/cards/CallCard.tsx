@@ -41,6 +41,7 @@ export function callOf(message: Message, pending?: PendingCall): Call {
     editedBy: meta.editedBy as string | undefined,
     approvedBy: meta.approvedBy as string | undefined,
     outside: (meta.outside ?? pending?.metadata.outside) as string[] | undefined,
+    reason: pending?.metadata.reason as string | undefined,
     hash: pending?.hash ?? undefined,
     needs: pending?.kind === "variables" ? needsOf(pending.args) : undefined,
     createdAt: message.createdAt,
@@ -56,7 +57,7 @@ export function callOfPending(pending: PendingCall): Call {
     needs: pending.kind === "variables" ? needsOf(pending.args) : undefined,
     agentId: pending.agentId, runId: pending.runId, spaceId: pending.spaceId ?? undefined, expiresAt: pending.expiresAt ?? undefined,
     answeredBy: pending.answeredBy ?? undefined, outside: pending.metadata.outside as string[] | undefined,
-    hash: pending.hash ?? undefined, createdAt: pending.createdAt,
+    reason: pending.metadata.reason as string | undefined, hash: pending.hash ?? undefined, createdAt: pending.createdAt,
     progress: (pending.progress as { fraction?: number; message?: string } | undefined) ?? undefined,
   };
 }

@@ -51,6 +51,18 @@ export function Outside({ hosts, name }: { hosts?: string[]; name: string }) {
   );
 }
 
+/** Why somebody is asked, if no policy says so. */
+export function Because({ hosts, name }: { hosts: string[]; name: string }) {
+  return (
+    <p className={s.note}>
+      <Globe size={15} aria-hidden />
+      <span>
+        You are asked because <bdi>{name}</bdi> read {hosts.join(", ")}. Text from outside can be wrong or a trap.
+      </span>
+    </p>
+  );
+}
+
 /** What became of a card that asked: who answered what, or why nobody did. */
 export function Outcome({ call, words }: { call: Call; words: string }) {
   const who = useName(call.answeredBy);

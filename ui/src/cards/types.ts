@@ -21,6 +21,7 @@ export type Call<A = Record<string, unknown>, R = unknown> = {
   approvedBy?: string;
   editedBy?: string; // who changed the arguments before approving them
   outside?: string[];
+  reason?: string; // why it has to be approved although no policy says so: its agent had read text from outside
   hash?: string;
   needs?: Need[]; // the values it waits for: names and places, never a value
   progress?: { fraction?: number; message?: string };

@@ -1,11 +1,14 @@
 // Rows of a timeline that nobody says: where a room begins, what the office says, who stayed silent, who joined.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { CircleSlash, Link2Off, LogIn, VolumeX } from "lucide-react";
+import { api } from "../api/client";
 import type { Message } from "../api/nouns";
 import { send } from "../live/outbox";
 import type { Notice } from "../live/state";
 import { useLive } from "../live/store";
 import { TextButton } from "../parts/Button";
 import { usePanel } from "../parts/panel";
+import { toast } from "../parts/toasts";
 import { titleOf, useName } from "./names";
 import s from "./rooms.module.css";
 
@@ -34,6 +37,7 @@ export function SystemRow({ message }: { message: Message }) {
   });
   const before = useLive((state) => state.rooms[message.spaceId]?.messages.findLast((each) => each.seq < message.seq)?.id);
   const name = useName(last);
+  if (message.metadata.skill) return <SkillRow message={message} />;
   if (!message.metadata.chainId) return <div className={s.sys}>{message.text}</div>;
   const text = `@${name} go on`;
   return (
@@ -46,6 +50,29 @@ export function SystemRow({ message }: { message: Message }) {
         </TextButton>
         {before && <TextButton onClick={() => setPanel("why", before)}>Why?</TextButton>}
       </span>
+    </div>
+  );
+}
+
+/** An agent has stored a skill for somebody. As long as it says the same, one click takes that back. */
+function SkillRow({ message }: { message: Message }) {
+  const { name, hash } = message.metadata.skill as { name: string; hash: string };
+  const member = useLive((state) => state.spaces[message.spaceId]?.members.includes(state.me?.id ?? "") ?? false);
+  const skills = useQuery({ queryKey: ["skills", message.spaceId], queryFn: () => api.skills({ spaceId: message.spaceId }) });
+  const queries = useQueryClient();
+  const skill = skills.data?.items.find((each) => each.name === name && each.hash === hash && each.undoable);
+  const undo = (): void => {
+    if (!skill) return;
+    void api.undoSkill(skill, hash).catch(toast).finally(() => void queries.invalidateQueries({ queryKey: ["skills"] }));
+  };
+  return (
+    <div className={s.sys}>
+      <span>{message.text}</span>{" "}
+      {skill && member && (
+        <TextButton title={`/${name} says again what it said before, or is gone`} onClick={undo}>
+          Undo
+        </TextButton>
+      )}
     </div>
   );
 }

@@ -116,7 +116,7 @@ export function ToolsOf({ agent, manages, save }: Props) {
       {[...own].map((name) => {
         const tool = tools.data.items.find((each) => each.name === name);
         const mine = policies.data?.items.filter((each) => each.toolName === name) ?? [];
-        const everywhere = mine.find((each) => !each.spaceId && !each.when);
+        const everywhere = mine.find((each) => !each.spaceId && !each.when && !each.source);
         const decision = everywhere?.decision ?? agent.policy?.[name] ?? tool?.policy ?? "allow";
         return (
           <div key={name} className={s.tool}>
@@ -124,10 +124,12 @@ export function ToolsOf({ agent, manages, save }: Props) {
               <code>{name}</code>
               <small>{tool?.description?.split("\n")[0] ?? "a family of tools"}</small>
               {mine
-                .filter((each) => each.spaceId)
+                .filter((each) => each.spaceId || each.source)
                 .map((each) => (
                   <small key={each.id}>
-                    {each.decision} in {each.spaceId && state.spaces[each.spaceId] ? titleOf(state.spaces[each.spaceId]!, state) : each.spaceId}{" "}
+                    {each.decision}
+                    {each.spaceId && ` in ${state.spaces[each.spaceId] ? titleOf(state.spaces[each.spaceId]!, state) : each.spaceId}`}
+                    {each.source && ` for text from ${each.source}`}{" "}
                     {manages && (
                       <button type="button" className={p.link} onClick={() => void api.deletePolicy(each.id).then(refresh, toast)}>
                         Undo

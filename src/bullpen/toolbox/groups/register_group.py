@@ -16,7 +16,8 @@ from bullpen.tools import ToolContext, tool
 from bullpen.wire.requests import RegisterGroup
 
 
-@tool(effect="tx", grant="register_group")
+# Its name stands in the prompts of all who are in it, as the office's own text.
+@tool(effect="tx", grant="register_group", wary=True, keeps=("name", "trigger", "folder"))
 async def register_group(
     context: ToolContext,
     jid: Annotated[str, Field(description="The chat, as list_groups shows it: tg:-1001234567890")],

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from bullpen.memory import actions as memory
 from bullpen.tools import ToolContext, tool
+from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY
 
 
@@ -21,5 +22,6 @@ async def search_memory(
     found = await memory.search(context.tx, context.agent.id, query.replace("\x00", ""), group_id=group_id)
     if found:
         context.effects.seen_in = (MEMORY,)
+    context.effects.outside = together(*(passage.outside for passage in found))
     shown = {"id", "content", "tags", "created_at"}
     return {"passages": [passage.model_dump(include=shown, by_alias=True) for passage in found]}

@@ -18,5 +18,6 @@ async def store_memory(
 ) -> dict[str, Any]:
     """Store a passage in your long-term memory. What you store twice is kept once."""
     said, group_id = content.replace("\x00", ""), context.run.stays_in
-    passage, _ = await memory.store(context.tx, context.agent.id, said, tags or [], group_id=group_id)
+    outside = context.sources_of(said, " ".join(tags or []))
+    passage, _ = await memory.store(context.tx, context.agent.id, said, tags or [], group_id=group_id, outside=outside)
     return {"passageId": passage.id}

@@ -9,6 +9,11 @@ from pydantic import Field
 from bullpen.memory import rows
 from bullpen.tools import ToolContext, tool
 
+# Labels that say nothing themselves; any other one is shown as words of whoever chose it.
+PLAIN = frozenset(
+    ["facts", "human", "notes", "people", "persona", "preferences", "projects", "self", "tasks", "team", "user", "work"]
+)
+
 
 @tool(effect="tx")
 async def update_memory(
@@ -18,8 +23,9 @@ async def update_memory(
 ) -> dict[str, Any]:
     """Rewrite one of your own memory blocks: who you are, how you feel, what you think of others."""
     said, group_id = content.replace("\x00", ""), context.run.stays_in
+    outside = context.sources_of(said, "" if label in PLAIN else label)
     if group_id is None:
-        await rows.upsert_block(context.tx, context.agent.id, label, said)
+        await rows.upsert_block(context.tx, context.agent.id, label, said, outside)
     else:  # who it is elsewhere is not for this group to say
-        await rows.upsert_group_block(context.tx, context.agent.id, group_id, label, said)
+        await rows.upsert_group_block(context.tx, context.agent.id, group_id, label, said, outside)
     return {"success": True}

@@ -13,6 +13,7 @@ from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import of_messages
 from bullpen.wire import Message
+from bullpen.wire.nouns import Reaction
 
 
 @tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]}, touches=named_space, grant="read_space")
@@ -57,10 +58,16 @@ def _shown(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
     if message.attachments:
         shown["attachments"] = list_files(message)
     if message.reactions:
-        shown["reactions"] = [{"emoji": r.emoji, "count": len(r.member_ids)} for r in message.reactions]
+        shown["reactions"] = [{"emoji": _emoji(r), "count": len(r.member_ids)} for r in message.reactions]
     return shown
 
 
 def list_files(message: Message) -> list[dict[str, Any]]:
     """What a message shows: by its id a tool reads it."""
     return [{"id": file.id, "name": file.name, "type": file.type, "size": file.size} for file in message.attachments]
+
+
+def _emoji(reaction: Reaction) -> str:
+    """As it is, unless it says something in words that only agents wrote: they carry no sources."""
+    says = any(sign.isalpha() for sign in reaction.emoji)
+    return reaction.emoji if not says or any(id.startswith("psn_") for id in reaction.member_ids) else "(words)"

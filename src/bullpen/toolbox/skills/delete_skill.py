@@ -14,7 +14,7 @@ from bullpen.toolbox.tasks.own import own_room
 from bullpen.tools import ToolContext, tool
 
 
-@tool(effect="tx", grant="post", wary=True)
+@tool(effect="tx", grant="post", wary=True, keeps=("name",))
 async def delete_skill(
     context: ToolContext, name: Annotated[str, Field(max_length=200, description="The name of the skill.")]
 ) -> dict[str, Any]:

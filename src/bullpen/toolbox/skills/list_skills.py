@@ -22,8 +22,8 @@ async def list_skills(context: ToolContext) -> dict[str, Any]:
 
 
 def _sources(skill: Skill) -> tuple[str, ...]:
-    """What a description may come from. What a person has approved of is theirs."""
-    return () if skill.active is not None else skill.shown.outside
+    """What the words that are shown may come from."""
+    return skill.shown.outside
 
 
 def _shown(skill: Skill) -> dict[str, Any]:

@@ -6,14 +6,21 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from bullpen.access import rows as people
+from bullpen.access import rules as access
+from bullpen.access.types import Principal
 from bullpen.errors import BadArguments, Invalid
 from bullpen.skills import actions as skills
 from bullpen.skills.actions import Wish
 from bullpen.skills.types import Writer
+from bullpen.spaces import actions as spaces
+from bullpen.spaces.types import Room
 from bullpen.toolbox.tasks.own import own_room
 from bullpen.tools import ToolContext, tool
+from bullpen.tools.types import Asker
 from bullpen.wire.requests import SkillDescription, SkillInstructions, SkillParameters
 
+TOLD = "People here can start it now. They were told, and can undo it."
 WAITS = "It waits until a person has looked at it and approved of it. Until then nobody follows it."
 
 
@@ -43,10 +50,12 @@ async def store_skill(
     run, tx = context.run, context.tx
     room = await own_room(context)
     await skills.turn(tx, room.id)
-    writer = Writer(context.agent.id, "agent", context.agent.name, run.grants, run.outside)
+    asker = await _asker(context, room)
+    asked_by = None if asker is None else asker.name
+    writer = Writer(context.agent.id, "agent", context.agent.name, run.grants, run.outside, asked_by)
     wish = Wish(description, instructions, parameters, context.agent.id)
     # Whatever a policy says: what text from outside may have led to is looked at by somebody first.
-    asks = context.asks or bool(run.outside)
+    asks = bool(run.outside) or context.proposes == "policy" or (context.proposes == "default" and asker is None)
     try:
         skill = await skills.store(
             tx, room, name, wish, writer, "proposed" if asks else "active", most=context.means.skills_per_space
@@ -56,4 +65,17 @@ async def store_skill(
     told = {"name": name, "command": f"/{name}", "spaceId": room.id, "createdAt": skill.created_at}
     if skill.proposed is not None:
         return {**told, "status": "proposed", "message": WAITS}
-    return {**told, "status": "active"}
+    return {**told, "status": "active", "message": TOLD}
+
+
+async def _asker(context: ToolContext, room: Room) -> Asker | None:
+    """The person whose own message woke the run, if they could have stored it themselves. Guests cannot."""
+    asker = context.run.asker
+    if asker is None:
+        return None
+    person = await people.select_person(context.tx, asker.id)
+    if person is None or person.role == "guest" or person.disabled_at is not None:
+        return None
+    who = Principal("person", asker.id, asker.name, access.parsed(context.run.grants))
+    _, thing = await spaces.standing(context.tx, who, room.id)
+    return asker if access.allows(who, "write_skill", thing) else None

@@ -17,4 +17,5 @@ async def pause_task(
 ) -> dict[str, Any]:
     """Pause a task. It does not run until it is resumed."""
     task = await own.own_task(context, task_id)
+    context.effects.outside = task.outside
     return own.shown(await tasks.pause(context.tx, own.actor(context), task))

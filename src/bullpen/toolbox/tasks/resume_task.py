@@ -17,4 +17,5 @@ async def resume_task(
 ) -> dict[str, Any]:
     """Resume a paused task. It goes on with its next time; what it missed meanwhile is not made up for."""
     task = await own.own_task(context, task_id)
+    context.effects.outside = task.outside
     return own.shown(await tasks.resume(context.tx, own.actor(context), task))

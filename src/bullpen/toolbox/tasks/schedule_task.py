@@ -28,11 +28,19 @@ class Asked(BaseModel):
     args: Annotated[dict[str, Any], Field(description="Its arguments.")] = {}
 
 
-@tool(effect="tx", touches=own.target_space, grant="schedule", wary=True, camel=False)
+@tool(
+    effect="tx",
+    touches=own.target_space,
+    grant="schedule",
+    wary=True,
+    keeps=("prompt", "precheck", "target_group"),
+    camel=False,
+)
 async def schedule_task(
     context: ToolContext,
     prompt: Annotated[
-        str, Field(description="What to do then, in your own words to yourself. If isolated, all you have to know.")
+        str,
+        Field(description="What to do then, as the person who asked has put it. If isolated, all you have to know."),
     ],
     schedule_type: Annotated[
         ScheduleType, Field(description="cron: at certain times; interval: every so often; once: one time.")
@@ -76,7 +84,8 @@ async def schedule_task(
         context_mode=context_mode,
         precheck=None if precheck is None else precheck.model_dump(),
     )
-    maker = Maker(context.agent.id, cause, run.depth, run.chain_id, run.outside)
+    kept = (prompt, "" if precheck is None else str(precheck.model_dump()), target_group or "")
+    maker = Maker(context.agent.id, cause, run.depth, run.chain_id, context.sources_of(*kept))
     task = await tasks.make(
         context.tx, room, context.agent.id, wish, maker, context.means.tasks, id=ids.task_for(context.call_id)
     )
