@@ -54,6 +54,7 @@ from bullpen.files.types import Blobs
 from bullpen.inbox import actions as inbox
 from bullpen.llm import prices
 from bullpen.llm.models import Models
+from bullpen.llm.offers import Offers
 from bullpen.llm.types import Model, Reach
 from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
@@ -223,6 +224,7 @@ class Office:
         store.listen_after(files.DROPPED, self.sweeper.hurry)
         self.executors = OpenExecutors(store, self.owner, settings.engine.lease_seconds)
         self.models = open_models(settings, self.egress, self.vault)
+        self.offers = Offers()
         holdings = Holdings()
         self.world = loop.World(
             store,
