@@ -53,7 +53,6 @@ async def test_an_agent_thinks_with_the_model_of_a_confirmed_connection(
     assert made["hasKey"] is True
     assert KEY not in str(made)
     await ada_on(office, made)
-    await office.watch()
     server.gives(plays(say("Hello from afar.")), plays(SILENT))
     await office.post("general", "hello?")
     await office.run_finished("ada")
@@ -323,7 +322,6 @@ async def test_a_price_counts_in_usage_and_in_budgets(offices: Offices, server: 
     page = await signed_in(office)
     made = await connect(page, server)
     await ada_on(office, made)
-    await office.watch()
     server.gives(plays(SILENT))
     await office.post("general", "hello?")
     first = await office.run_finished("ada")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -79,8 +78,6 @@ async def delete_connection(id: str, caller: Caller, store: Store) -> Response:
 @router.get("/{id}/list", response_model=OfferedPage)
 async def list_offered(id: str, caller: Caller, office: Office, store: Store, fresh: Fresh = False) -> Response:
     """The models that its server offers now, and those that somebody has set a price for."""
-    from bullpen.llm.elsewhere import RemoteModel
-    from bullpen.llm.offered import ask
 
     async def body(tx: Transaction) -> tuple[Connection, Resolved, list[str], Mapping[str, Value]]:
         connection = await connections.get(tx, caller, office.vault, id)
@@ -92,12 +89,11 @@ async def list_offered(id: str, caller: Caller, office: Office, store: Store, fr
     connection, resolved, confirmed, values = await store.read(body)
     office.world.means.egress().allowance.confirm(USE, confirmed)
     model = office.models.resolve(resolved.spec, values)
-    assert isinstance(model, RemoteModel)
     more: dict[str, Any] = {}
     offers: Mapping[str, int | None] = {}
     try:
         key = (id, connection.updated_at, caller.id)
-        found = await office.offers.list(key, partial(ask, model), fresh=fresh)
+        found = await office.offers.list(key, model, fresh=fresh)
         offers = {each.name: each.context_tokens for each in found}
     except ModelError as error:
         more = {"problem": problem_of(error), "message": error.message}

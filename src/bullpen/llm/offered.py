@@ -19,6 +19,7 @@ from bullpen.llm import failures, streaming
 from bullpen.llm.elsewhere import RemoteModel
 from bullpen.llm.models import USE
 from bullpen.llm.offers import Offer
+from bullpen.llm.types import Model
 from bullpen.net import urls
 from bullpen.net.types import Limits
 
@@ -29,8 +30,9 @@ SECONDS: Final = 15.0
 _SIZES: Final = ("context_length", "max_model_len", "context_window", "max_context_length")
 
 
-async def ask(model: RemoteModel) -> Sequence[Offer]:
+async def ask(model: Model) -> Sequence[Offer]:
     """Raises ModelError."""
+    assert isinstance(model, RemoteModel)
     about = model.about()
     _, value = model.key()
     word = f"var{secrets.token_hex(12)}" if value is not None else ""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final
 
+from bullpen.llm.types import Model
+
 KEPT_SECONDS: Final = 60.0
 MOST_KEPT: Final = 200
 
@@ -21,15 +23,14 @@ class Offer:
 class Offers:
     """What servers offered a moment ago, by whoever asked for what."""
 
+    ask: Callable[[Model], Awaitable[Sequence[Offer]]]
     _kept: dict[tuple[str, ...], tuple[float, Sequence[Offer]]] = field(default_factory=dict)
 
-    async def list(
-        self, key: tuple[str, ...], ask: Callable[[], Awaitable[Sequence[Offer]]], *, fresh: bool = False
-    ) -> Sequence[Offer]:
-        """What is kept under this key, or what `ask` finds. What failed is not kept."""
+    async def list(self, key: tuple[str, ...], model: Model, *, fresh: bool = False) -> Sequence[Offer]:
+        """What is kept under this key, or what the model's server says now. Raises ModelError; that is not kept."""
         at, found = self._kept.get(key, (0.0, ()))
         if fresh or not at or monotonic() - at > KEPT_SECONDS:
-            found = await ask()
+            found = await self.ask(model)
             self._kept.pop(key, None)
             self._kept[key] = (monotonic(), found)
             if len(self._kept) > MOST_KEPT:

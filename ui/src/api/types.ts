@@ -866,6 +866,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Connections
+         * @description Where models are asked, oldest first. A key is never shown, only the name of its variable.
+         */
+        get: operations["list_connections_api_models_get"];
+        put?: never;
+        /**
+         * Create Connection
+         * @description Connect a provider, or a server at an address. Agents are left as they are.
+         */
+        post: operations["create_connection_api_models_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/models/check": {
         parameters: {
             query?: never;
@@ -880,6 +904,50 @@ export interface paths {
          * @description Ask a model one question. Whoever may define agents may: it costs what a short answer costs.
          */
         post: operations["check_model_api_models_check_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/models/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Connection
+         * @description Refused while agents use it. Its address is closed again, and the key that was given with it is gone.
+         */
+        delete: operations["delete_connection_api_models__id__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Connection
+         * @description Change what is said. Agents that use it ask with the new values from their next question on.
+         */
+        patch: operations["update_connection_api_models__id__patch"];
+        trace?: never;
+    };
+    "/api/models/{id}/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Offered
+         * @description The models that its server offers now, and those that somebody has set a price for.
+         */
+        get: operations["list_offered_api_models__id__list_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2207,6 +2275,8 @@ export interface components {
              * @enum {string}
              */
             scope: "space" | "agent";
+            /** Script */
+            script?: unknown;
             /**
              * State
              * @default idle
@@ -2899,6 +2969,60 @@ export interface components {
             /** Parameters */
             parameters?: string | null;
         };
+        /**
+         * Connection
+         * @description A place where models are asked. An agent's model names it: `{connection: ID, name}`.
+         */
+        Connection: {
+            /** Agents */
+            agents?: string[];
+            /** Apikeyvariable */
+            apiKeyVariable?: string | null;
+            /** Baseurl */
+            baseUrl?: string | null;
+            /** Confirmed */
+            confirmed?: string | null;
+            /** Createdat */
+            createdAt: string;
+            /** Createdby */
+            createdBy: string;
+            /** Defaultmodel */
+            defaultModel?: string | null;
+            /**
+             * Haskey
+             * @default false
+             */
+            hasKey: boolean;
+            /** Id */
+            id: string;
+            /** Models */
+            models?: components["schemas"]["ConnectionModel"][];
+            /** Name */
+            name: string;
+            /**
+             * Needsconfirming
+             * @default false
+             */
+            needsConfirming: boolean;
+            /**
+             * Provider
+             * @enum {string}
+             */
+            provider: "anthropic" | "openai" | "openai-chat";
+            /** Updatedat */
+            updatedAt: string;
+        };
+        /**
+         * ConnectionModel
+         * @description What somebody said of one model of a connection: what it costs, and how many tokens it takes at once.
+         */
+        ConnectionModel: {
+            /** Contexttokens */
+            contextTokens?: number | null;
+            /** Name */
+            name: string;
+            price?: components["schemas"]["ModelPrice"] | null;
+        };
         /** CreateAgent */
         CreateAgent: {
             /**
@@ -2926,7 +3050,7 @@ export interface components {
             instructions: string;
             limits?: components["schemas"]["Limits"];
             /** Model */
-            model: unknown;
+            model?: unknown;
             /** Name */
             name: string;
             /**
@@ -2955,6 +3079,34 @@ export interface components {
             tools?: string[] | null;
             /** Variables */
             variables?: components["schemas"]["VariableDefinition"][];
+        };
+        /**
+         * CreateConnection
+         * @description `apiKey` is kept as a sealed variable, and shown to nobody. `apiKeyVariable`: a variable that is there already.
+         *     `confirm`: the origin of `baseUrl`, by which an owner who is signed in opens an address in this network.
+         */
+        CreateConnection: {
+            /** Apikey */
+            apiKey?: string | null;
+            /** Apikeyvariable */
+            apiKeyVariable?: string | null;
+            /** Baseurl */
+            baseUrl?: string | null;
+            /** Confirm */
+            confirm?: string | null;
+            /** Defaultmodel */
+            defaultModel?: string | null;
+            /** Models */
+            models?: {
+                [key: string]: components["schemas"]["ModelRequest"] | null;
+            };
+            /** Name */
+            name?: string | null;
+            /**
+             * Provider
+             * @enum {string}
+             */
+            provider: "anthropic" | "openai" | "openai-chat";
         };
         /** CreateHook */
         CreateHook: {
@@ -3933,8 +4085,34 @@ export interface components {
             answered: boolean;
             /** Message */
             message: string;
+            /** Problem */
+            problem?: ("address" | "key" | "model" | "answer") | null;
             /** Reached */
             reached: boolean;
+        };
+        /**
+         * ModelPrice
+         * @description Dollars for a million tokens. What is read from the provider's cache costs `cached`, what is written to it
+         *     `written`: as much as other input unless it is said.
+         */
+        ModelPrice: {
+            /** Cached */
+            cached?: number | null;
+            /** Input */
+            input: number;
+            /** Output */
+            output: number;
+            /** Written */
+            written?: number | null;
+        };
+        /**
+         * ModelRequest
+         * @description What a model of a connection costs, and how many tokens it takes at once.
+         */
+        ModelRequest: {
+            /** Contexttokens */
+            contextTokens?: number | null;
+            price?: components["schemas"]["PriceRequest"] | null;
         };
         /**
          * NewHook
@@ -4031,6 +4209,41 @@ export interface components {
             url: string;
         };
         /**
+         * OfferedModel
+         * @description A model that a connection's server offers, or that somebody has set a price for.
+         */
+        OfferedModel: {
+            /** Contexttokens */
+            contextTokens?: number | null;
+            /** Name */
+            name: string;
+            /**
+             * Offered
+             * @default true
+             */
+            offered: boolean;
+            /**
+             * Ownprice
+             * @default false
+             */
+            ownPrice: boolean;
+            price?: components["schemas"]["ModelPrice"] | null;
+        };
+        /**
+         * OfferedPage
+         * @description `problem` and `message`: its server could not be asked, so these are the models that somebody spoke of.
+         */
+        OfferedPage: {
+            /** Items */
+            items: components["schemas"]["OfferedModel"][];
+            /** Message */
+            message?: string | null;
+            /** Next */
+            next?: string | null;
+            /** Problem */
+            problem?: ("address" | "key" | "model" | "answer") | null;
+        };
+        /**
          * OutboxEntry
          * @description Something that is sent to a chat elsewhere. `repeated`: a part was sent twice, because an answer was lost.
          */
@@ -4105,6 +4318,13 @@ export interface components {
         Page_Command_: {
             /** Items */
             items: components["schemas"]["Command"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[Connection] */
+        Page_Connection_: {
+            /** Items */
+            items: components["schemas"]["Connection"][];
             /** Next */
             next?: string | null;
         };
@@ -4504,6 +4724,20 @@ export interface components {
             replyTo?: string | null;
             /** Text */
             text: string;
+        };
+        /**
+         * PriceRequest
+         * @description Dollars for a million tokens.
+         */
+        PriceRequest: {
+            /** Cached */
+            cached?: number | null;
+            /** Input */
+            input: number;
+            /** Output */
+            output: number;
+            /** Written */
+            written?: number | null;
         };
         /**
          * Problem
@@ -6204,6 +6438,28 @@ export interface components {
             /** Variables */
             variables?: components["schemas"]["VariableDefinition"][] | null;
         };
+        /**
+         * UpdateConnection
+         * @description What is left out stays. Another `baseUrl` needs its key and its confirmation anew; a null takes away.
+         */
+        UpdateConnection: {
+            /** Apikey */
+            apiKey?: string | null;
+            /** Apikeyvariable */
+            apiKeyVariable?: string | null;
+            /** Baseurl */
+            baseUrl?: string | null;
+            /** Confirm */
+            confirm?: string | null;
+            /** Defaultmodel */
+            defaultModel?: string | null;
+            /** Models */
+            models?: {
+                [key: string]: components["schemas"]["ModelRequest"] | null;
+            };
+            /** Name */
+            name?: string | null;
+        };
         /** UpdatePerson */
         UpdatePerson: {
             /** Disabled */
@@ -6311,12 +6567,15 @@ export interface components {
              * @default 0
              */
             outputTokens: number;
+            /**
+             * Unpriced
+             * @default 0
+             */
+            unpriced: number;
         };
         /**
          * UsageRow
          * @description What an agent, a space, a person, a day or a model came to.
-         *
-         *     `unpriced` is how many of the steps were answered by models that have no price: they cost something nobody knows.
          */
         UsageRow: {
             /** Budget */
@@ -8444,6 +8703,68 @@ export interface operations {
             };
         };
     };
+    list_connections_api_models_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Connection_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    create_connection_api_models_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateConnection"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     check_model_api_models_check_post: {
         parameters: {
             query?: never;
@@ -8464,6 +8785,104 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ModelCheck"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    delete_connection_api_models__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    update_connection_api_models__id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateConnection"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_offered_api_models__id__list_get: {
+        parameters: {
+            query?: {
+                /** @description Ask its server now, also if it was asked a moment ago. */
+                fresh?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfferedPage"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
