@@ -149,8 +149,7 @@ async def warn(tx: Transaction, standings: Sequence[Standing]) -> None:
         record(tx, BudgetWarned(budget=on_the_wire(now)), audience="owners")
         audit.note(tx, SYSTEM, "budget.warned", "budget", now.id, kind=now.kind, of=now.subject_id)
         used = f"{rules.written(now.spent, now.unit)} of {rules.written(now.ceiling, now.unit)}"
-        name = rules.name(now, await rows.select_called(tx, now))
-        tx.after_commit(partial(logger.warning, "%s is used to %d %%: %s", name, rules.WARN_PERCENT, used))
+        tx.after_commit(partial(logger.warning, "%s is used to %d %%: %s", rules.name(now), rules.WARN_PERCENT, used))
 
 
 async def tell_reached(tx: Transaction, standing: Standing) -> bool:
@@ -162,7 +161,7 @@ async def tell_reached(tx: Transaction, standing: Standing) -> bool:
     await rows.update_marks(tx, told)
     record(tx, BudgetReached(budget=on_the_wire(told)), audience="owners")
     audit.note(tx, SYSTEM, "budget.reached", "budget", told.id, kind=told.kind, of=told.subject_id)
-    tx.after_commit(partial(logger.warning, "%s", rules.reached_sentence(told, await rows.select_called(tx, told))))
+    tx.after_commit(partial(logger.warning, "%s", rules.reached_sentence(told)))
     return True
 
 
@@ -176,8 +175,7 @@ async def extend(tx: Transaction, by: Principal, id: str) -> Standing | None:
     if found is None or not rules.is_reached(found):
         return found
     if found.amount == 0:
-        name = rules.name(found, await rows.select_called(tx, found))
-        raise Conflict(f"{name} is 0, so nothing can go on. Raise it first: PUT /api/budgets.")
+        raise Conflict(f"{rules.name(found)} is 0, so nothing can go on. Raise it first: PUT /api/budgets.")
     extended = replace(found, extra=found.spent, warned_at=None, reached_at=None)
     await rows.update_marks(tx, extended)
     audit.note(tx, by, "budget.extended", "budget", id, kind=found.kind, of=found.subject_id)

@@ -29,7 +29,7 @@ from bullpen.budgets.types import Hold, Spent, Standing, Subject
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import Mapped
 from bullpen.storage.statements import upsert
-from bullpen.storage.tables import agents, budgets, holds, inbox_items, people, spaces, spending
+from bullpen.storage.tables import budgets, holds, inbox_items, spending
 
 # ── spending ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -99,27 +99,6 @@ async def select_usage(tx: Transaction, by: str, since: str) -> list[dict[str, A
     """The key, and the sums under their names: the dearest first, days in order."""
     found = await tx.all(_SELECT_USAGE[by], since=since)
     return [{"id": key, **dict(zip(_COUNTED, sums, strict=True))} for key, *sums in found]
-
-
-# What somebody else's budget is called in sentences that all may read: a private room is not named to those outside.
-_SELECT_CALLED = {
-    "agent": Statement(select(agents.c.name).where(agents.c.id == bindparam("id"))),
-    "person": Statement(select(people.c.name).where(people.c.id == bindparam("id"))),
-    "space": Statement(
-        select(spaces.c.name).where(
-            spaces.c.id == bindparam("id"),
-            spaces.c.private == literal_column("0"),
-            spaces.c.kind != literal_column("'dm'"),
-        )
-    ),
-}
-
-
-async def select_called(tx: Transaction, standing: Standing) -> str:
-    """Whom the budget is for, by name."""
-    statement = _SELECT_CALLED.get(standing.kind)
-    name = None if statement is None else await tx.value(statement, id=standing.subject_id)
-    return str(name or ("that is private" if standing.kind == "space" else standing.subject_id))
 
 
 # ── budgets ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -71,27 +71,25 @@ def written(amount: int, unit: BudgetUnit) -> str:
 
 
 _OF: Final = {
-    "agent": "The budget of {name}",
-    "space": "The budget of the room {name}",
-    "person": "The budget of {name}",
-    "task": "The budget of the task {name}",
+    "agent": "The budget of agent {id}",
+    "space": "The budget of the space {id}",
+    "person": "The budget of {id}",
+    "task": "The budget of task {id}",
     "office": "The budget of the whole office",
 }
 _WHEN: Final = {"day": "today", "month": "this month"}
 
 
-def name(standing: Standing, called: str) -> str:
-    """`called`: the name of whoever it is for."""
-    return f"{_OF[standing.kind].format(name=called)} for {_WHEN[standing.period]}"
+def name(standing: Standing) -> str:
+    return f"{_OF[standing.kind].format(id=standing.subject_id)} for {_WHEN[standing.period]}"
 
 
-def reached_sentence(standing: Standing, called: str) -> str:
+def reached_sentence(standing: Standing) -> str:
     """For whoever may see what things cost."""
     spent, most = written(standing.spent, standing.unit), written(standing.ceiling, standing.unit)
-    named = name(standing, called)
-    return f"{named} is used up: {spent} of {most}. Raise it or resume the agent; it begins anew by itself."
+    return f"{name(standing)} is used up: {spent} of {most}. Raise it or resume the agent; it begins anew by itself."
 
 
-def paused_sentence(standing: Standing, called: str) -> str:
+def paused_sentence(standing: Standing) -> str:
     """For everybody: no figures."""
-    return f"{name(standing, called)} is used up."
+    return f"{name(standing)} is used up."

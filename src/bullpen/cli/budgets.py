@@ -78,7 +78,7 @@ async def _usage(args: Namespace) -> int:
 def _rows(page: Page[UsageRow]) -> list[tuple[str, ...]]:
     return [
         (
-            row.name or row.id or "-",
+            row.id or "-",
             str(row.runs),
             str(row.steps),
             str(row.input_tokens),

@@ -376,7 +376,6 @@ async def record_answer(
         output_tokens=run.output_tokens + usage.output_tokens,
         cached_tokens=run.cached_tokens + usage.cached_tokens,
         cost=steps.cost_with(run, asking.nanodollars),
-        unpriced=run.unpriced + (not asking.priced),
         paused_reason=None,
     )
     tx.after_commit(counts.STEPS.add)

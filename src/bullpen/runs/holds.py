@@ -51,17 +51,17 @@ async def hold(
     if holding is None:
         return run
     first = await budgets.tell_reached(tx, holding)
-    reason = rules.paused_sentence(holding, await rows.select_called(tx, holding))
     if await _others_wait(tx, run, holding):
-        run = await actions.stop(tx, lease, run, entries, "max_cost", reason)
+        run = await actions.stop(tx, lease, run, entries, "max_cost", rules.paused_sentence(holding))
     else:
-        run = await _put_aside(tx, lease, run, holding, reason)
+        run = await _put_aside(tx, lease, run, holding)
     if first and say is not None and run.space_id is not None:
-        await say(tx, run.space_id, f"{reason} Work that falls under it waits.")
+        await say(tx, run.space_id, f"{rules.paused_sentence(holding)} Work that falls under it waits.")
     return run
 
 
-async def _put_aside(tx: Transaction, lease: Lease, run: Run, holding: Standing, reason: str) -> Run:
+async def _put_aside(tx: Transaction, lease: Lease, run: Run, holding: Standing) -> Run:
+    reason = rules.paused_sentence(holding)
     run = await actions.pause(tx, lease, run, reason)
     if run.cancel_requested:
         return run  # it will not be asked anything any more

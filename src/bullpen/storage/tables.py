@@ -344,7 +344,6 @@ runs = Table(
     _id("seen_in", null=True),  # JSON: whose text of this office it was shown: spaces, and see tools/outward.py
     # JSON: the call for which something is done just now that could kill the process. Mostly there is none.
     _id("mark", null=True),
-    _number("unpriced", default=0),  # answers whose model has no price
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),

@@ -245,7 +245,6 @@ class Usage(Wire):
     output_tokens: int = 0
     cached_tokens: int = 0
     cost: float = 0.0
-    unpriced: int = 0  # steps that were answered by models without a price: they cost something nobody knows
 
 
 class ModelCheck(Wire):
@@ -306,13 +305,17 @@ class OfferedModel(Wire):
 
 
 class UsageRow(Usage):
-    """What an agent, a space, a person, a day or a model came to."""
+    """What an agent, a space, a person, a day or a model came to.
+
+    `unpriced` is how many of the steps were answered by models that have no price: they cost something nobody knows.
+    """
 
     id: str
     name: str | None = None
     runs: int
     steps: int = 0
     written_tokens: int = 0
+    unpriced: int = 0
     cost_today: float | None = None
     budget: float | None = None  # the smallest for a day, in dollars
 

@@ -6567,15 +6567,12 @@ export interface components {
              * @default 0
              */
             outputTokens: number;
-            /**
-             * Unpriced
-             * @default 0
-             */
-            unpriced: number;
         };
         /**
          * UsageRow
          * @description What an agent, a space, a person, a day or a model came to.
+         *
+         *     `unpriced` is how many of the steps were answered by models that have no price: they cost something nobody knows.
          */
         UsageRow: {
             /** Budget */

@@ -15,5 +15,3 @@ CREATE TABLE connections (
     PRIMARY KEY (id),
     CONSTRAINT connections_folded UNIQUE (folded)
 );
-
-ALTER TABLE runs ADD COLUMN unpriced BIGINT DEFAULT 0 NOT NULL;
