@@ -35,6 +35,7 @@ from bullpen.wire.nouns import (
     BudgetUnit,
     Chat,
     Command,
+    ConnectionProvider,
     ContextMode,
     Decision,
     Delivery,
@@ -53,6 +54,7 @@ from bullpen.wire.nouns import (
     NewHook,
     NewInvite,
     NewWebhook,
+    OfferedModel,
     Passage,
     Pause,
     PendingCall,
@@ -170,6 +172,31 @@ class Passages:
     ) -> Passage: ...
 
 class Models:
+    def list(self) -> Page[ModelConnection]: ...
+    def connect(
+        self,
+        provider: ConnectionProvider,
+        *,
+        name: str | None = ...,
+        base_url: str | None = ...,
+        api_key: str | None = ...,
+        api_key_variable: str | None = ...,
+        default_model: str | None = ...,
+        models: Mapping[str, Any] | None = ...,
+    ) -> ModelConnection: ...
+    def update(
+        self,
+        id: str,
+        *,
+        name: str = ...,
+        base_url: str | None = ...,
+        api_key: str | None = ...,
+        api_key_variable: str | None = ...,
+        default_model: str | None = ...,
+        models: Mapping[str, Any] = ...,
+    ) -> ModelConnection: ...
+    def delete(self, id: str) -> None: ...
+    def offered(self, id: str, *, fresh: bool = ...) -> Page[OfferedModel]: ...
     def check(self, model: Any, *, api_key_variable: str | None = ..., api_key: str | None = ...) -> ModelCheck: ...
 
 class Policies:
