@@ -118,7 +118,7 @@ async def test_prices_and_the_default_are_set_on_the_page(house: House, visit: V
     await dialog.get_by_role("button", name="Save").click()
     await expect(row.get_by_role("cell", name="2.5").first).to_be_visible()
     await expect(row.get_by_text("32,000")).to_be_visible()
-    await region.get_by_role("button", name="New agents run on a-model").click()
+    await region.get_by_role("button", name="Default for new agents: a-model").click()
     await expect(row.get_by_text("new agents")).to_be_visible()
     await visit.go("/agents")
     await page.get_by_role("button", name="New agent").click()

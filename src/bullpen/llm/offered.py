@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from time import time
 from typing import Any, Final
@@ -33,7 +34,7 @@ _SIZES: Final = ("context_length", "max_model_len", "context_window", "max_conte
 async def ask(model: Model) -> Sequence[Offer]:
     """Raises ModelError."""
     assert isinstance(model, RemoteModel)
-    about = model.about()
+    about = replace(model.about(), model=model.spec.provider)
     _, value = model.key()
     word = f"var{secrets.token_hex(12)}" if value is not None else ""
     end = "/v1/models?limit=1000" if model.dialect.path.startswith("/v1/") else "/models"

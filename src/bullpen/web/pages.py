@@ -108,6 +108,8 @@ def _read(path: Path) -> tuple[bytes, bytes | None, str]:
 @router.get("/tasks/{id}")
 @router.get("/agents")
 @router.get("/agents/{id}")
+@router.get("/models")
+@router.get("/costs")
 @router.get("/search")
 @router.get("/settings")
 async def front() -> HTMLResponse:

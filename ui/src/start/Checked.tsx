@@ -1,5 +1,6 @@
 // What came of trying a model out. A cross stands before what failed, in words, and never before what should have been.
 import { CircleCheck, CircleDashed, CircleX } from "lucide-react";
+import { useEffect, useRef } from "react";
 import type { ModelCheck } from "../api/nouns";
 import p from "../parts/parts.module.css";
 import { modelProblem } from "../words/en";
@@ -15,7 +16,8 @@ const PARTS = [
 export function Checked({ check }: { check: ModelCheck }) {
   const failed = check.answered ? PARTS.length : Math.max(0, PARTS.findIndex((part) => part.problems.includes(check.problem ?? "address")));
   return (
-    <ul className={s.checks} role="status">
+    <div role="status">
+    <ul className={s.checks}>
       {PARTS.map(({ good }, at) => (
         <li key={good}>
           {at < failed ? (
@@ -29,13 +31,17 @@ export function Checked({ check }: { check: ModelCheck }) {
         </li>
       ))}
     </ul>
+    </div>
   );
 }
 
 /** One thing that failed. */
 export function Failure({ problem, message }: { problem: ModelCheck["problem"]; message: string }) {
+  const seen = useRef<HTMLDivElement>(null);
+  useEffect(() => seen.current?.scrollIntoView({ block: "nearest" }), [message]);
   return (
-    <ul className={s.checks} role="alert">
+    <div role="alert" ref={seen}>
+    <ul className={s.checks}>
       <li>
         <CircleX size={16} color="var(--bad)" aria-label="no:" />
         <span>
@@ -43,6 +49,7 @@ export function Failure({ problem, message }: { problem: ModelCheck["problem"]; 
         </span>
       </li>
     </ul>
+    </div>
   );
 }
 

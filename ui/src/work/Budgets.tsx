@@ -68,7 +68,7 @@ const draftOf = (budget: Budget): Draft => ({ kind: budget.kind, subjectId: budg
 
 function whose(budget: Budget, state: State): string {
   const id = budget.subjectId ?? "";
-  if (budget.kind === "office") return "the whole office";
+  if (budget.kind === "office") return "The whole office";
   if (budget.kind === "space") return state.spaces[id] ? titleOf(state.spaces[id], state) : "a room you are not in";
   return budget.kind === "task" ? "a task" : nameOf(state.members, id);
 }

@@ -135,7 +135,7 @@ function Spent({ by, rows, named, days }: { by: By; rows: readonly UsageRow[]; n
         </Notice>
       )}
       {by === "day" ? <Columns rows={rows} /> : <Bars by={by} rows={rows} named={named} />}
-      <div className={m.wide}>
+      <div className={m.wide} role="group" tabIndex={0} aria-label="Costs, to scroll">
         <table className={m.table} aria-label={`Costs by ${usageBy[by]}`}>
           <thead>
             <tr>

@@ -168,7 +168,7 @@ function Offered({ connection }: { connection: Connection }) {
         </div>
       )}
       {shown.length > 0 && (
-        <div className={m.wide}>
+        <div className={m.wide} role="group" tabIndex={0} aria-label={`Models of ${connection.name}, to scroll`}>
           <table className={m.table} aria-label={`Models of ${connection.name}`}>
             <thead>
               <tr>
@@ -221,11 +221,26 @@ function Row({ connection, model }: { connection: Connection; model: OfferedMode
     }
   };
   const { price } = model;
+  const narrow = matchMedia("(max-width: 720px)").matches; // a thumb finds them under the name, not beyond the edge
+  const acts = (
+    <div className={m.acts}>
+      <Button look="quiet" aria-label={`Price of ${model.name}`} onClick={() => setPricing(true)}>
+        Price
+      </Button>
+      <Button look="quiet" aria-label={`Default for new agents: ${model.name}`} aria-pressed={standard} onClick={() => void choose()}>
+        Default
+      </Button>
+      <Button look="quiet" aria-label={`Check ${model.name}`} busy={busy} onClick={() => void test()}>
+        Check
+      </Button>
+    </div>
+  );
   return (
     <>
       <tr>
         <td>
           {model.name} {standard && <span className={s.chip} data-tone="ok">new agents</span>}
+          {narrow && acts}
         </td>
         {price ? (
           <>
@@ -240,17 +255,7 @@ function Row({ connection, model }: { connection: Connection; model: OfferedMode
         )}
         <td className={m.num}>{model.contextTokens ? number(model.contextTokens) : "–"}</td>
         <td>
-          <div className={m.acts}>
-            <Button look="quiet" aria-label={`Price of ${model.name}`} onClick={() => setPricing(true)}>
-              Price
-            </Button>
-            <Button look="quiet" aria-label={standard ? `New agents no longer run on ${model.name}` : `New agents run on ${model.name}`} aria-pressed={standard} onClick={() => void choose()}>
-              Default
-            </Button>
-            <Button look="quiet" aria-label={`Check ${model.name}`} busy={busy} onClick={() => void test()}>
-              Check
-            </Button>
-          </div>
+          {!narrow && acts}
           <Dialog title={`Price of ${model.name}`} open={pricing} onClose={() => setPricing(false)}>
             <Price connection={connection} model={model} onDone={() => setPricing(false)} />
           </Dialog>
