@@ -200,7 +200,7 @@ async def test_a_name_that_turns_to_a_metadata_service_stays_shut(offices: Offic
 
             return [ip_address("169.254.169.254")]
 
-    async with Egress(Allowance(), dns=Turning()) as egress:  # type: ignore[arg-type]
+    async with Egress(Allowance(), dns=Turning()) as egress:
         office = await offices.open()
         office.office._egress = egress
         page = await signed_in(office)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import expect
@@ -17,7 +18,7 @@ SPENDS = {
 }
 
 
-async def spending(house: House, name: str, **fields: object) -> tuple[str, str]:
+async def spending(house: House, name: str, **fields: Any) -> tuple[str, str]:
     """An agent that has spent two dollars in a room of its own."""
     agent = await house.agent(name, SPENDS, **fields)
     room = await house.room(agent)

@@ -23,7 +23,7 @@ from bullpen.operations import connections
 from bullpen.storage import Transaction
 from bullpen.variables import actions as variables
 from bullpen.variables.types import Place, Value
-from bullpen.wire.nouns import Connection, ConnectionModel, ModelCheck, ModelPrice, ModelProblem, OfferedModel
+from bullpen.wire.nouns import ConnectionModel, ModelCheck, ModelConnection, ModelPrice, ModelProblem, OfferedModel
 from bullpen.wire.requests import CheckModel, CreateConnection, UpdateConnection
 
 router = APIRouter(prefix="/models", route_class=CappedRoute, tags=["models"])
@@ -41,14 +41,14 @@ class OfferedPage(Page[OfferedModel]):
 # ── connections ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@router.get("", response_model=Page[Connection])
+@router.get("", response_model=Page[ModelConnection])
 async def list_connections(caller: Caller, office: Office, store: Store) -> Response:
     """Where models are asked, oldest first. A key is never shown, only the name of its variable."""
     found = await store.read(lambda tx: connections.list_connections(tx, caller, office.vault))
     return answer({"items": [_opened(office, each) for each in found]})
 
 
-@router.post("", status_code=201, response_model=Connection)
+@router.post("", status_code=201, response_model=ModelConnection)
 async def create_connection(request: CreateConnection, caller: Caller, office: Office, store: Store) -> Response:
     """Connect a provider, or a server at an address. Agents are left as they are."""
     access.authorize(caller, "manage_agents")
@@ -57,7 +57,7 @@ async def create_connection(request: CreateConnection, caller: Caller, office: O
     return answer(_opened(office, made), 201)
 
 
-@router.patch("/{id}", response_model=Connection)
+@router.patch("/{id}", response_model=ModelConnection)
 async def update_connection(
     id: str, request: UpdateConnection, caller: Caller, office: Office, store: Store
 ) -> Response:
@@ -79,7 +79,7 @@ async def delete_connection(id: str, caller: Caller, store: Store) -> Response:
 async def list_offered(id: str, caller: Caller, office: Office, store: Store, fresh: Fresh = False) -> Response:
     """The models that its server offers now, and those that somebody has set a price for."""
 
-    async def body(tx: Transaction) -> tuple[Connection, Resolved, list[str], Mapping[str, Value]]:
+    async def body(tx: Transaction) -> tuple[ModelConnection, Resolved, list[str], Mapping[str, Value]]:
         connection = await connections.get(tx, caller, office.vault, id)
         resolved = await connected.resolve(tx, {"connection": id, "name": connection.default_model or "its models"})
         needed = office.models.variables(resolved.spec)
@@ -100,14 +100,18 @@ async def list_offered(id: str, caller: Caller, office: Office, store: Store, fr
     return answer({"items": _offered(office, connection, offers), **more})
 
 
-def _offered(office: Office, connection: Connection, offers: Mapping[str, int | None]) -> list[OfferedModel]:
+def _offered(office: Office, connection: ModelConnection, offers: Mapping[str, int | None]) -> list[OfferedModel]:
     own = {each.name: each for each in connection.models}
     named = list(dict.fromkeys([*own, *offers, *filter(None, [connection.default_model])]))
     return [_priced(office, connection, name, own.get(name), offers) for name in named]
 
 
 def _priced(
-    office: Office, connection: Connection, name: str, own: ConnectionModel | None, offers: Mapping[str, int | None]
+    office: Office,
+    connection: ModelConnection,
+    name: str,
+    own: ConnectionModel | None,
+    offers: Mapping[str, int | None],
 ) -> OfferedModel:
     listed = office.world.prices.find(f"{connection.provider}:{name}")
     price = None if own is None else own.price
@@ -122,7 +126,7 @@ def _priced(
     )
 
 
-def _opened(office: Office, connection: Connection) -> Connection:
+def _opened(office: Office, connection: ModelConnection) -> ModelConnection:
     """An address that the operator lists needs no owner to open it."""
     if not connection.needs_confirming or connection.base_url is None:
         return connection

@@ -16,7 +16,7 @@ from bullpen.cli import door, show
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import Bullpen
 from bullpen.settings import Settings, load_settings
-from bullpen.wire.nouns import Connection, ConnectionProvider, ModelPrice, OfferedModel
+from bullpen.wire.nouns import ConnectionProvider, ModelConnection, ModelPrice, OfferedModel
 
 PROVIDERS: dict[str, ConnectionProvider] = {"anthropic": "anthropic", "openai": "openai", "openai-chat": "openai-chat"}
 
@@ -54,7 +54,7 @@ async def _run(args: Namespace, key: str | None) -> int:
     return 0
 
 
-async def _find(bp: Bullpen, said: str) -> Connection:
+async def _find(bp: Bullpen, said: str) -> ModelConnection:
     found = (await bp.models.list()).items
     for each in found:
         if each.id == said:
@@ -103,7 +103,7 @@ async def _list(bp: Bullpen, args: Namespace) -> None:
         print("No connections yet. Make one with `bullpen models add anthropic --key`.", file=sys.stderr)
 
 
-def _row(each: Connection) -> tuple[str, ...]:
+def _row(each: ModelConnection) -> tuple[str, ...]:
     where = each.base_url or each.provider
     if each.needs_confirming:
         where += " (not opened yet)"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bullpen.client.connection import Connection, Page, path
-from bullpen.wire.nouns import Connection as ModelConnection
-from bullpen.wire.nouns import ConnectionProvider, ModelCheck, OfferedModel
+from bullpen.client import connection as http
+from bullpen.client.connection import Page, path
+from bullpen.wire.nouns import ConnectionProvider, ModelCheck, ModelConnection, OfferedModel
 
 SECONDS = 45.0  # the server gives the model thirty
 UNSAID: Any = object()
@@ -16,7 +16,7 @@ UNSAID: Any = object()
 class Models:
     """Where models are asked. An agent's model names a connection: `{"connection": ID, "name": "…"}`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: http.Connection) -> None:
         self._connection = connection
 
     async def list(self) -> Page[ModelConnection]:

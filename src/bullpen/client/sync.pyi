@@ -51,6 +51,7 @@ from bullpen.wire.nouns import (
     Me,
     MissedPolicy,
     ModelCheck,
+    ModelConnection,
     NewHook,
     NewInvite,
     NewWebhook,

@@ -10,13 +10,13 @@ from sqlalchemy import bindparam, delete, func, insert, or_, select, update
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import Codec, Mapped
 from bullpen.storage.tables import connections
-from bullpen.wire.nouns import Connection, ConnectionModel
+from bullpen.wire.nouns import ConnectionModel, ModelConnection
 
 _MODELS = Codec(
     lambda kept: [ConnectionModel(**each) for each in orjson.loads(kept)],
     lambda models: orjson.dumps([each.model_dump(exclude_none=True) for each in models]).decode(),
 )
-_CONNECTIONS = Mapped(Connection, connections, given=("has_key", "needs_confirming", "agents"), models=_MODELS)
+_CONNECTIONS = Mapped(ModelConnection, connections, given=("has_key", "needs_confirming", "agents"), models=_MODELS)
 _CHANGING = (
     "name",
     "base_url",
@@ -52,11 +52,11 @@ def folded(name: str) -> str:
     return name.strip().casefold()
 
 
-async def insert_connection(tx: Transaction, connection: Connection, *, own_key: bool) -> None:
+async def insert_connection(tx: Transaction, connection: ModelConnection, *, own_key: bool) -> None:
     await tx.run(_INSERT, **_CONNECTIONS.write(connection), folded=folded(connection.name), own_key=int(own_key))
 
 
-async def update_connection(tx: Transaction, connection: Connection, *, own_key: bool) -> None:
+async def update_connection(tx: Transaction, connection: ModelConnection, *, own_key: bool) -> None:
     columns = _CONNECTIONS.write(connection)
     await tx.run(
         _UPDATE,
@@ -71,16 +71,16 @@ async def delete_connection(tx: Transaction, id: str) -> bool:
     return await tx.run(_DELETE, id_=id) > 0
 
 
-async def select_connection(tx: Transaction, id: str) -> Connection | None:
+async def select_connection(tx: Transaction, id: str) -> ModelConnection | None:
     row = await tx.one(_SELECT, id=id)
     return None if row is None else _CONNECTIONS.read(row)
 
 
-async def select_connections(tx: Transaction) -> list[Connection]:
+async def select_connections(tx: Transaction) -> list[ModelConnection]:
     return _CONNECTIONS.read_all(await tx.all(_SELECT_ALL))
 
 
-async def select_named(tx: Transaction, said: Sequence[str]) -> dict[str, Connection]:
+async def select_named(tx: Transaction, said: Sequence[str]) -> dict[str, ModelConnection]:
     """By what was said of each: its id, or its name in any case."""
     if not said:
         return {}
@@ -91,7 +91,7 @@ async def select_named(tx: Transaction, said: Sequence[str]) -> dict[str, Connec
     return {each: connection for each, connection in known.items() if connection is not None}
 
 
-async def select_default(tx: Transaction) -> Connection | None:
+async def select_default(tx: Transaction) -> ModelConnection | None:
     row = await tx.one(_SELECT_DEFAULT)
     return None if row is None else _CONNECTIONS.read(row)
 

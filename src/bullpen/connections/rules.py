@@ -13,7 +13,7 @@ from bullpen.llm.prices import Price
 from bullpen.net import rules as net
 from bullpen.net import urls
 from bullpen.net.types import Origin
-from bullpen.wire.nouns import Connection, ConnectionModel, ConnectionProvider, ModelPrice
+from bullpen.wire.nouns import ConnectionModel, ConnectionProvider, ModelConnection, ModelPrice
 
 MOST: Final = 100  # in one office
 MOST_MODELS: Final = 300  # that somebody said something about, of one connection
@@ -38,7 +38,7 @@ def named(spec: Any) -> Iterator[Mapping[str, Any]]:
             yield from named(each)
 
 
-def canonical(spec: Any, known: Mapping[str, Connection]) -> Any:
+def canonical(spec: Any, known: Mapping[str, ModelConnection]) -> Any:
     """The same with ids in place of names. `known` is by what the parts say. Raises Invalid."""
     if not isinstance(spec, Mapping):
         return spec
@@ -64,7 +64,7 @@ def _check_fields(said: Mapping[str, Any]) -> None:
         )
 
 
-def resolved(spec: Any, known: Mapping[str, Connection]) -> Resolved:
+def resolved(spec: Any, known: Mapping[str, ModelConnection]) -> Resolved:
     """What it comes to now. `known` is by id."""
     prices: dict[str, Price] = {}
     sizes: list[int] = []
@@ -88,7 +88,7 @@ def resolved(spec: Any, known: Mapping[str, Connection]) -> Resolved:
     return Resolved(resolve(spec), prices, min(sizes, default=None))
 
 
-def _spelled(connection: Connection, said: Mapping[str, Any]) -> dict[str, Any]:
+def _spelled(connection: ModelConnection, said: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: said[name] for name in ("settings", "fallback") if name in said}
     made = {"provider": connection.provider, "name": said.get("name"), **kept}
     if connection.base_url is not None:
@@ -166,7 +166,7 @@ def confirmed(base_url: str | None, said: str) -> str:
     return str(there)
 
 
-def needs_confirming(connection: Connection) -> bool:
+def needs_confirming(connection: ModelConnection) -> bool:
     """Is it near here, or at an odd port, and has nobody confirmed it? A name that leads near is only seen later."""
     return connection.base_url is not None and connection.confirmed is None and net.is_odd(origin(connection.base_url))
 

@@ -25,7 +25,7 @@ from bullpen.variables import rows as variable_rows
 from bullpen.variables import rules as variable_rules
 from bullpen.variables.actions import Vault
 from bullpen.variables.types import WORKSPACE
-from bullpen.wire.nouns import Connection, ConnectionModel
+from bullpen.wire.nouns import ConnectionModel, ModelConnection
 from bullpen.wire.requests import CreateConnection, ModelRequest, UpdateConnection
 
 ALL = "connections"  # the turn of whoever makes one, names one, or says which is the default
@@ -33,24 +33,24 @@ ALL = "connections"  # the turn of whoever makes one, names one, or says which i
 # ── seeing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def list_connections(tx: Transaction, caller: Principal, vault: Vault) -> list[Connection]:
+async def list_connections(tx: Transaction, caller: Principal, vault: Vault) -> list[ModelConnection]:
     access.authorize(caller, "manage_agents")
     return [await _shown(tx, vault, each) for each in await rows.select_connections(tx)]
 
 
-async def get(tx: Transaction, caller: Principal, vault: Vault, id: str) -> Connection:
+async def get(tx: Transaction, caller: Principal, vault: Vault, id: str) -> ModelConnection:
     access.authorize(caller, "manage_agents")
     return await _shown(tx, vault, await _get(tx, id))
 
 
-async def _get(tx: Transaction, id: str) -> Connection:
+async def _get(tx: Transaction, id: str) -> ModelConnection:
     found = await rows.select_connection(tx, id)
     if found is None:
         raise NotFound(f"There is no connection {id!r}.")
     return found
 
 
-async def _shown(tx: Transaction, vault: Vault, connection: Connection) -> Connection:
+async def _shown(tx: Transaction, vault: Vault, connection: ModelConnection) -> ModelConnection:
     using = [agent_id for agent_id, _ in await agent_rows.select_using(tx, connection.id)]
     return connection.model_copy(
         update={
@@ -70,7 +70,7 @@ async def _has_key(tx: Transaction, vault: Vault, name: str | None) -> bool:
 # ── making and changing ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def create(tx: Transaction, caller: Principal, vault: Vault, request: CreateConnection) -> Connection:
+async def create(tx: Transaction, caller: Principal, vault: Vault, request: CreateConnection) -> ModelConnection:
     """Around it stands `Vault.setting`, for the key."""
     access.authorize(caller, "manage_agents")
     await in_turn(tx, ALL)
@@ -80,7 +80,7 @@ async def create(tx: Transaction, caller: Principal, vault: Vault, request: Crea
     if base_url is not None:
         rules.check_address(base_url)
     now = tx.clock.now()
-    made = Connection(
+    made = ModelConnection(
         id=ids.connection(),
         name=await _free_name(tx, request.name, rules.default_name(request.provider, base_url)),
         provider=request.provider,
@@ -102,7 +102,9 @@ async def create(tx: Transaction, caller: Principal, vault: Vault, request: Crea
     return await _shown(tx, vault, made)
 
 
-async def change(tx: Transaction, caller: Principal, vault: Vault, id: str, request: UpdateConnection) -> Connection:
+async def change(
+    tx: Transaction, caller: Principal, vault: Vault, id: str, request: UpdateConnection
+) -> ModelConnection:
     """Around it stands `Vault.setting`, for the key."""
     access.authorize(caller, "manage_agents")
     await in_turn(tx, ALL, actions.turn_of(id))
@@ -141,7 +143,7 @@ async def change(tx: Transaction, caller: Principal, vault: Vault, id: str, requ
     return await _shown(tx, vault, changed)
 
 
-def _moved(before: Connection, changed: Connection, base_url: str | None) -> Connection:
+def _moved(before: ModelConnection, changed: ModelConnection, base_url: str | None) -> ModelConnection:
     """To another address go neither the key nor what was confirmed; another path of the same one is the same place."""
     origin = None if base_url is None else rules.check_address(base_url)
     there = None if before.base_url is None else rules.origin(before.base_url)
@@ -160,12 +162,12 @@ async def _with_key(
     tx: Transaction,
     caller: Principal,
     vault: Vault,
-    connection: Connection,
+    connection: ModelConnection,
     key: str | None,
     variable: str | None,
     *,
     usual: bool = True,
-) -> tuple[Connection, bool]:
+) -> tuple[ModelConnection, bool]:
     """The connection with the variable of its key, and whether that was made here."""
     if key is not None and variable is not None:
         raise Invalid("Give a key or the name of its variable, not both.", fields={"apiKey": "leave one out"})
@@ -178,7 +180,7 @@ async def _with_key(
     return connection.model_copy(update={"api_key_variable": variable}), key is not None
 
 
-async def _put_key(tx: Transaction, caller: Principal, vault: Vault, connection: Connection, key: str) -> str:
+async def _put_key(tx: Transaction, caller: Principal, vault: Vault, connection: ModelConnection, key: str) -> str:
     taken = set(vault.settings)
     name = rules.key_name(connection.provider, connection.base_url, taken)
     while await variable_rows.select_variable(tx, WORKSPACE, name) is not None:
@@ -188,7 +190,9 @@ async def _put_key(tx: Transaction, caller: Principal, vault: Vault, connection:
     return name
 
 
-async def _seal(tx: Transaction, caller: Principal, vault: Vault, connection: Connection, name: str, key: str) -> None:
+async def _seal(
+    tx: Transaction, caller: Principal, vault: Vault, connection: ModelConnection, name: str, key: str
+) -> None:
     about = f"The key of the connection {connection.name}"
     try:
         await variables.put(tx, vault, caller, WORKSPACE, name, value=key, type="secret", description=about)
@@ -238,7 +242,7 @@ async def delete(tx: Transaction, caller: Principal, id: str) -> None:
     note(tx, caller, "connection.deleted", "connection", id, address=connection.base_url or "")
 
 
-async def _drop_key(tx: Transaction, caller: Principal, connection: Connection) -> None:
+async def _drop_key(tx: Transaction, caller: Principal, connection: ModelConnection) -> None:
     """The key that was given with it, unless another connection or an agent was pointed at it since."""
     name = connection.api_key_variable
     if name is None or await variable_rows.select_variable(tx, WORKSPACE, name) is None:

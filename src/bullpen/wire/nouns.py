@@ -275,7 +275,7 @@ class ConnectionModel(Wire):
     context_tokens: int | None = None
 
 
-class Connection(Wire):
+class ModelConnection(Wire):
     """A place where models are asked. An agent's model names it: `{connection: ID, name}`."""
 
     id: str
