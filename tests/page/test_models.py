@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
-from bullpen.testing.model_server import KEY, ModelServer, plays
+from bullpen.testing.model_server import KEY, ModelServer, model_server, plays
 from bullpen.testing.wires import Text, Wanted
 from tests.page.house import House, Visit
 
@@ -25,6 +25,13 @@ async def without_connections(house: House) -> AsyncIterator[None]:
         for agent in connection["agents"]:
             await house.ask("PATCH", f"/agents/{agent}", json={"model": "script:echo"})
         await house.ask("DELETE", f"/models/{connection['id']}")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def local() -> AsyncIterator[ModelServer]:
+    """A server that nobody has listed in the environment."""
+    async with model_server() as server:
+        yield server
 
 
 async def dialog_on(visit: Visit) -> tuple[Page, Locator]:
@@ -45,13 +52,13 @@ async def model_of(house: House, agent: str) -> Any:
     return (await house.ask("GET", f"/agents/{agent}"))["model"]
 
 
-async def test_a_local_model_is_connected_and_answers(house: House, visit: Visit, provider: ModelServer) -> None:
+async def test_a_local_model_is_connected_and_answers(house: House, visit: Visit, local: ModelServer) -> None:
     """No terminal, no restart, no list in the environment: the owner opens the address here."""
     agent, other = await house.agent("Ada"), await house.agent("Bea")
     room = await house.room(agent)
-    provider.gives(plays(Text("yes")))
+    local.gives(plays(Text("yes")))
     page, dialog = await dialog_on(visit)
-    await connect(dialog, provider)
+    await connect(dialog, local)
     form = dialog.get_by_role("form", name="Use the model")
     await expect(form.get_by_text("It offers 2 models.")).to_be_visible()
     await expect(form.get_by_role("checkbox", checked=True)).to_have_count(1)  # that new agents run on it, and no agent
@@ -60,16 +67,16 @@ async def test_a_local_model_is_connected_and_answers(house: House, visit: Visit
     await expect(page.get_by_text(f"{agent.capitalize()} runs on it from the next run on.")).to_be_visible()
     assert (await model_of(house, agent))["name"] == "a-model"
     assert (await model_of(house, other))["provider"] == "script", "nobody asked for that"
-    provider.gives(plays(Wanted("c1", "send_message", '{"text": "Hello from this machine."}')), plays(SILENT))
+    local.gives(plays(Wanted("c1", "send_message", '{"text": "Hello from this machine."}')), plays(SILENT))
     await visit.room(room)
     await page.get_by_label(f"Message {room}").fill("hello?")
     await page.get_by_label(f"Message {room}").press("Enter")
     await expect(page.get_by_role("log").get_by_text("Hello from this machine.")).to_be_visible()
 
 
-async def test_what_fails_is_crossed_and_named(house: House, visit: Visit, provider: ModelServer) -> None:
+async def test_what_fails_is_crossed_and_named(house: House, visit: Visit, local: ModelServer) -> None:
     page, dialog = await dialog_on(visit)
-    await connect(dialog, provider, key="sk-of-somebody-else")
+    await connect(dialog, local, key="sk-of-somebody-else")
     alert = dialog.get_by_role("alert")
     await expect(alert.get_by_text("The key was refused.")).to_be_visible()
     await expect(alert.get_by_label("no:")).to_have_count(1)
@@ -93,13 +100,9 @@ async def test_a_failed_check_shows_no_tick_for_what_failed(house: House, visit:
         page = await visit.load("/models")
         region = page.get_by_role("region", name=made["name"])
         await region.get_by_role("button", name="Check m", exact=True).click()
-        await expect(region.get_by_label("yes:")).to_have_count(1)
-        await expect(region.get_by_role("listitem").filter(has=page.get_by_label("no:"))).to_contain_text(
-            "The key was refused."
-        )
-        await expect(region.get_by_role("listitem").filter(has=page.get_by_label("yes:"))).to_have_text(
-            "The address was reached"
-        )
+        parts = region.get_by_role("table").get_by_role("listitem")
+        await expect(parts.filter(has=page.get_by_label("no:"))).to_contain_text("The key was refused.")
+        await expect(parts.filter(has=page.get_by_label("yes:"))).to_have_text("The address was reached")
     finally:
         provider.key = KEY
 
@@ -124,7 +127,7 @@ async def test_prices_and_the_default_are_set_on_the_page(house: House, visit: V
     await page.get_by_role("button", name="New agent").click()
     new = page.get_by_role("dialog", name="New agent")
     await expect(new.get_by_label("It runs on")).to_have_value(made["id"])
-    await expect(new.get_by_label("Model", exact=True)).to_have_value("a-model")
+    await expect(new.get_by_label(re.compile("^Model"))).to_have_value("a-model")
     await new.get_by_label("Name", exact=True).fill("Tilda")
     await new.get_by_role("button", name="Make agent").click()
     await expect(page.get_by_role("heading", name="Tilda")).to_be_visible()
@@ -141,7 +144,7 @@ async def test_an_agent_is_moved_to_a_model_and_back(house: House, visit: Visit,
     form = page.get_by_role("form", name="Model")
     await expect(form.get_by_label("It runs on")).to_have_value("script")
     await form.get_by_label("It runs on").select_option(made["name"])
-    await form.get_by_label("Model", exact=True).select_option("another-model")
+    await form.get_by_label(re.compile("^Model")).select_option("another-model")
     await form.get_by_role("button", name="Save model").click()
     await expect(page.get_by_text(f"It runs on another-model · {made['name']}.")).to_be_visible()
     assert await model_of(house, agent) == {"connection": made["id"], "name": "another-model"}
@@ -169,15 +172,13 @@ async def test_a_connection_in_use_is_removed_after_moving_agents(
     assert await model_of(house, agent) == script
 
 
-async def test_an_address_that_a_program_named_is_opened_here(
-    house: House, visit: Visit, provider: ModelServer
-) -> None:
+async def test_an_address_that_a_program_named_is_opened_here(house: House, visit: Visit, local: ModelServer) -> None:
     """The command line and tokens can only propose it."""
-    made = await house.ask("POST", "/models", json={"provider": "openai-chat", "baseUrl": provider.url, "apiKey": KEY})
+    made = await house.ask("POST", "/models", json={"provider": "openai-chat", "baseUrl": local.url, "apiKey": KEY})
     assert made["needsConfirming"] is True
     page = await visit.load("/models")
     region = page.get_by_role("region", name=made["name"])
-    await region.get_by_role("button", name=f"Open {provider.url}").click()
+    await region.get_by_role("button", name=f"Open {local.url}").click()
     await expect(region.get_by_role("row").filter(has_text="another-model")).to_be_visible()
 
 

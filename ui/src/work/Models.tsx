@@ -32,7 +32,7 @@ export default function Models() {
   }, []);
   return (
     <main className={s.page} id="main">
-      <PageHead title="Models" count={connections.data?.items.length}>
+      <PageHead title="Models" count={connections.data?.items.length || undefined}>
         {manages && (
           <Button look="primary" onClick={() => setMaking(true)}>
             <Plus size={15} aria-hidden /> Connect a model
