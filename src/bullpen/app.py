@@ -56,6 +56,7 @@ from bullpen.files.types import Blobs
 from bullpen.inbox import actions as inbox
 from bullpen.llm import prices
 from bullpen.llm.models import Models
+from bullpen.llm.offers import Offer, Offers
 from bullpen.llm.types import Model, Reach
 from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
@@ -177,6 +178,13 @@ def open_models(settings: Settings, egress: Callable[[], Egress], vault: Vault) 
     return models
 
 
+async def ask_what_is_offered(model: Model) -> Sequence[Offer]:
+    """The models that a server lists. Imported here, like what asks them."""
+    from bullpen.llm.offered import ask
+
+    return await ask(model)
+
+
 @contextlib.asynccontextmanager
 async def blobs_of(settings: Settings) -> AsyncIterator[Blobs]:
     """Where the bytes of files are, for commands that open no office."""
@@ -225,6 +233,7 @@ class Office:
         store.listen_after(files.DROPPED, self.sweeper.hurry)
         self.executors = OpenExecutors(store, self.owner, settings.engine.lease_seconds)
         self.models = open_models(settings, self.egress, self.vault)
+        self.offers = Offers(ask_what_is_offered)
         holdings = Holdings()
         self.world = loop.World(
             store,

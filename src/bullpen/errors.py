@@ -44,7 +44,7 @@ A code for machines, a sentence for people, fields for both. The sentence says w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 
 class BullpenError(Exception):
@@ -156,6 +156,7 @@ class ModelError(BullpenError):
     # How far the request came, for whoever tries a model out.
     reached = False  # a server has answered
     accepted = False  # and has taken the key and the model's name
+    problem: Literal["key", "model"] | None = None  # which of the two it has not taken, if it said so
 
 
 class ModelUnavailable(ModelError):

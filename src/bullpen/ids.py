@@ -166,6 +166,10 @@ def hook() -> str:
     return "hok_" + _stem()
 
 
+def connection() -> str:
+    return "con_" + _stem()
+
+
 def webhook() -> str:
     return "whk_" + _stem()
 

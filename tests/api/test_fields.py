@@ -24,6 +24,7 @@ REFUSED = {
     "POST /api/invites/accept": {404},
     "POST /api/people": {201, 409},
     "PATCH /api/webhooks/{id}": {404},
+    "PATCH /api/models/{id}": {404},
     "PATCH /api/tasks/{id}": {404},
     "POST /api/spaces/{id}/skills/{name}/approve": {409},
     "POST /api/spaces/{id}/skills/{name}/undo": {409},

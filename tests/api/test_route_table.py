@@ -302,6 +302,19 @@ async def skill_file(world: World, caller: str) -> tuple[str, Json | None]:
     return "/spaces/team/skills/import", {"text": f"---\nname: {fresh('skill')}\ndescription: d\n---\nDo it."}
 
 
+def a_connection(deed: str = "", body: Json | None = None) -> Prepare:
+    """One that is there for each who asks, at an address that nobody has opened."""
+
+    async def prepare(world: World, caller: str) -> tuple[str, Json | None]:
+        for each in await world.office.items("/models"):
+            await world.office.ask("DELETE", f"/models/{each['id']}")
+        asked = {"provider": "openai-chat", "name": "Local", "baseUrl": "http://127.0.0.1:9/v1"}
+        made = await world.office.create("/models", asked)
+        return f"/models/{made['id']}{deed}", body
+
+    return prepare
+
+
 async def old_hook(world: World, caller: str) -> tuple[str, Json | None]:
     made = await world.office.create("/hooks", {"agentId": "ada", "name": "bell"})
     return f"/hooks/{made['id']}", None
@@ -430,6 +443,11 @@ TABLE: dict[str, Row] = {
     "GET /healthz": Row(ANYBODY, on("http://office/healthz")),
     "GET /readyz": Row(ANYBODY, on("http://office/readyz")),
     "GET /metrics": Row(OWNERS, on("http://office/metrics")),
+    "GET /api/models": Row(MANAGERS, on("/models")),
+    "POST /api/models": Row(answers(MANAGERS, 201), on("/models", {"provider": "anthropic"})),
+    "PATCH /api/models/{id}": Row(MANAGERS, a_connection(body={"name": "Clouds"})),
+    "DELETE /api/models/{id}": Row(answers(MANAGERS, 204), a_connection()),
+    "GET /api/models/{id}/list": Row(MANAGERS, a_connection("/list")),
     "POST /api/models/check": Row(MANAGERS, on("/models/check", {"model": "script:echo"})),
     "GET /api/usage": Row(MANAGERS, on("/usage")),
     "GET /api/budgets": Row(MANAGERS, on("/budgets")),

@@ -20,7 +20,7 @@ TABLE = """
     tasks · skills
     spaces · memory · hooks
     outbox
-    files · inbox · webhooks
+    files · inbox · webhooks · connections
     threads · llm
     agents · variables · engine · net
     budgets

@@ -8,8 +8,6 @@ from pathlib import Path
 from playwright.async_api import Browser, expect
 
 from bullpen.testing import NO_LIMITS
-from bullpen.testing.model_server import KEY, ModelServer, plays
-from bullpen.testing.wires import Text
 from tests.cli.processes import serving
 from tests.page.house import BOUND_MS, PASSWORD, House, Visit, claimed
 
@@ -111,54 +109,3 @@ async def test_the_owner_of_an_empty_office_sees_how_to_begin(browser: Browser, 
             assert (made["kind"], made["trigger"], made["private"]) == ("group", "@Andy", True)
             assert made["wake"]["people"] == "trigger"
             await visit.close()
-
-
-async def test_connecting_a_model_names_what_failed_and_saves_working_keys(
-    house: House, visit: Visit, provider: ModelServer
-) -> None:
-    """Over the real route, to a pretended provider that wants one certain key."""
-    agent = await house.agent("Plain")
-    provider.gives(plays(Text("yes")))
-    page = await visit.go(f"/agents/{agent}?tab=Model+and+limits")
-    form = page.get_by_role("form", name="Connect a model")
-    await form.get_by_label("Model").fill("claude-small")
-    await form.get_by_label("Key").fill("sk-of-somebody-else")
-    await form.get_by_role("button", name="Check and save").click()
-    await expect(form.get_by_text("does not accept the key")).to_be_visible()
-    await expect(form.get_by_label("yes:")).to_have_count(1)
-    await expect(form.get_by_label("no:")).to_have_count(1)
-    assert isinstance((await house.ask("GET", f"/agents/{agent}"))["model"], dict)
-    assert "ANTHROPIC_API_KEY" not in await variables(house)
-    await form.get_by_label("Key").fill(KEY)
-    await form.get_by_role("button", name="Check and save").click()
-    await expect(page.get_by_text("It runs on anthropic:claude-small")).to_be_visible()
-    assert "ANTHROPIC_API_KEY" in await variables(house)
-    await house.ask("DELETE", "/variables/ANTHROPIC_API_KEY")
-
-
-async def test_a_model_of_ones_own_is_connected_by_its_address(
-    house: House, visit: Visit, provider: ModelServer
-) -> None:
-    agent = await house.agent("Plain")
-    provider.gives(plays(Text("yes")))
-    page = await visit.go(f"/agents/{agent}?tab=Model+and+limits")
-    form = page.get_by_role("form", name="Connect a model")
-    await form.get_by_label("Provider").select_option("Another that speaks like OpenAI")
-    await form.get_by_label("Model", exact=True).fill("qwen-small")
-    await expect(form.get_by_role("button", name="Check and save")).to_be_disabled()
-    await form.get_by_label("Address").fill("http://10.255.255.1/v1")
-    await form.get_by_role("button", name="Check and save").click()
-    await expect(form.get_by_label("no:")).to_have_count(1)
-    await form.get_by_label("Address").fill(f"{provider.url}/v1")
-    await form.get_by_label("Key").fill(KEY)
-    await form.get_by_role("button", name="Check and save").click()
-    await expect(page.get_by_text(f"It runs on openai-chat:qwen-small at {provider.url}/v1")).to_be_visible()
-    model = (await house.ask("GET", f"/agents/{agent}"))["model"]
-    assert (model["baseUrl"], model["name"]) == (f"{provider.url}/v1", "qwen-small")
-    kept = await variables(house)
-    assert model["apiKeyVariable"] in kept
-    assert "OPENAI_API_KEY" not in kept
-
-
-async def variables(house: House) -> set[str]:
-    return {each["name"] for each in (await house.ask("GET", "/variables"))["items"]}

@@ -31,6 +31,8 @@ const Task = lazy(() => import("./work/Task"));
 const Agents = lazy(() => import("./work/Agents"));
 const Agent = lazy(() => import("./work/Agent"));
 const People = lazy(() => import("./work/People"));
+const Models = lazy(() => import("./work/Models"));
+const Costs = lazy(() => import("./work/Costs"));
 const Search = lazy(() => import("./rooms/Search"));
 const Settings = lazy(() => import("./work/Settings"));
 const Welcome = lazy(() => import("./rooms/Welcome"));
@@ -76,6 +78,8 @@ export function Office() {
               <Route path="/agents"><Agents /></Route>
               <Route path="/agents/:id">{({ id }) => <Agent key={id} id={decodeURIComponent(id)} />}</Route>
               <Route path="/people"><People /></Route>
+              <Route path="/models"><Models /></Route>
+              <Route path="/costs"><Costs /></Route>
               <Route path="/search"><Search /></Route>
               <Route path="/settings"><Settings /></Route>
               <Route><Home /></Route>

@@ -122,6 +122,11 @@ def owners(principal: Principal, thing: Thing) -> bool:
     return people(principal, thing) and principal.is_owner
 
 
+def signed_in(principal: Principal, thing: Thing) -> bool:
+    """A person at the page: no token, and no program on this machine."""
+    return principal.kind == "person" and principal.credential.startswith("ses_")
+
+
 def owners_where_open(principal: Principal, thing: Thing) -> bool:
     """Owners look into public spaces, and into those where agents are among themselves; never into private talk."""
     return (thing.public or thing.people == 0) and owners(principal, thing)
@@ -188,6 +193,7 @@ Action = Literal[
     "delete_file",
     "see_agent",
     "manage_agents",
+    "confirm_address",
     "see_inside_agent",
     "change_inside_agent",
     "see_run",
@@ -263,6 +269,8 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "delete_file": Rule("post", (holder, owners)),
     "see_agent": Rule("read_space", (anybody,), seen_by="see_agent"),
     "manage_agents": Rule("manage_agents", (anybody,)),
+    # What it opens is open to all agents: a token that leaked, or a program that holds one, must not.
+    "confirm_address": Rule("owner", (signed_in,)),
     "see_inside_agent": Rule("read_space", (holder, agent_managers)),
     "change_inside_agent": Rule("post", (holder, agent_managers)),
     "see_run": Rule("read_space", (holder, members, owners_where_open), seen_by="see_run"),
@@ -373,6 +381,7 @@ _REFUSALS: Final[Mapping[Action, str]] = {
     "answer_approval": "Only an owner, or a person who holds `answer_pending`, may approve this.",
     "cancel_approval": "Only its agent, an owner, or a person who holds `answer_pending` may cancel this.",
     "supply": "Only people may give values, and never the agent that asks for them.",
+    "confirm_address": "An address in this network is confirmed by an owner, on the page. A token cannot do it.",
     "cancel_run": "Only people, and the agent itself, may cancel a run.",
     "retry_run": "Only the person who caused a run, or somebody who manages agents, may have it done once more.",
     "list_people": "Only people may list people.",

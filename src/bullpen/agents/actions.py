@@ -51,6 +51,8 @@ async def update(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
     said = {name: getattr(request, name) for name in request.model_fields_set if getattr(request, name) is not None}
     if "avatar" in request.model_fields_set:
         said["avatar"] = request.avatar  # null takes the picture away
+    if "model" in said and plays_script(agent.model) and not plays_script(said["model"]):
+        said["script"] = agent.model
     changed = agent.model_copy(update={**said, "updated_at": tx.clock.now()})
     if changed.name != agent.name:
         await access.refuse_look_alike(tx, changed.name, but_for=id)
@@ -58,6 +60,11 @@ async def update(tx: Transaction, id: str, request: UpdateAgent) -> Agent:
     await budgets.keep_limits(tx, id, changed.limits)
     record(tx, AgentUpdated(agent_id=id, agent=changed))
     return changed
+
+
+def plays_script(model: Any) -> bool:
+    provider = model.get("provider") if isinstance(model, dict) else str(model).partition(":")[0]
+    return provider == "script"
 
 
 async def delete(tx: Transaction, id: str) -> None:

@@ -195,6 +195,33 @@ async def select_kinds(tx: Transaction, of: list[str]) -> dict[str, str]:
     return {id: str(kind) for id, kind in await tx.all(_SELECT_KINDS, ids=of)}
 
 
+_SELECT_SAYING = Statement(
+    select(agents.c.id, agents.c.name)
+    .where(agents.c.deleted_at.is_(None), agents.c.definition.like(bindparam("said"), escape="\\"))
+    .order_by(agents.c.name)
+)
+
+
+async def select_using(tx: Transaction, connection_id: str) -> list[tuple[str, str]]:
+    """Id and name of the agents whose model names this connection."""
+    return await _saying(tx, f'"connection":"{connection_id}"')
+
+
+async def select_with_key(tx: Transaction, variable: str, provider: str) -> list[tuple[str, str]]:
+    """Those whose model takes its key from this variable, by its name or because it is their provider's usual one."""
+    found = await _saying(tx, f'"apiKeyVariable":"{variable}"')
+    if provider:
+        found += await _saying(tx, f'"model":"{provider}:') + await _saying(tx, f'"provider":"{provider}"')
+    return found
+
+
+async def _saying(tx: Transaction, text: str) -> list[tuple[str, str]]:
+    """Whose definition holds this piece of JSON. Inside of a text its quotes would be escaped."""
+    for sign in ("\\", "%", "_"):
+        text = text.replace(sign, f"\\{sign}")
+    return [(id, name) for id, name in await tx.all(_SELECT_SAYING, said=f"%{text}%")]
+
+
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _SELECT_ANY_AGENT = Statement(select(agents.c.name, agents.c.deleted_at).where(agents.c.id == bindparam("id")))

@@ -63,7 +63,7 @@ def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
     """Everybody may know who is there; instructions and models are for those who look after agents."""
     shown = agent.model_dump(mode="json", by_alias=True, exclude_none=True)
     if not access.allows(caller, "see_inside_agent", Thing("agent", agent.id, holder=agent.id)):
-        for name in ("instructions", "model", "limits", "blocks", "policy"):
+        for name in ("instructions", "model", "script", "limits", "blocks", "policy"):
             shown.pop(name, None)
     return shown
 

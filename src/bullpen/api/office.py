@@ -22,6 +22,7 @@ from bullpen.events.feed import Feed
 from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.llm.models import Models
+from bullpen.llm.offers import Offers
 from bullpen.outbox.types import Health
 from bullpen.runs.loop import World
 from bullpen.settings import Settings
@@ -57,6 +58,7 @@ class Office(Protocol):
     executors: OpenExecutors
     feed: Feed
     models: Models
+    offers: Offers
     pool: ProcessPool
     posting: PostingRules
     registry: Registry

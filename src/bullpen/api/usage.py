@@ -7,12 +7,15 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
+from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Store
 from bullpen.api.pages import Page, answer
 from bullpen.budgets import rows, rules
 from bullpen.budgets.types import DOLLAR
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import UsageRow
 
@@ -38,10 +41,19 @@ async def get_usage(
         found = await rows.select_usage(tx, by, since)
         spent_today = {row["id"]: row["nanodollars"] for row in await rows.select_usage(tx, by, today)}
         budgets = await _budgets(tx, by)
-        names = await agent_rows.select_names(tx, [row["id"] for row in found]) if by in ("agent", "person") else {}
+        names = await _names(tx, caller, by, [row["id"] for row in found])
         return [_row(row, names, spent_today, budgets, by) for row in found]
 
     return answer({"items": await store.read(body)})
+
+
+async def _names(tx: Transaction, caller: Principal, by: str, ids: list[str]) -> dict[str, str]:
+    """Of rooms only those that the caller may look into."""
+    if by in ("agent", "person"):
+        return await agent_rows.select_names(tx, ids)
+    if by != "space":
+        return {}
+    return await space_rows.select_names(tx, sorted(await spaces.readable(tx, caller, ids)))
 
 
 async def _budgets(tx: Transaction, by: str) -> dict[str, float]:

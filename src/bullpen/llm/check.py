@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bullpen.errors import ModelDeclined, ModelError
 from bullpen.llm.types import Model, Transcript, TriggerView, UserTurn
+from bullpen.wire.nouns import ModelProblem
 
 SECONDS = 30.0
 _QUESTION = Transcript(
@@ -25,6 +26,7 @@ class Checked:
     accepted: bool
     answered: bool
     message: str
+    problem: ModelProblem | None = None
 
 
 async def check(model: Model, name: str, seconds: float = SECONDS) -> Checked:
@@ -32,11 +34,20 @@ async def check(model: Model, name: str, seconds: float = SECONDS) -> Checked:
         async with asyncio.timeout(seconds):
             reply = await model.ask(_QUESTION, [])
     except TimeoutError:
-        return Checked(False, False, False, f"{name} has not answered within {seconds:.0f} seconds.")
+        return Checked(False, False, False, f"{name} has not answered within {seconds:.0f} seconds.", "address")
     except ModelDeclined as error:
-        return Checked(True, True, False, error.message)
+        return Checked(True, True, False, error.message, "answer")
     except ModelError as error:
-        return Checked(error.reached, error.accepted, False, error.message)
+        return Checked(error.reached, error.accepted, False, error.message, problem_of(error))
     if not reply.text.strip() and not reply.calls:
-        return Checked(True, True, False, f"{name} answered with nothing. Raise settings.maxTokens, or ask another.")
+        return Checked(
+            True, True, False, f"{name} answered with nothing. Raise settings.maxTokens, or ask another.", "answer"
+        )
     return Checked(True, True, True, f"{reply.model or name} answered.")
+
+
+def problem_of(error: ModelError) -> ModelProblem:
+    """What failed: the first of these that did."""
+    if error.problem is not None:
+        return error.problem
+    return "answer" if error.reached else "address"

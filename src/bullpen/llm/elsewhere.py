@@ -111,9 +111,9 @@ class RemoteModel:
         return replace(self, values=values)
 
     async def ask(self, transcript: Transcript, tools: Sequence[ToolSpec], on_delta: OnDelta | None = None) -> Reply:
-        base = self._base()
+        base = self.base()
         url = urls.parse(base.rstrip("/") + self.dialect.path)
-        name, value = self._key()
+        name, value = self.key()
         about = About(f"{self.spec.provider}:{self.spec.name}", str(url.origin), _where(name, value))
         word = f"var{secrets.token_hex(12)}" if value is not None else ""
         made = self.request(transcript, tools)
@@ -132,9 +132,12 @@ class RemoteModel:
             reply = replace(reply, thinking=[replace(thought, bound=bound) for thought in reply.thinking])
         return replace(reply, usage=reply.usage if reply.usage.output_tokens else _guessed(body, reply))
 
+    def about(self) -> About:
+        return About(f"{self.spec.provider}:{self.spec.name}", str(urls.parse(self.base()).origin), _where(*self.key()))
+
     # ── where to, and with which key ────────────────────────────────────────────────────────────────────────────────
 
-    def _base(self) -> str:
+    def base(self) -> str:
         base = self.spec.base_url or self.reach.base_urls.get(self.dialect.provider) or self.dialect.base
         # With or without the version: both are written, and both are meant.
         return base.rstrip("/").removesuffix("/v1") if self.dialect.path.startswith("/v1/") else base
@@ -142,17 +145,19 @@ class RemoteModel:
     def _key_name(self) -> str | None:
         return self.spec.api_key_variable or (self.dialect.key if self.spec.base_url is None else None)
 
-    def _key(self) -> tuple[str, Value | None]:
+    def key(self) -> tuple[str, Value | None]:
         name = self._key_name()
         value = None if name is None else self.values.get(name)
         named = self.spec.api_key_variable is not None
         # Where the operator sends it, there may be a server that wants none.
         at_home = self.spec.base_url is None and self.dialect.provider not in self.reach.base_urls
         if value is None and (named or at_home):
-            raise ModelRefused(
+            error = ModelRefused(
                 f"{self.spec.provider}:{self.spec.name} needs a key. Set the variable {name}, or {name} in the "
                 "environment of the server."
             )
+            error.problem = "key"
+            raise error
         return name or "", value
 
 

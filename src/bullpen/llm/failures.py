@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -86,7 +86,7 @@ def of_status(status: int, headers: Mapping[str, str], body: bytes, about: About
     """An answer that is no answer. `now` is what the clock says, in seconds: a server may name a date."""
     told = of_body(body)
     if status in (401, 403):
-        return _wrong_key(about, status)
+        return _wrong_key(about, status, told)
     if status in (400, 413, 422) and (status == 413 or _TOO_LONG.search(str(told))):
         return _too_long(about)
     # Whoever is asked too fast mentions the billing pages as well: there only the code tells the two apart.
@@ -114,7 +114,7 @@ def of_event(told: Told, about: About) -> ModelError:
     if _NO_CREDIT.search(told.kind):
         return _no_credit(about)
     if _WRONG_KEY.search(told.kind):
-        return _wrong_key(about, 401)
+        return _wrong_key(about, 401, told)
     if _FILTERED.search(told.kind):
         return declined(about, told.message)
     if _UNKNOWN.search(told.kind):
@@ -160,15 +160,24 @@ def _meaning(status: int) -> str:
     return "it is not well"
 
 
-def _wrong_key(about: About, status: int) -> ModelRefused:
+def _wrong_key(about: About, status: int, told: Told) -> ModelRefused:
     if not about.key:
-        return ModelRefused(
+        said = (
             f"{about} wants a key ({status}), and none was sent. Put it into a variable, and name that in the agent's "
             "model: apiKeyVariable."
         )
-    return ModelRefused(
-        f"{about} does not accept the key in {about.key} ({status}). Set it again, and see that it may use this model."
-    )
+    else:
+        said = (
+            f"{about} does not accept the key in {about.key} ({status}). Set it again, and see that it may use this "
+            "model."
+        )
+    return _because("key", said + _quote(told))
+
+
+def _because(problem: Literal["key", "model"], message: str) -> ModelRefused:
+    error = ModelRefused(message)
+    error.problem = problem
+    return error
 
 
 def _too_long(about: About) -> ContextTooLong:
@@ -177,11 +186,11 @@ def _too_long(about: About) -> ContextTooLong:
 
 def _no_credit(about: About) -> ModelRefused:
     whose = f" of the key in {about.key}" if about.key else ""
-    return ModelRefused(f"{about}: the account{whose} has no credit left. Top it up, or use another model.")
+    return _because("key", f"{about}: the account{whose} has no credit left. Top it up, or use another model.")
 
 
 def _unknown(about: About, told: Told) -> ModelRefused:
-    return ModelRefused(f"{about} is not there (404). Check the model's name, and the base URL.{_quote(told)}")
+    return _because("model", f"{about} is not there (404). Check the model's name, and the base URL.{_quote(told)}")
 
 
 def declined(about: About, why: str = "") -> ModelDeclined:

@@ -1,15 +1,16 @@
 """From what an agent says its model is, to the model.
 
-A string `provider:name`, or an object with `provider`. Checked when an agent is defined, so that a misspelt provider is
-a clear error then, and not a silent agent later. Providers other than `script` are added by whoever puts the server
-together, so that nothing of theirs is imported before an agent uses it.
+A string `provider:name`, or an object with `provider`. (What names a connection has been looked up before.) Checked
+when an agent is defined, so that a misspelt provider is a clear error then, and not a silent agent later. Providers
+other than `script` are added by whoever puts the server together, so that nothing of theirs is imported before an agent
+uses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import yaml
@@ -24,12 +25,19 @@ from bullpen.wire.nouns import VariableDefinition
 
 Build = Callable[[dict[str, Any]], Model]
 MOST_FALLBACKS = 5
+USE: Final = "model"  # as egress.listed has it
 # For whoever names a provider alone.
 DEFAULT_NAMES: Mapping[str, str] = {
     "anthropic": "claude-sonnet-5-5",
     "openai": "gpt-5.5",
     "openai-chat": "gpt-5.5",
     "script": "echo",
+}
+# The variable that holds the key of a provider, when it is asked at its own address.
+USUAL_KEYS: Mapping[str, str] = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openai-chat": "OPENAI_API_KEY",
 }
 
 
@@ -76,6 +84,8 @@ class Models:
             if not sign or not name:
                 raise _invalid(f"A model is written `provider:name`, for example `script:echo`, not {spec!r}.")
             spec = {"provider": provider, "name": name}
+        if isinstance(spec, dict) and "connection" in spec:
+            raise _invalid(f"There is no connection {spec['connection']!r} any more. Give the agent another model.")
         if not isinstance(spec, dict) or "provider" not in spec:
             raise _invalid("A model is a string `provider:name` or an object with `provider`.")
         if "fallback" in spec:
@@ -92,7 +102,7 @@ class Models:
             raise _invalid(f"fallback is a list of at most {MOST_FALLBACKS} models, asked in their order.")
         if any(isinstance(other, dict) and "fallback" in other for other in others):
             raise _invalid("A model that others fall back to has no fallback of its own. Write them in one list.")
-        return FallbackModel([(_name_of(each), self._build(each)) for each in (spec, *others)])
+        return FallbackModel([(name_of(each), self._build(each)) for each in (spec, *others)])
 
     def _script(self, spec: dict[str, Any]) -> Model:
         if "turns" not in spec:
@@ -131,6 +141,8 @@ def in_space(spec: Any, provider: str | None, name: Any) -> Any:
     if not provider and not name:
         return spec
     own = spec.partition(":")[0] if isinstance(spec, str) else spec.get("provider")
+    if isinstance(spec, dict) and "connection" in spec and not provider and name.partition(":")[0] not in DEFAULT_NAMES:
+        return {**spec, "name": name}
     if not provider and name.partition(":")[0] in DEFAULT_NAMES and ":" in name:
         provider, _, name = name.partition(":")
     provider = provider or own
@@ -142,7 +154,8 @@ def in_space(spec: Any, provider: str | None, name: Any) -> Any:
     return {**{field: value for field, value in kept.items() if field != "turns"}, "provider": own, "name": name}
 
 
-def _name_of(spec: Any) -> str:
+def name_of(spec: Any) -> str:
+    """A model as one word: `provider:name`."""
     return spec if isinstance(spec, str) else f"{spec.get('provider')}:{spec.get('name', '')}".rstrip(":")
 
 

@@ -24,6 +24,7 @@ from bullpen.errors import ContextTooLong, EgressError, Invalid, ModelError, Mod
 from bullpen.llm import conversation, failures, spec, streaming
 from bullpen.llm.conversation import EMPTY, Said, Step
 from bullpen.llm.failures import About
+from bullpen.llm.models import USE
 from bullpen.llm.spec import ModelSpec
 from bullpen.llm.types import (
     CallDelta,
@@ -332,7 +333,7 @@ def _through(http: Any, reach: Reach, quiet: float) -> Any:
             headers = [(name, value) for name, value in request.headers.items() if name.lower() not in ours]
             body = await request.aread()
             asked = reach.egress().stream(
-                streaming.USE, request.method, str(request.url), headers=headers, body=body or None, limits=limits
+                USE, request.method, str(request.url), headers=headers, body=body or None, limits=limits
             )
             response = await asked.__aenter__()
             told = {name: value for name, value in response.headers.items() if name != "content-encoding"}

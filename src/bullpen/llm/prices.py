@@ -28,6 +28,7 @@ _NANO: Final = 1000
 _SUFFIX: Final = re.compile(r"[-@](?:latest|\d{4}-\d{2}-\d{2}|\d{8})\Z")
 _FIELDS: Final = ("in", "out", "cached", "written")
 _MOST: Final = 1_000_000.0
+_NONE: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,12 @@ class Prices:
                 return self._exact[name]
         return next((price for start, price in self._beginnings if any(name.startswith(start) for name in names)), None)
 
-    def cost(self, model: str, usage: TokenUsage) -> tuple[int, bool]:
-        """Billionths of a dollar, and whether anybody has priced the model. A provider that names a sum is believed."""
-        if usage.cost > 0:
+    def cost(self, model: str, usage: TokenUsage, own: Mapping[str, Price] = _NONE) -> tuple[int, bool]:
+        """Billionths of a dollar, and whether anybody has priced the model. A provider that names a sum is believed,
+        unless somebody has set a price of `own` for this very model."""
+        if usage.cost > 0 and model not in own:
             return round(usage.cost * 1_000_000 * _NANO), True
-        price = self.find(model)
+        price = own.get(model) or self.find(model)
         if price is None:
             return 0, model.partition(":")[0] == "script"  # what is played from a script costs nothing
         return price.nanodollars(usage), True

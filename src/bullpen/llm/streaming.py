@@ -18,6 +18,7 @@ import orjson
 from bullpen.errors import EgressDenied, EgressError, EgressTooLarge, ModelError, ModelRefused, ModelUnavailable
 from bullpen.llm import failures
 from bullpen.llm.failures import About
+from bullpen.llm.models import USE
 from bullpen.llm.types import Delta, OnDelta, Reply
 from bullpen.net.types import Limits
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from bullpen.net.client import Egress
     from bullpen.net.response import Response
 
-USE: Final = "model"  # as egress.listed has it
 CONNECT: Final = 10.0  # seconds to find and to reach the server
 MOST_BYTES: Final = 64 << 20  # of one answer
 MOST_EVENT: Final = 16 << 20  # of one event

@@ -1,21 +1,24 @@
 """Which private hosts and odd ports may be reached, and by whom.
 
 A use names who asks: `model`, `web`, `webhook`, `gateway:TOOL`, `mcp:SERVER`. What the owner lists for one use is open
-to that use alone; a base URL in the settings is listed for the use it belongs to. Nothing is ever listed for everybody.
+to that use alone; a base URL in the settings is listed for the use it belongs to, and so is the address of models that
+an owner has confirmed on the page. Nothing is ever listed for everybody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from bullpen.errors import CannotStart, EgressDenied
-from bullpen.net import urls
+from bullpen.net import rules, urls
 from bullpen.net.types import Origin
 
 
 class Allowance:
     def __init__(self, listed: Mapping[str, Iterable[str]] | None = None) -> None:
         self._listed: dict[str, frozenset[Origin]] = {}
+        self._confirmed: dict[str, frozenset[Origin]] = {}
         for use, origins in (listed or {}).items():
             self.set(use, origins)
 
@@ -43,5 +46,22 @@ class Allowance:
     def add(self, use: str, url: str) -> None:
         self._listed[use] = self._listed.get(use, frozenset()) | {urls.origin_of(url)}
 
+    def confirm(self, use: str, origins: Iterable[str]) -> None:
+        """From now on exactly these are what people have listed for the use while the server runs.
+
+        What nobody may list is left out: these come from rows, and rows can be old.
+        """
+        found: set[Origin] = set()
+        for url in origins:
+            with suppress(EgressDenied):
+                origin = urls.origin_of(url)
+                rules.check_listable(origin)
+                found.add(origin)
+        self._confirmed[use] = frozenset(found)
+
+    def lists_url(self, use: str, url: str) -> bool:
+        """By the operator, for as long as the process runs."""
+        return urls.origin_of(url) in self._listed.get(use, ())
+
     def lists(self, use: str, origin: Origin) -> bool:
-        return origin in self._listed.get(use, ())
+        return origin in self._listed.get(use, ()) or origin in self._confirmed.get(use, ())

@@ -65,6 +65,16 @@ _NEAR: tuple[IPv4Network | IPv6Network, ...] = (
     *(IPv6Network(n) for n in ("::1/128", "fc00::/7")),
 )
 _METADATA = frozenset({"100.100.100.200", "fd00:ec2::254", "fd20:ce::254"})
+_METADATA_NAMES = frozenset(
+    {
+        "metadata",
+        "metadata.google.internal",
+        "metadata.goog",
+        "instance-data",
+        "metadata.azure.internal",
+        "instance-data.ec2.internal",
+    }
+)
 
 
 @lru_cache(maxsize=4096)
@@ -95,6 +105,26 @@ def is_host(address: Address) -> bool:
     """Is it one machine at all? What an owner lists by its address is reached if it is."""
     address = unwrapped(address)
     return not (address.is_multicast or address.is_unspecified or address == IPv4Address("255.255.255.255"))
+
+
+def is_odd(origin: Origin) -> bool:
+    """Is it refused to whoever does not list it, as far as can be said before any name is resolved?"""
+    try:
+        check_origin("", origin, listed=False)
+    except EgressDenied:
+        return True
+    return origin.address is not None and not is_public(origin.address)
+
+
+def check_listable(origin: Origin) -> None:
+    """What people may list while the server runs. Less than the operator: no link-local address, no metadata service.
+
+    A name that leads to one is refused when it is resolved.
+    """
+    address = origin.address
+    bad = origin.host in _METADATA_NAMES if address is None else not (is_public(address) or is_near(address))
+    if bad:
+        raise EgressDenied("address", f"{origin} cannot be listed: it is link-local, a metadata service, or no host.")
 
 
 def check_origin(use: str, origin: Origin, *, listed: bool) -> None:

@@ -20,6 +20,8 @@ from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
 from bullpen.budgets import actions as budgets
 from bullpen.budgets import rows as budget_rows
+from bullpen.connections import actions as connections
+from bullpen.connections.types import Resolved
 from bullpen.errors import NotFound
 from bullpen.events.actions import access_changed, in_turn
 from bullpen.files import actions as files
@@ -102,10 +104,14 @@ async def check_parts(
     """For other operations, which have checked who asks. `coming`: tools made along with the agent."""
     await policies.check_tools(store, registry, request.policy or (), coming)
     if request.model is not None:
-        models.resolve(request.model)
+        models.resolve((await store.read(lambda tx: _resolved(tx, request.model))).spec)
     if request.tools is not None and (others := registry.unknown(request.tools)):
         found = await store.read(lambda tx: tool_rows.select_tools(tx, others))
         registry.check(request.tools, [*(tool.name for tool in found), *coming])
+
+
+async def _resolved(tx: Transaction, model: Any) -> Resolved:
+    return await connections.resolve(tx, await connections.canonical(tx, model))
 
 
 async def create(tx: Transaction, caller: Principal, request: CreateAgent) -> Agent:
@@ -115,6 +121,8 @@ async def create(tx: Transaction, caller: Principal, request: CreateAgent) -> Ag
 
 async def insert(tx: Transaction, caller: Principal, request: CreateAgent) -> str:
     """For other operations, which have checked who asks. The agent's id."""
+    model = await connections.default(tx) if request.model is None else request.model
+    request = request.model_copy(update={"model": await connections.hold(tx, model)})
     agent = await agents.create(tx, request)
     if agent.instructions:
         await instructions.begin(tx, agent, caller.id)
@@ -157,6 +165,8 @@ async def change(tx: Transaction, caller: Principal, id: str, request: UpdateAge
 async def update(tx: Transaction, caller: Principal, id: str, request: UpdateAgent) -> None:
     """For other operations, which have checked who asks."""
     await in_turn(tx, id)
+    if request.model is not None:
+        request = request.model_copy(update={"model": await connections.hold(tx, request.model)})
     before = await agents.get(tx, id)
     agent = await agents.update(tx, id, request)
     if agent.instructions != before.instructions:

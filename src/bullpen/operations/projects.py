@@ -14,6 +14,7 @@ from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.agents import rows as agent_rows
 from bullpen.audit.actions import note
+from bullpen.connections import actions as connections
 from bullpen.errors import Invalid
 from bullpen.events.actions import in_turn
 from bullpen.llm.models import Models
@@ -110,6 +111,8 @@ async def _apply_agent(tx: Transaction, request: CreateAgent, caller: Principal)
     there = None if request.id is None else await agent_rows.select_agent(tx, request.id)
     if there is None:
         return {"id": await agents.insert(tx, caller, request), "change": "created"}
+    if request.model is not None:
+        request = request.model_copy(update={"model": await connections.hold(tx, request.model)})
     wanted = {name: getattr(request, name) for name in UpdateAgent.model_fields if name in CreateAgent.model_fields}
     if wanted["tools"] is None:
         wanted["tools"] = ["messaging"]

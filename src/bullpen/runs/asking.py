@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from bullpen.connections import actions as connections
+from bullpen.connections.types import Resolved
 from bullpen.errors import Invalid, KeyMissing, ModelError, ModelRefused, ModelUnavailable, SecretInvalid
+from bullpen.llm.models import USE as MODEL
 from bullpen.llm.types import Model, Reply, ToolSpec, Transcript
 from bullpen.observe import counts
 from bullpen.observe.redact import here
@@ -22,7 +25,7 @@ from bullpen.runs import steps, transcript
 from bullpen.runs.steps import Asking, Reference
 from bullpen.runs.writing import Writing
 from bullpen.variables import actions as variables
-from bullpen.variables.types import Place
+from bullpen.variables.types import Place, Value
 from bullpen.wire import Agent
 
 if TYPE_CHECKING:
@@ -59,16 +62,25 @@ async def ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.T
 
 
 async def _model(drive: Drive, agent: Agent) -> Model:
-    """The agent's model with its key, which is a variable like any other: looked up here, opened by nobody yet."""
+    """The agent's model with its key, which is a variable like any other: looked up here, opened by nobody yet.
+
+    So are its connection and the addresses that owners have opened: what another process has changed counts at once.
+    """
     models, run = drive.world.models, drive.run
+    person_id = run.cause_id if run.cause_kind == "person" else None
+    place = Place(run.thread_id, agent.id, drive.space_id, person_id)
+    settings = drive.world.means.vault.settings
+
+    async def look_up(tx: Transaction) -> tuple[Resolved, list[str], dict[str, Value]]:
+        resolved = await connections.resolve(tx, drive.chosen)
+        needed = models.variables(resolved.spec)
+        return resolved, await connections.confirmed(tx), await variables.resolve(tx, place, needed, settings)
+
     try:
-        needed = models.variables(drive.model)
-        if not needed:
+        if not connections.is_elsewhere(drive.model):
             return models.resolve(drive.model)
-        person_id = run.cause_id if run.cause_kind == "person" else None
-        place = Place(run.thread_id, agent.id, drive.space_id, person_id)
-        settings = drive.world.means.vault.settings
-        values = await drive.world.store.read(lambda tx: variables.resolve(tx, place, needed, settings))
+        drive.resolved, confirmed, values = await drive.world.store.read(look_up)
+        drive.world.means.egress().allowance.confirm(MODEL, confirmed)
         with contextlib.suppress(SecretInvalid, KeyMissing):  # whoever opens it says so
             await drive.world.means.vault.learn(values.values())
         return models.resolve(drive.model, values)
@@ -140,7 +152,7 @@ def clean(drive: Drive) -> None:
 def of(drive: Drive, reply: Reply, *, elapsed_ms: int, away_ms: int) -> Asking:
     """What the answer came to. Whoever answered is paid, not whoever was asked first."""
     asked = steps.name_of(drive.model)
-    nanodollars, priced = drive.world.prices.cost(reply.model or asked, reply.usage)
+    nanodollars, priced = drive.world.prices.cost(reply.model or asked, reply.usage, drive.resolved.prices)
     return Asking(
         asked,
         nanodollars,

@@ -17,6 +17,8 @@ from time import monotonic
 from typing import Any
 
 from bullpen.agents import rows as agent_rows
+from bullpen.connections import actions as connections
+from bullpen.connections.types import Resolved
 from bullpen.engine import leases
 from bullpen.engine.leases import Held, Holdings, Lease
 from bullpen.errors import ContextTooLong, Invalid, ModelError, ModelUnavailable, VariablesRequired
@@ -54,6 +56,7 @@ from bullpen.variables.types import Place
 from bullpen.wire import Agent
 from bullpen.wire.nouns import RunStatus, StopReason, ThreadScope
 
+_ENDLESS = 1 << 40  # tokens: nobody has said how many a model takes
 # In place of a run's id: whoever drives one looks at its rows again.
 EVERY = "*"
 NO_RIGHTS = (
@@ -124,7 +127,10 @@ class Drive:
     run: Run
     entries: list[Entry]
     agent: Agent | None = None
-    model: Any = None  # what the agent says its model is, or the space it runs in
+    chosen: Any = None  # what the agent says its model is, or the space it runs in
+    resolved: Resolved = field(
+        default_factory=partial(Resolved, None)
+    )  # what that comes to: looked up again for every question
     space_id: str | None = None  # the space the agent is in
     system: str = ""
     before: list[Turn] = field(default_factory=list)
@@ -157,6 +163,11 @@ class Drive:
         """Calls of an answer that is not kept are over, and whoever saw them begin is told so."""
         if self.run.streamed:
             self.run = await self.world.store.transact(lambda tx: actions.abandon(tx, self.lease, self.run))
+
+    @property
+    def model(self) -> Any:
+        """The model that is asked. It names no connection."""
+        return self.resolved.spec
 
 
 Pass = Callable[[Drive], Awaitable[None]]
@@ -260,7 +271,8 @@ async def _read(tx: Transaction, drive: Drive, system: str) -> None:
     drive.agent, drive.system = await agent_rows.select_definition(tx, run.agent_id), system
     drive.lease.paused = _paused(drive.agent)
     if drive.agent is not None:
-        drive.model = await _choose(tx, drive, drive.agent)
+        drive.chosen = await _choose(tx, drive, drive.agent)
+        drive.resolved = await connections.resolve(tx, drive.chosen)
     thread = await thread_rows.select_thread(tx, run.thread_id)
     if thread is not None:
         drive.space_id, drive.scope = thread.active_space_id, thread.scope
@@ -274,7 +286,7 @@ async def _read(tx: Transaction, drive: Drive, system: str) -> None:
     if drive.agent is not None:
         stays = drive.home is not None and drive.home.stays
         drive.several = not stays and await space_rows.is_in_several(tx, drive.agent.id)
-        drive.tokens = drive.agent.limits.context_tokens
+        drive.tokens = min(drive.agent.limits.context_tokens, drive.resolved.context_tokens or _ENDLESS)
         await _look_back(tx, drive)
 
 

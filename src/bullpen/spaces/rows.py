@@ -135,6 +135,7 @@ _SELECT_SPACES = Statement(
     .limit(bindparam("limit"))
 )
 _SELECT_READABLE_ALL = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(_READABLE))
+_SELECT_NAMES = Statement(select(spaces.c.id, spaces.c.name).where(any_of(spaces.c.id, "ids")))
 _SELECT_READABLE = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(any_of(spaces.c.id, "ids"), _READABLE))
 _SELECT_STANDING = Statement(
     select(*_ROOMS.columns, _mine.c.member_id, _people_in(spaces.c.id))
@@ -360,6 +361,10 @@ async def _count_mentions(tx: Transaction, read: dict[str, int], since: dict[str
 async def _name_of(tx: Transaction, member_id: str) -> str:
     name: str | None = await tx.value(_SELECT_NAME, id=member_id)
     return member_id if name is None else name
+
+
+async def select_names(tx: Transaction, ids: list[str]) -> dict[str, str]:
+    return {id: str(name) for id, name in await tx.all(_SELECT_NAMES, ids=ids)}
 
 
 async def select_made_by(tx: Transaction, created_by: str) -> list[str]:

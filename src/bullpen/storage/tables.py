@@ -777,6 +777,26 @@ webhook_deliveries = Table(
     Index("webhook_deliveries_space", "space_id"),
 )
 
+# Where models are asked, with which key, and what they cost. Agents' models name them.
+connections = Table(
+    "connections",
+    metadata,
+    _id("id", primary_key=True),
+    _name("name"),
+    _name("folded"),  # the name, case folded: a model may say it instead of the id
+    _fixed("provider"),  # anthropic | openai | openai-chat
+    _words("base_url", null=True),
+    _id("api_key_variable", null=True),
+    _number("own_key", default=0),  # the variable was made with the connection, and goes with it
+    _words("confirmed", null=True),  # the origin that an owner opened for it
+    _name("default_model", null=True),  # what new agents run on; one connection has it
+    _words("models"),  # JSON: what is said of single models
+    _id("created_by"),
+    _time("created_at"),
+    _time("updated_at"),
+    UniqueConstraint("folded", name="connections_folded"),
+)
+
 # How much may be spent in a day or a month: by an agent, in a space, for a person or a task, or by the whole office.
 budgets = Table(
     "budgets",

@@ -165,6 +165,8 @@ class ModelServer:
     problems: list[str] = field(default_factory=list)
     seals: dict[str, str] = field(default_factory=dict)
     given: list[Given] = field(default_factory=list)
+    offers: list[Any] = field(default_factory=lambda: [{"id": "a-model"}, {"id": "another-model"}])
+    listed: list[Mapping[str, str]] = field(default_factory=list)  # the headers of who asked for its models
     port: int = 0
     connections: int = 0
     _heard: asyncio.Event = field(default_factory=asyncio.Event)
@@ -191,17 +193,33 @@ class ModelServer:
         self.connections += 1
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             while not writer.is_closing():
-                asked = await _read(reader)
+                path, headers, body = await _read(reader)
+                if path == "/v1/models":
+                    await self._list(headers, writer)
+                    continue
+                asked = Asked(path, PATHS[path], headers, body, orjson.loads(body))
                 self.asked.append(asked)
                 self._heard.set()
                 await self._answer(asked)(asked, writer)
                 await writer.drain()
         writer.close()
 
+    async def _list(self, headers: Mapping[str, str], writer: asyncio.StreamWriter) -> None:
+        """The models it offers, as all three formats list them."""
+        self.listed.append(headers)
+        status = 200
+        data = orjson.dumps({"object": "list", "data": self.offers, "has_more": False})
+        sent = _key_in(headers)
+        if self.key is not None and sent != self.key:
+            status, data = 401, orjson.dumps({"error": {"type": "authentication_error", "message": f"Bad key: {sent}"}})
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        writer.write(head.encode() + data)
+        await writer.drain()
+
     def _answer(self, asked: Asked) -> Behaviour:
         if asked.wire == "messages" and "anthropic-version" not in asked.headers:
             return fails(400, {"type": "error", "error": {"type": "invalid_request_error", "message": "no version"}})
-        sent = asked.headers.get("x-api-key") or asked.headers.get("authorization", "").removeprefix("Bearer ")
+        sent = _key_in(asked.headers)
         if self.key is not None and sent != self.key:
             return fails(401, {"error": {"type": "authentication_error", "message": f"Incorrect API key: {sent}"}})
         if self.strict and (wrong := self._wrong(asked)):
@@ -225,13 +243,17 @@ class ModelServer:
             self.given.append(Given(str(asked.json["model"]), after, seals, calls))
 
 
-async def _read(reader: asyncio.StreamReader) -> Asked:
+def _key_in(headers: Mapping[str, str]) -> str:
+    return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+
+
+async def _read(reader: asyncio.StreamReader) -> tuple[str, Mapping[str, str], bytes]:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     line, *fields = head.rstrip("\r\n").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in fields)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     path = line.split(" ")[1].partition("?")[0]
-    return Asked(path, PATHS[path], headers, body, orjson.loads(body))
+    return path, headers, body
 
 
 @asynccontextmanager

@@ -119,6 +119,8 @@ def build_id() -> str:
 @router.get("/tasks/{id}")
 @router.get("/agents")
 @router.get("/agents/{id}")
+@router.get("/models")
+@router.get("/costs")
 @router.get("/search")
 @router.get("/settings")
 async def front() -> HTMLResponse:

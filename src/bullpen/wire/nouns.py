@@ -57,6 +57,10 @@ OutboxStatus = Literal[
     "dropped",  # there was nothing left to send, or an owner decided so
 ]
 BridgeStatus = Literal["ok", "failing", "off"]
+ConnectionProvider = Literal["anthropic", "openai", "openai-chat"]
+# What failed when a model was tried: its address was not reached, its key was refused, there is no such model, or what
+# it answered was not understood.
+ModelProblem = Literal["address", "key", "model", "answer"]
 BudgetKind = Literal["agent", "space", "person", "task", "office"]
 BudgetPeriod = Literal["day", "month"]
 BudgetUnit = Literal["USD", "tokens"]
@@ -233,6 +237,7 @@ class Agent(Wire):
     variables: list[VariableDefinition] = Field(default_factory=list)
     policy: dict[str, Decision] = Field(default_factory=dict)  # by the name of the tool
     avatar: str | None = None
+    script: Any = None  # what it played before it got a model: set it as the model to go back
     blocks: dict[str, str] | None = None  # where memory is asked for together with the agent
     state: AgentState = "idle"
     paused_at: str | None = None  # by itself; `state` is also `paused` while all are
@@ -264,6 +269,54 @@ class ModelCheck(Wire):
     accepted: bool
     answered: bool
     message: str
+    problem: ModelProblem | None = None  # what failed
+
+
+class ModelPrice(Wire):
+    """Dollars for a million tokens. What is read from the provider's cache costs `cached`, what is written to it
+    `written`: as much as other input unless it is said."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+
+
+class ConnectionModel(Wire):
+    """What somebody said of one model of a connection: what it costs, and how many tokens it takes at once."""
+
+    name: str
+    price: ModelPrice | None = None
+    context_tokens: int | None = None
+
+
+class ModelConnection(Wire):
+    """A place where models are asked. An agent's model names it: `{connection: ID, name}`."""
+
+    id: str
+    name: str
+    provider: ConnectionProvider
+    base_url: str | None = None  # none: where the provider itself is
+    api_key_variable: str | None = None
+    has_key: bool = False  # the variable has a value here
+    confirmed: str | None = None  # the address that an owner opened for it
+    needs_confirming: bool = False  # its address is in this network, and no owner has opened it
+    default_model: str | None = None  # what new agents run on
+    models: list[ConnectionModel] = Field(default_factory=list)
+    agents: list[str] = Field(default_factory=list)  # who uses it
+    created_by: str
+    created_at: str
+    updated_at: str
+
+
+class OfferedModel(Wire):
+    """A model that a connection's server offers, or that somebody has set a price for."""
+
+    name: str
+    offered: bool = True
+    price: ModelPrice | None = None  # none: nobody has said
+    own_price: bool = False  # it was set for this connection; otherwise it is from the office's list
+    context_tokens: int | None = None
 
 
 class UsageRow(Usage):

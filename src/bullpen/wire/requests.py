@@ -23,6 +23,7 @@ from bullpen.wire.nouns import (
     BudgetKind,
     BudgetPeriod,
     BudgetUnit,
+    ConnectionProvider,
     ContextMode,
     Decision,
     GivenRole,
@@ -227,7 +228,7 @@ class CreateAgent(Request):
     name: AgentName
     description: LongText = ""
     instructions: LongText = ""
-    model: NamedModel
+    model: Any = None  # none: the default of the office's connections
     tools: list[ShortText] | None = Field(default=None, max_length=200)
     scope: Literal["space", "agent"] = "space"
     auto_enter: bool = True
@@ -247,6 +248,53 @@ class CheckModel(Request):
     model: NamedModel
     api_key_variable: ShortText | None = None
     api_key: ShortText | None = None
+
+
+Dollars = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+Url = Annotated[str, StringConstraints(min_length=1, max_length=2000), AfterValidator(_storable)]
+ApiKey = Annotated[str, StringConstraints(min_length=1, max_length=8192), AfterValidator(_storable)]
+
+
+class PriceRequest(Request):
+    """Dollars for a million tokens."""
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    written: Dollars | None = None
+
+
+class ModelRequest(Request):
+    """What a model of a connection costs, and how many tokens it takes at once."""
+
+    price: PriceRequest | None = None
+    context_tokens: Annotated[int, Field(ge=1000, le=100_000_000)] | None = None
+
+
+class CreateConnection(Request):
+    """`apiKey` is kept as a sealed variable, and shown to nobody. `apiKeyVariable`: a variable that is there already.
+    `confirm`: the origin of `baseUrl`, by which an owner who is signed in opens an address in this network."""
+
+    provider: ConnectionProvider
+    name: AgentName | None = None
+    base_url: Url | None = None
+    api_key: ApiKey | None = None
+    api_key_variable: ShortText | None = None
+    confirm: Url | None = None
+    default_model: ShortText | None = None
+    models: dict[ShortText, ModelRequest | None] = Field(default_factory=dict, max_length=300)
+
+
+class UpdateConnection(Request):
+    """What is left out stays. Another `baseUrl` needs its key and its confirmation anew; a null takes away."""
+
+    name: AgentName | None = None
+    base_url: Url | None = None
+    api_key: ApiKey | None = None
+    api_key_variable: ShortText | None = None
+    confirm: Url | None = None
+    default_model: ShortText | None = None
+    models: dict[ShortText, ModelRequest | None] = Field(default_factory=dict, max_length=300)
 
 
 class UpdateAgent(Request):

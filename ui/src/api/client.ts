@@ -1,8 +1,9 @@
 // Asking the server this page came from, and nobody else.
 import * as exact from "./exact";
 import type {
-  Agent, Command, Decision, File_, Firing, FoundMessage, InstructionsVersion, Invite, InviteShown, Me, Message, ModelCheck, NewInvite, OpenSession, Page, PendingCall, Person, Policy, Run,
-  RunMessage, Skill, Space, SpaceContents, Span, Task, Token, ToolConfig, UsageRow, Why,
+  Agent, Budget, Command, Connection, Decision, File_, Firing, FoundMessage, InstructionsVersion, Invite, InviteShown, Me, Message, ModelCheck,
+  NewInvite, Offered, OpenSession, Page, PendingCall, Person, Policy, Run, RunMessage, Skill, Space, SpaceContents, Span, Task, Token, ToolConfig,
+  UsageRow, Why,
 } from "./nouns";
 
 /** An answer that was not what was asked for; status 0: there was no answer at all. */
@@ -187,6 +188,14 @@ export const api = {
   deletePolicy: (policy: string) => ask<void>("DELETE", `/policies/${id(policy)}`),
   usage: (by: string, days: number) => ask<Page<UsageRow>>("GET", "/usage", { query: { by, days } }),
   putVariable: (name: string, body: object) => ask<unknown>("PUT", `/variables/${id(name)}`, { body }),
+  connections: () => ask<Page<Connection>>("GET", "/models"),
+  connect: (body: object) => ask<Connection>("POST", "/models", { body }),
+  updateConnection: (connection: string, body: object) => ask<Connection>("PATCH", `/models/${id(connection)}`, { body }),
+  deleteConnection: (connection: string) => ask<void>("DELETE", `/models/${id(connection)}`),
+  offered: (connection: string, fresh = false) => ask<Offered>("GET", `/models/${id(connection)}/list`, { query: { fresh: fresh || undefined } }),
+  budgets: () => ask<Page<Budget>>("GET", "/budgets"),
+  putBudget: (body: object) => ask<Budget>("PUT", "/budgets", { body }),
+  deleteBudget: (budget: string) => ask<void>("DELETE", `/budgets/${id(budget)}`),
   checkModel: (body: { model: unknown; apiKey?: string }) => ask<ModelCheck>("POST", "/models/check", { body }),
 };
 

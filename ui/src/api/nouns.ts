@@ -41,6 +41,10 @@ export type Firing = Schemas["Firing"];
 export type Skill = Schemas["Skill"];
 export type Command = Schemas["Command"];
 export type ModelCheck = Schemas["ModelCheck"];
+export type Connection = Sent<Schemas["ModelConnection"], "models" | "agents">;
+export type OfferedModel = Schemas["OfferedModel"];
+export type ModelPrice = Schemas["ModelPrice"];
+export type Offered = Page<OfferedModel> & { problem?: ModelCheck["problem"]; message?: string | null };
 export type Limits = Schemas["Limits"];
 export type Page<T> = { items: T[]; next?: string };
 

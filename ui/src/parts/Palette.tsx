@@ -116,6 +116,8 @@ function useItems(wanted: string, onHelp: () => void): Item[] {
       { id: "do/runs", group: "Go and do", label: "Runs", icon: <Activity size={15} aria-hidden />, run: () => go("/runs") },
       { id: "do/tasks", group: "Go and do", label: "Tasks", icon: <CalendarClock size={15} aria-hidden />, run: () => go("/tasks") },
       { id: "do/agents", group: "Go and do", label: "Agents", icon: <Bot size={15} aria-hidden />, run: () => go("/agents") },
+      { id: "do/models", group: "Go and do", label: "Models", icon: <Bot size={15} aria-hidden />, run: () => go("/models") },
+      { id: "do/costs", group: "Go and do", label: "Costs and budgets", icon: <Activity size={15} aria-hidden />, run: () => go("/costs") },
       { id: "do/settings", group: "Go and do", label: "Settings", icon: <Settings size={15} aria-hidden />, run: () => go("/settings") },
       { id: "do/theme", group: "Go and do", label: dark ? "Switch to light" : "Switch to dark", icon: dark ? <Sun size={15} aria-hidden /> : <Moon size={15} aria-hidden />, run: () => setTheme(dark ? "light" : "dark") },
       { id: "do/keys", group: "Go and do", label: "Keyboard shortcuts", icon: <Settings size={15} aria-hidden />, run: onHelp },

@@ -191,9 +191,9 @@ function Myself() {
         <bdi>{me?.name}</bdi>
       </span>
       {usage.data && (
-        <span className={s.cost} title="Spent today by all agents" data-near={(today?.budget && spent > today.budget * 0.8) || undefined}>
+        <Link href="/costs" className={s.cost} title="Spent today by all agents" data-near={(today?.budget && spent > today.budget * 0.8) || undefined}>
           {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : `${money(spent)} today`}
-        </span>
+        </Link>
       )}
       <Link href="/settings" aria-label="Settings" style={{ display: "grid", color: "var(--muted)", marginInlineStart: usage.data ? undefined : "auto" }}>
         <Settings size={16} aria-hidden />

@@ -1,15 +1,17 @@
 // The first minute: four things to do, ticked off as they happen. Never in the way, and gone when skipped.
 import { CircleCheck, Circle } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { keep, kept } from "../live/kept";
 import { useLive } from "../live/store";
 import { Button, TextButton } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
+import { Skeleton } from "../parts/Notice";
 import { useAgents, usePending } from "../work/data";
 import { useQuery } from "@tanstack/react-query";
 import { api } from "../api/client";
-import { ConnectModel } from "./ConnectModel";
 import s from "./start.module.css";
+
+const ConnectModel = lazy(() => import("./ConnectModel"));
 
 export function Tour({ spaceId }: { spaceId: string }) {
   const me = useLive((state) => state.me);
@@ -71,7 +73,9 @@ function Steps({ spaceId, me, owner, onSkip }: { spaceId: string; me: string; ow
         <TextButton onClick={onSkip}>Skip tour</TextButton>
       </footer>
       <Dialog title="Connect a model" open={connecting} onClose={() => setConnecting(false)}>
-        <ConnectModel agentIds={scripted.map((agent) => agent.id)} onSaved={() => setConnecting(false)} />
+        <Suspense fallback={<Skeleton rows={2} />}>
+          <ConnectModel agentIds={[]} onDone={() => setConnecting(false)} />
+        </Suspense>
       </Dialog>
     </section>
   );

@@ -72,7 +72,8 @@ export function stepTrouble(step: { tries: number; awayMs: number; insteadOf: st
 /** What an agent runs on. */
 export function modelWords(model: unknown): string {
   if (typeof model === "string") return model;
-  const { provider, name, baseUrl } = (model ?? {}) as { provider?: string; name?: string; baseUrl?: string };
+  const { connection, provider, name, baseUrl } = (model ?? {}) as { connection?: string; provider?: string; name?: string; baseUrl?: string };
+  if (connection) return name ?? "a model";
   if (provider === "script") return "a script (free, offline)";
   return `${provider ?? "?"}:${name ?? "?"}${baseUrl ? ` at ${baseUrl}` : ""}`;
 }
@@ -195,4 +196,46 @@ function every(ms: number): string | null {
   for (const [unit, name] of [[86_400_000, "day"], [3_600_000, "hour"], [60_000, "minute"], [1_000, "second"]] as const)
     if (ms % unit === 0) return ms === unit ? name : count(ms / unit, name);
   return `${whole.format(ms)} ms`;
+}
+
+// ── models and money ──
+
+/** What a million tokens cost. */
+export function price(price: { input: number; output: number } | null | undefined): string {
+  if (!price) return "No price set";
+  if (!price.input && !price.output) return "free";
+  return `$${price.input} in, $${price.output} out`;
+}
+
+/** What was spent; tokens of models without a price cost something that nobody knows. */
+export function spent(dollars: number, unpriced = 0): string {
+  if (!dollars) return unpriced ? "No price set" : "$0";
+  return unpriced ? `${money(dollars)} and more` : money(dollars);
+}
+
+/** What failed when a model was tried, before the provider's own words. */
+export const modelProblem: Record<string, string> = {
+  address: "The address was not reached", key: "The key was refused", model: "The model is not known there", answer: "The answer was not understood",
+};
+
+export function offers(n: number): string {
+  return n ? `It offers ${count(n, "model")}.` : "It does not say which models it offers.";
+}
+
+/** Who runs on something from now on. */
+export function runsOn(agents: readonly string[]): string {
+  return agents.length === 1 ? `${agents[0]} runs on it from the next run on.` : `${names(agents)} run on it from their next run on.`;
+}
+
+export function uses(agents: readonly string[]): string {
+  return agents.length === 1 ? `${agents[0]} uses it.` : `${names(agents, 5)} use it.`;
+}
+
+export const usageBy: Record<string, string> = { day: "Day", agent: "Agent", space: "Room", model: "Model", person: "Person" };
+export const budgetKind: Record<string, string> = { agent: "An agent", space: "A room", person: "A person", task: "A task", office: "The whole office" };
+export const period: Record<string, string> = { day: "a day", month: "a month" };
+
+export function budgetSays(budget: { spent: number; amount: number; extra?: number; unit: string }): string {
+  const most = budget.amount + (budget.extra ?? 0);
+  return budget.unit === "tokens" ? `${number(budget.spent)} of ${count(most, "token")}` : `$${budget.spent.toFixed(2)} of $${most.toFixed(2)}`;
 }

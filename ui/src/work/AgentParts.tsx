@@ -3,17 +3,21 @@ import { Trash2, X } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
+import * as exact from "../api/exact";
 import type { Agent, Decision } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Ago } from "../parts/Ago";
 import { Button, IconButton } from "../parts/Button";
+import { Dialog } from "../parts/Dialog";
 import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { titleOf } from "../rooms/names";
-import { between, modelWords, money } from "../words/en";
-import { ConnectModel } from "../start/ConnectModel";
+import { between, money } from "../words/en";
+import ConnectModel from "../start/ConnectModel";
 import type { SaveAgent } from "./Agent";
+import { runsOnWords, useConnections } from "./connections";
+import { isModel, ModelPicker } from "./ModelPicker";
 import { chipOf } from "./Runs";
 import s from "./work.module.css";
 
@@ -61,14 +65,38 @@ const LIMITS = [
 ] as const;
 
 export function Model({ agent, manages, save }: Props) {
+  const connections = useConnections();
+  const [model, setModel] = useState<unknown>(agent.model);
+  const [connecting, setConnecting] = useState(false);
+  const changed = exact.text(model) !== exact.text(agent.model);
   const [limits, setLimits] = useState<Record<string, string>>(() => Object.fromEntries(LIMITS.map(([key]) => [key, String(agent.limits?.[key] ?? "")])));
   const body = { ...agent.limits, ...Object.fromEntries(LIMITS.map(([key]) => [key, limits[key] === "" ? null : Number(limits[key])])) };
   return (
     <div className={s.form}>
       <Notice>
-        It runs on <b>{modelWords(agent.model)}</b>.
+        It runs on <b>{runsOnWords(agent.model, connections.data?.items ?? [])}</b>.
       </Notice>
-      {manages && <ConnectModel agentIds={[agent.id]} onSaved={() => undefined} />}
+      {manages && (
+        <form
+          className={s.form}
+          aria-label="Model"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void save({ model }, { model: agent.model });
+          }}
+        >
+          {connections.isPending ? <Skeleton rows={1} /> : <ModelPicker value={model} onChange={setModel} script={agent.script} />}
+          <div className={p.actions}>
+            <Button look="primary" type="submit" disabled={!changed || !isModel(model)}>
+              Save model
+            </Button>
+            <Button onClick={() => setConnecting(true)}>Connect a model</Button>
+          </div>
+        </form>
+      )}
+      <Dialog title="Connect a model" open={connecting} onClose={() => setConnecting(false)}>
+        <ConnectModel agentIds={[agent.id]} onDone={() => setConnecting(false)} />
+      </Dialog>
       <form
         className={s.form}
         onSubmit={(event) => {

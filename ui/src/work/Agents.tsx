@@ -36,6 +36,11 @@ export default function Agents() {
     <main className={s.page} id="main">
       <PageHead title="Agents" count={agents.data?.items.length}>
         {manages && (
+          <Link href="/models" className={s.goto}>
+            Models
+          </Link>
+        )}
+        {manages && (
           <Button onClick={() => void toggle()}>
             {all ? <Play size={15} aria-hidden /> : <Pause size={15} aria-hidden />}
             {all ? "Let all go on" : "Pause all"}
@@ -63,7 +68,7 @@ export default function Agents() {
           [...agents.data.items].sort((a, b) => a.name.localeCompare(b.name)).map((agent) => <Row key={agent.id} agent={agent} manages={manages} />)
         )}
       </div>
-      <NewAgent agents={agents.data?.items ?? []} open={making} onClose={() => setMaking(false)} />
+      <NewAgent open={making} onClose={() => setMaking(false)} />
     </main>
   );
 }

@@ -2,40 +2,35 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client";
-import * as exact from "../api/exact";
-import type { Agent } from "../api/nouns";
 import { fieldOf, sentence } from "../api/problems";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
+import { Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
-import { modelWords } from "../words/en";
+import { isScript, useConnections } from "./connections";
+import { isModel, ModelPicker } from "./ModelPicker";
 import s from "./work.module.css";
 
-const LATER = "later";
-const OTHER = "other";
-
 /** Somebody new: a name, what they are for, how they behave, and what they run on. */
-export function NewAgent({ agents, open, onClose }: { agents: readonly Agent[]; open: boolean; onClose(): void }) {
+export function NewAgent({ open, onClose }: { open: boolean; onClose(): void }) {
   return (
     <Dialog title="New agent" open={open} onClose={onClose}>
-      <Form agents={agents} onClose={onClose} />
+      <Form onClose={onClose} />
     </Dialog>
   );
 }
 
-/** What others run on, each once; scripts are written for one agent alone. */
-function modelsOf(agents: readonly Agent[]): [string, unknown][] {
-  const found = agents.map((agent) => agent.model).filter((model) => model && (model as { provider?: string }).provider !== "script");
-  return [...new Map(found.map((model) => [exact.text(model), model]))];
-}
+const SILENT = { provider: "script", turns: [] };
 
-function Form({ agents, onClose }: { agents: readonly Agent[]; onClose(): void }) {
-  const models = modelsOf(agents);
+function Form({ onClose }: { onClose(): void }) {
+  const connections = useConnections();
+  const standard = connections.data?.items.find((each) => each.defaultModel);
+  const first = standard ? { connection: standard.id, name: standard.defaultModel } : SILENT;
   const [name, setName] = useState("");
   const [about, setAbout] = useState("");
   const [text, setText] = useState("");
-  const [runsOn, setRunsOn] = useState(models[0]?.[0] ?? LATER);
-  const [other, setOther] = useState("");
+  const [chosen, setChosen] = useState<unknown>(null);
+  const model = chosen ?? first;
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const [, go] = useLocation();
@@ -44,12 +39,11 @@ function Form({ agents, onClose }: { agents: readonly Agent[]; onClose(): void }
   const make = async (): Promise<void> => {
     setBusy(true);
     setError(null);
-    const model = runsOn === LATER ? { provider: "script", turns: [] } : runsOn === OTHER ? other.trim() : models.find(([key]) => key === runsOn)?.[1];
     try {
       const made = await api.createAgent({ name: name.trim(), description: about.trim(), instructions: text, model });
       await queries.invalidateQueries({ queryKey: ["agents"] });
       onClose();
-      go(`/agents/${made.id}${runsOn === LATER ? "?tab=Model+and+limits" : ""}`);
+      go(`/agents/${made.id}${isScript(model) ? "?tab=Model+and+limits" : ""}`);
     } catch (problem) {
       setError(problem);
     } finally {
@@ -77,24 +71,7 @@ function Form({ agents, onClose }: { agents: readonly Agent[]; onClose(): void }
         Instructions
         <textarea value={text} onChange={(event) => setText(event.target.value)} rows={4} dir="auto" placeholder="How it behaves, and what it cares for." />
       </label>
-      <label className={p.field}>
-        It runs on
-        <select value={runsOn} onChange={(event) => setRunsOn(event.target.value)}>
-          {models.map(([key, model]) => (
-            <option key={key} value={key}>
-              {modelWords(model)}
-            </option>
-          ))}
-          <option value={OTHER}>another model, by its name</option>
-          <option value={LATER}>nothing yet: connect one next</option>
-        </select>
-      </label>
-      {runsOn === OTHER && (
-        <label className={p.field}>
-          Model
-          <input value={other} onChange={(event) => setOther(event.target.value)} required placeholder="provider:name, such as anthropic:claude-…" spellCheck={false} autoCapitalize="off" />
-        </label>
-      )}
+      {connections.isPending ? <Skeleton rows={1} /> : <ModelPicker key={standard?.id} value={model} onChange={setChosen} />}
       <p className={p.hint}>It begins with the tools to read and write messages. Others are given to it on its page, under Tools.</p>
       {error !== null && (
         <p className={p.problem} role="alert">
@@ -103,7 +80,7 @@ function Form({ agents, onClose }: { agents: readonly Agent[]; onClose(): void }
       )}
       <div className={`${p.actions} ${p.end}`}>
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" type="submit" busy={busy} disabled={!name.trim()}>
+        <Button look="primary" type="submit" busy={busy} disabled={!name.trim() || !isModel(model)}>
           Make agent
         </Button>
       </div>
