@@ -182,6 +182,13 @@ class FoundMessage(Message):
     highlights: list[tuple[int, int]] = Field(default_factory=list)
 
 
+class PinnedMessage(Message):
+    """A message that a member has pinned in its space."""
+
+    pinned_by: str
+    pinned_at: str
+
+
 class Limits(Wire):
     max_steps: int = Field(default=20, ge=1, le=1000)
     max_messages: int = Field(default=5, ge=0, le=1000)
@@ -224,6 +231,7 @@ class Agent(Wire):
     paused_reason: str | None = None  # some of its work is put aside: which budget is used up
     waiting_for: list[str] = Field(default_factory=list)
     cost_today: float = 0.0
+    unpriced_today: int = 0  # steps of today whose model has no price
     created_at: str
     updated_at: str
 
@@ -236,10 +244,13 @@ class Pause(Wire):
 
 
 class Usage(Wire):
+    """`unpriced`: how many steps were answered by models that have no price. They cost something nobody knows."""
+
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost: float = 0.0
+    unpriced: int = 0
 
 
 class ModelCheck(Wire):
@@ -252,17 +263,13 @@ class ModelCheck(Wire):
 
 
 class UsageRow(Usage):
-    """What an agent, a space, a person, a day or a model came to.
-
-    `unpriced` is how many of the steps were answered by models that have no price: they cost something nobody knows.
-    """
+    """What an agent, a space, a person, a day or a model came to."""
 
     id: str
     name: str | None = None
     runs: int
     steps: int = 0
     written_tokens: int = 0
-    unpriced: int = 0
     cost_today: float | None = None
     budget: float | None = None  # the smallest for a day, in dollars
 
@@ -297,6 +304,9 @@ class Trigger(Wire):
     task_id: str | None = None
     nominal_at: str | None = None  # when the task was due
     skill: str | None = None  # the name of the skill that somebody started
+    call_id: str | None = None  # of a result that came later, or of an answer that never came
+    tool_name: str | None = None
+    service_name: str | None = None  # what sent the trigger; `office` is the office itself
     items: int = 1
 
 
