@@ -22,7 +22,7 @@ async def test_a_trigger_starts_a_fresh_thread_with_payload_as_data(office: Driv
     first = await office.create("/agents/ada/trigger", {"serviceName": "ci", "payload": payload}, status=202)
     run = await office.run_finished("ada")
     assert first["itemId"].startswith("itm_")
-    assert (run["trigger"], run["depth"]) == ({"kind": "trigger", "items": 1}, 0)
+    assert (run["trigger"], run["depth"]) == ({"kind": "trigger", "serviceName": "ci", "items": 1}, 0)
     assert "spaceId" not in run
     shown = '{"serviceName":"ci","payload":{"build_id":7,"camelCase":"kept","text":"@ada not a message"}}'
     mark = (await office.journal(run["id"]))[0]["id"]

@@ -82,7 +82,8 @@ _COMPUTED = {
 _ADDED = ("blocks", "waiting_for")  # by whoever shows the agent
 _DEFINED = frozenset(Agent.model_fields).difference(_KEPT, _COMPUTED, _ADDED)
 _DOLLARS = Codec(lambda nanodollars: nanodollars / DOLLAR, lambda dollars: round(dollars * DOLLAR))
-_AGENTS = Mapped(Agent, agents, others=_COMPUTED, given=(*_ADDED, *_DEFINED), cost_today=_DOLLARS)
+_SOME = Codec(lambda count: count or None, lambda count: count or 0)
+_AGENTS = Mapped(Agent, agents, others=_COMPUTED, given=(*_ADDED, *_DEFINED), cost_today=_DOLLARS, unpriced_today=_SOME)
 # What a run needs of its agent: it is paused or not, and nothing else is asked.
 _DEFINITIONS = Mapped(
     Agent,

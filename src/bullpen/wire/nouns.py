@@ -231,7 +231,7 @@ class Agent(Wire):
     paused_reason: str | None = None  # some of its work is put aside: which budget is used up
     waiting_for: list[str] = Field(default_factory=list)
     cost_today: float = 0.0
-    unpriced_today: int = 0  # steps of today whose model has no price
+    unpriced_today: int | None = None  # steps of today whose model has no price
     created_at: str
     updated_at: str
 
@@ -244,13 +244,16 @@ class Pause(Wire):
 
 
 class Usage(Wire):
-    """`unpriced`: how many steps were answered by models that have no price. They cost something nobody knows."""
-
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cost: float = 0.0
-    unpriced: int = 0
+
+
+class RunUsage(Usage):
+    """`unpriced`: how many of its steps were answered by models without a price. They cost something nobody knows."""
+
+    unpriced: int | None = None
 
 
 class ModelCheck(Wire):
@@ -263,13 +266,17 @@ class ModelCheck(Wire):
 
 
 class UsageRow(Usage):
-    """What an agent, a space, a person, a day or a model came to."""
+    """What an agent, a space, a person, a day or a model came to.
+
+    `unpriced` is how many of the steps were answered by models that have no price: they cost something nobody knows.
+    """
 
     id: str
     name: str | None = None
     runs: int
     steps: int = 0
     written_tokens: int = 0
+    unpriced: int = 0
     cost_today: float | None = None
     budget: float | None = None  # the smallest for a day, in dollars
 
@@ -323,7 +330,7 @@ class Run(Wire):
     silence_reason: str | None = None
     message_ids: list[str] = Field(default_factory=list)
     outside: list[str] = Field(default_factory=list)  # where text came from that it read, if from outside the office
-    usage: Usage = Field(default_factory=Usage)
+    usage: RunUsage = Field(default_factory=RunUsage)
     error: str | None = None
     retry_at: str | None = None  # it waits for its provider, which will be asked again then
     paused_reason: str | None = None  # it is put aside: which budget is used up

@@ -1,8 +1,8 @@
 // Asking the server this page came from, and nobody else.
 import * as exact from "./exact";
 import type {
-  Agent, Command, Decision, File_, Firing, FoundMessage, Invite, Me, Message, ModelCheck, NewInvite, Page, PendingCall, Person, Policy, Run,
-  RunMessage, Skill, Space, Span, Task, ToolConfig, UsageRow, Why,
+  Agent, Command, Decision, File_, Firing, FoundMessage, Invite, Me, Message, Budget, ModelCheck, NewInvite, Page, PendingCall, Person, PinnedMessage, Policy, Run,
+  RunMessage, Skill, Space, Span, StepRequest, Task, ToolConfig, UsageRow, Why,
 } from "./nouns";
 
 /** An answer that was not what was asked for; status 0: there was no answer at all. */
@@ -106,6 +106,10 @@ export const api = {
   updateSpace: (space: string, body: object) => ask<Space>("PATCH", `/spaces/${id(space)}`, { body }),
   addMember: (space: string, memberId: string) => ask<unknown>("POST", `/spaces/${id(space)}/members`, { body: { memberId } }),
   removeMember: (space: string, member: string) => ask<void>("DELETE", `/spaces/${id(space)}/members/${id(member)}`),
+  typing: (space: string) => ask<void>("POST", `/spaces/${id(space)}/typing`),
+  pins: (space: string) => ask<Page<PinnedMessage>>("GET", `/spaces/${id(space)}/pins`),
+  pin: (message: string) => ask<PinnedMessage>("PUT", `/messages/${id(message)}/pin`),
+  unpin: (message: string) => ask<void>("DELETE", `/messages/${id(message)}/pin`),
   markRead: (space: string, seq: number) => ask<Space>("POST", `/spaces/${id(space)}/read`, { body: { seq } }),
   preview: (space: string, body: { text: string; replyTo?: string }) =>
     ask<{ wakes: string[] }>("POST", `/spaces/${id(space)}/preview`, { body }),
@@ -139,6 +143,8 @@ export const api = {
   run: (run: string) => ask<Run>("GET", `/runs/${id(run)}`),
   runMessages: (run: string) => whole<RunMessage>(`/runs/${id(run)}/messages`),
   trace: (run: string) => ask<{ spans: Span[] }>("GET", `/runs/${id(run)}/trace`),
+  stepRequest: (run: string, step: number) => ask<StepRequest>("GET", `/runs/${id(run)}/steps/${step}/request`),
+  retryRun: (run: string) => ask<Run>("POST", `/runs/${id(run)}/retry`),
   cancelRun: (run: string) => ask<Run>("POST", `/runs/${id(run)}/cancel`),
 
   pending: (query: Query = {}) => ask<Page<PendingCall>>("GET", "/pending", { query: { limit: 200, ...query } }),
@@ -166,6 +172,8 @@ export const api = {
   putPolicy: (body: { agentId: string; spaceId?: string; toolName: string; decision: Decision }) =>
     ask<Policy>("PUT", "/policies", { body }),
   deletePolicy: (policy: string) => ask<void>("DELETE", `/policies/${id(policy)}`),
+  budgets: () => ask<{ items: Budget[] }>("GET", "/budgets"),
+  putBudget: (body: { kind: string; subjectId?: string | null; period: string; unit: string; amount: number }) => ask<Budget>("PUT", "/budgets", { body }),
   usage: (by: string, days: number) => ask<Page<UsageRow>>("GET", "/usage", { query: { by, days } }),
   putVariable: (name: string, body: object) => ask<unknown>("PUT", `/variables/${id(name)}`, { body }),
   checkModel: (body: { model: unknown; apiKey?: string }) => ask<ModelCheck>("POST", "/models/check", { body }),

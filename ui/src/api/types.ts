@@ -812,6 +812,27 @@ export interface paths {
         patch: operations["edit_message_api_messages__id__patch"];
         trace?: never;
     };
+    "/api/messages/{id}/pin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Pin Message
+         * @description Keep it at hand for everybody in the space. Whoever may post there may pin.
+         */
+        put: operations["pin_message_api_messages__id__pin_put"];
+        post?: never;
+        /** Unpin Message */
+        delete: operations["unpin_message_api_messages__id__pin_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/messages/{id}/reactions": {
         parameters: {
             query?: never;
@@ -1439,6 +1460,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/spaces/{id}/pins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Pins
+         * @description Messages that members have pinned, the newest pin first: at most a hundred.
+         */
+        get: operations["list_pins_api_spaces__id__pins_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/spaces/{id}/preview": {
         parameters: {
             query?: never;
@@ -1470,7 +1511,8 @@ export interface paths {
         put?: never;
         /**
          * Mark Read
-         * @description Read up to a number. Never backwards, and never beyond the last; the caller's other devices hear of it.
+         * @description Read up to a number, never beyond the last. A lower one marks what follows it as unread again; the caller's other
+         *     devices hear of it.
          */
         post: operations["mark_read_api_spaces__id__read_post"];
         delete?: never;
@@ -1603,6 +1645,28 @@ export interface paths {
          * @description Forget what is proposed. What is active stays.
          */
         post: operations["reject_skill_api_spaces__id__skills__name__reject_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/typing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tell Typing
+         * @description Say that you are writing here. Whoever may read the space is told, and nothing is kept.
+         *
+         *     Say it again every few seconds while it goes on. Nobody is told when it ends.
+         */
+        post: operations["tell_typing_api_spaces__id__typing_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2215,6 +2279,8 @@ export interface components {
             state: "idle" | "queued" | "running" | "waiting" | "paused";
             /** Tools */
             tools?: string[];
+            /** Unpricedtoday */
+            unpricedToday?: number | null;
             /** Updatedat */
             updatedAt: string;
             /** Variables */
@@ -2475,7 +2541,7 @@ export interface components {
              */
             pausedAt?: string | null;
         };
-        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
+        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MessagePinned"] | components["schemas"]["MessageUnpinned"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["PersonTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
         /** Applied */
         Applied: {
             /** Agents */
@@ -3849,6 +3915,39 @@ export interface components {
             type: "message_deleted";
         };
         /**
+         * MessagePinned
+         * @description A member pinned a message in its space.
+         */
+        MessagePinned: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Which message, and who did it. */
+            pin: components["schemas"]["PinnedBy"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message_pinned";
+        };
+        /**
          * MessageStreaming
          * @description A message that an agent is writing, as far as it is written. `message_created` follows when it is sent.
          */
@@ -3888,6 +3987,39 @@ export interface components {
              * @enum {string}
              */
             type: "message_streaming";
+        };
+        /**
+         * MessageUnpinned
+         * @description A member took a pin away. A message that is deleted loses its pin without this event.
+         */
+        MessageUnpinned: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Which message, and who did it. */
+            pin: components["schemas"]["PinnedBy"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message_unpinned";
         };
         /**
          * MessageUpdated
@@ -4192,6 +4324,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[PinnedMessage] */
+        Page_PinnedMessage_: {
+            /** Items */
+            items: components["schemas"]["PinnedMessage"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[Policy] */
         Page_Policy_: {
             /** Items */
@@ -4389,6 +4528,123 @@ export interface components {
              * @enum {string}
              */
             role: "guest" | "member" | "admin" | "owner";
+        };
+        /**
+         * PersonTyping
+         * @description A person is writing in this space. Only its readers are told, and it is not stored.
+         */
+        PersonTyping: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Personid
+             * @description The person.
+             */
+            personId: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "person_typing";
+        };
+        /**
+         * PinnedBy
+         * @description A message that was pinned or unpinned, and by whom.
+         */
+        PinnedBy: {
+            /**
+             * Memberid
+             * @description The person or agent that pinned or unpinned it.
+             */
+            memberId: string;
+            /**
+             * Messageid
+             * @description The message.
+             */
+            messageId: string;
+        };
+        /**
+         * PinnedMessage
+         * @description A message that a member has pinned in its space.
+         */
+        PinnedMessage: {
+            /** Attachments */
+            attachments?: components["schemas"]["File"][];
+            /** Authorid */
+            authorId: string;
+            /**
+             * Authorkind
+             * @enum {string}
+             */
+            authorKind: "person" | "agent" | "system";
+            /** Clientmessageid */
+            clientMessageId?: string | null;
+            /** Createdat */
+            createdAt: string;
+            /** Deletedat */
+            deletedAt?: string | null;
+            /**
+             * Depth
+             * @default 0
+             */
+            depth: number;
+            /** Editedat */
+            editedAt?: string | null;
+            /** Id */
+            id: string;
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** Pinnedat */
+            pinnedAt: string;
+            /** Pinnedby */
+            pinnedBy: string;
+            /** Reactions */
+            reactions?: components["schemas"]["Reaction"][];
+            /** Replyto */
+            replyTo?: string | null;
+            /** Runid */
+            runId?: string | null;
+            /** Seq */
+            seq: number;
+            /** Spaceid */
+            spaceId: string;
+            /**
+             * Status
+             * @default complete
+             * @enum {string}
+             */
+            status: "streaming" | "requires_action" | "complete" | "error" | "expired" | "cancelled";
+            /**
+             * Text
+             * @default
+             */
+            text: string;
+            /**
+             * Type
+             * @default text
+             * @enum {string}
+             */
+            type: "text" | "tool" | "file" | "voice" | "system";
         };
         /**
          * Policy
@@ -4885,7 +5141,7 @@ export interface components {
             /** Threadid */
             threadId: string;
             trigger: components["schemas"]["Trigger"];
-            usage?: components["schemas"]["Usage"];
+            usage?: components["schemas"]["RunUsage"];
         };
         /**
          * RunFinished
@@ -5048,6 +5304,34 @@ export interface components {
              * @enum {string}
              */
             type: "run_started";
+        };
+        /**
+         * RunUsage
+         * @description `unpriced`: how many of its steps were answered by models without a price. They cost something nobody knows.
+         */
+        RunUsage: {
+            /**
+             * Cachedtokens
+             * @default 0
+             */
+            cachedTokens: number;
+            /**
+             * Cost
+             * @default 0
+             */
+            cost: number;
+            /**
+             * Inputtokens
+             * @default 0
+             */
+            inputTokens: number;
+            /**
+             * Outputtokens
+             * @default 0
+             */
+            outputTokens: number;
+            /** Unpriced */
+            unpriced?: number | null;
         };
         /**
          * RunWaiting
@@ -6143,6 +6427,8 @@ export interface components {
         Trigger: {
             /** Authorid */
             authorId?: string | null;
+            /** Callid */
+            callId?: string | null;
             /**
              * Items
              * @default 1
@@ -6157,12 +6443,16 @@ export interface components {
             messageId?: string | null;
             /** Nominalat */
             nominalAt?: string | null;
+            /** Servicename */
+            serviceName?: string | null;
             /** Skill */
             skill?: string | null;
             /** Spaceid */
             spaceId?: string | null;
             /** Taskid */
             taskId?: string | null;
+            /** Toolname */
+            toolName?: string | null;
         };
         /**
          * TriggerAgent
@@ -6288,29 +6578,6 @@ export interface components {
             members?: string[] | null;
             /** Url */
             url?: string | null;
-        };
-        /** Usage */
-        Usage: {
-            /**
-             * Cachedtokens
-             * @default 0
-             */
-            cachedTokens: number;
-            /**
-             * Cost
-             * @default 0
-             */
-            cost: number;
-            /**
-             * Inputtokens
-             * @default 0
-             */
-            inputTokens: number;
-            /**
-             * Outputtokens
-             * @default 0
-             */
-            outputTokens: number;
         };
         /**
          * UsageRow
@@ -8344,6 +8611,66 @@ export interface operations {
             };
         };
     };
+    pin_message_api_messages__id__pin_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PinnedMessage"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    unpin_message_api_messages__id__pin_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     add_reaction_api_messages__id__reactions_post: {
         parameters: {
             query?: never;
@@ -9641,6 +9968,37 @@ export interface operations {
             };
         };
     };
+    list_pins_api_spaces__id__pins_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_PinnedMessage_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     preview_api_spaces__id__preview_post: {
         parameters: {
             query?: never;
@@ -9955,6 +10313,35 @@ export interface operations {
             path: {
                 id: string;
                 name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    tell_typing_api_spaces__id__typing_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
             };
             cookie?: never;
         };

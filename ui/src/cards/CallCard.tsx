@@ -153,6 +153,8 @@ export function answerWords(result: unknown): string {
     if (typeof result.confirmed === "boolean") return result.confirmed ? "Yes" : "No";
     if ("choice" in result) return String(result.choice);
     if (Array.isArray(result.choices)) return result.choices.join(", ");
+    const values = isRecord(result.values) ? result.values : result;
+    return Object.entries(values).map(([name, value]) => `${name}: ${typeof value === "string" ? value : exact.text(value)}`).join(" · ").slice(0, 300);
   }
   return result === undefined || result === null ? "" : exact.text(result);
 }

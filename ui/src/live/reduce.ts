@@ -2,7 +2,7 @@
 import type { Agent, EventOf, Member, Message, OfficeEvent, Run, Space } from "../api/nouns";
 import { mentions } from "../parts/mentions";
 import { roleOf } from "../parts/role";
-import { emptyRoom, type Known, type Notice, type Partial_, type Room, type State } from "./state";
+import { emptyRoom, type Known, type Notice, type Partial_, type Room, type State, type Typing } from "./state";
 
 const KEPT_NOTICES = 200;
 export const KEPT_RUNS = 500;
@@ -60,7 +60,7 @@ function one(state: State, event: OfficeEvent): State {
     case "agent_updated":
       return withAgent(known, event.agent);
     case "agent_deleted":
-      return withoutMember(known, event.agent.id);
+      return withoutMember(known, event.agentId);
     case "agents_paused":
       return { ...known, allPaused: true };
     case "agents_resumed":
@@ -279,7 +279,7 @@ function streaming(state: State, event: EventOf<"message_streaming" | "tool.stre
 }
 
 function typing(
-  state: State, spaceId: string | undefined, agentId: string | undefined, change: { at: number; tool?: string; waiting?: boolean }, onlyIfThere = false,
+  state: State, spaceId: string | undefined, agentId: string | undefined, change: Omit<Typing, "agentId">, onlyIfThere = false,
 ): State {
   if (!spaceId || !agentId || !state.rooms[spaceId]) return state;
   const there = room(state, spaceId);
@@ -463,7 +463,8 @@ function renamed(spaces: State["spaces"], id: string, name: string): State["spac
 }
 
 /** Nobody can be chosen who is gone; what they said keeps their name as long as it is open here. */
-function withoutMember(state: State, id: string): State {
+function withoutMember(state: State, id: string | undefined): State {
+  if (!id) return state;
   const { [id]: there, ...members } = state.members;
   return there ? { ...state, members, paused: omit(state.paused, id) } : state;
 }

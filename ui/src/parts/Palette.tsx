@@ -3,6 +3,7 @@ import { Activity, Bot, CalendarClock, Hash, Inbox, Moon, Pause, Play, Search, S
 import { useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client";
+import { freshNames } from "../live/load";
 import { useLive } from "../live/store";
 import { titleOf } from "../rooms/names";
 import { Dialog } from "./Dialog";
@@ -19,7 +20,10 @@ export function Palette() {
   const [open, setOpen] = useState(false);
   const [help, setHelp] = useState(false);
   useEffect(() => {
-    const show = (): void => setOpen((before) => !before);
+    const show = (): void => {
+      freshNames();
+      setOpen((before) => !before);
+    };
     const showHelp = (): void => setHelp(true);
     window.addEventListener("bullpen:palette", show);
     window.addEventListener("bullpen:help", showHelp);

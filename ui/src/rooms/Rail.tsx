@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { Activity, BellOff, Bot, CalendarClock, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
+import { Activity, BellOff, Bot, CalendarClock, ChevronDown, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
 import { useRef, useState } from "react";
 import { Link, useRoute } from "wouter";
 import { api } from "../api/client";
 import type { Space } from "../api/nouns";
 import { useHasDraft } from "../live/drafts";
+import { keep, kept } from "../live/kept";
 import { useMuted } from "../live/muted";
 import { useLive } from "../live/store";
 import { IconButton } from "../parts/Button";
@@ -113,21 +114,33 @@ function Rooms({ onNew, onPick }: { onNew(kind: "room" | "direct"): void; onPick
   );
 }
 
-function Group({ title, label, onNew, children }: { title: string; label?: string; onNew?(): void; children: React.ReactNode }) {
+/** Folded, it still shows what is unread. What is folded is remembered by this browser. */
+function Group({ title, label, onNew, children }: { title: string; label?: string; onNew?(): void; children: React.ReactElement[] }) {
+  const [folded, setFolded] = useState(() => kept(`fold.${title}`, false));
+  const fold = (): void => {
+    keep(`fold.${title}`, folded ? undefined : true);
+    setFolded(!folded);
+  };
   return (
     <>
       <h2>
-        {title}
+        <button type="button" className={s.fold} aria-expanded={!folded} onClick={fold}>
+          <ChevronDown size={12} aria-hidden />
+          {title}
+          {folded && children.length > 0 && <span className={s.meta}>{children.length}</span>}
+        </button>
         {onNew && label && (
           <IconButton label={label} mini onClick={onNew}>
             <Plus size={14} />
           </IconButton>
         )}
       </h2>
-      <ul>{children}</ul>
+      <ul>{folded ? children.filter((child) => isLoud((child.props as { space: Space }).space)) : children}</ul>
     </>
   );
 }
+
+const isLoud = (space: Space): boolean => (space.unread ?? 0) > 0 || (space.mentions ?? 0) > 0;
 
 function RoomLink({ space, title, onPick }: { space: Space; title: string; onPick?(): void }) {
   const [active] = useRoute(`/rooms/${space.id}`);
@@ -155,6 +168,7 @@ function RoomLink({ space, title, onPick }: { space: Space; title: string; onPic
         {muted && <BellOff size={12} aria-label="muted" />}
         {draft && !active && <Pencil size={12} aria-label="draft" />}
         {presence === "busy" && <span className={s.meta}>working</span>}
+        {presence === "paused" && <span className={s.meta}>paused</span>}
         {mine && !active && mentions > 0 ? (
           <span className={s.count} data-kind="mention" aria-label={`${mentions} mentions`}>
             @{mentions}
@@ -181,7 +195,7 @@ function Myself() {
       </span>
       {usage.data && (
         <span className={s.cost} title="Spent today by all agents" data-near={(today?.budget && spent > today.budget * 0.8) || undefined}>
-          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : `${money(spent)} today`}
+          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : `${money(spent, today?.unpriced)} today`}
         </span>
       )}
       <Link href="/settings" aria-label="Settings" style={{ display: "grid", color: "var(--muted)", marginInlineStart: usage.data ? undefined : "auto" }}>

@@ -1,6 +1,6 @@
 // The first minute: four things to do, ticked off as they happen. Never in the way, and gone when skipped.
 import { CircleCheck, Circle } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { keep, kept } from "../live/kept";
 import { useLive } from "../live/store";
 import { Button, TextButton } from "../parts/Button";
@@ -28,7 +28,13 @@ function Steps({ spaceId, me, owner, onSkip }: { spaceId: string; me: string; ow
   const pending = usePending();
   const agents = useAgents();
   const answered = useQuery({ queryKey: ["pending", "answered"], queryFn: () => api.pending({ status: "resolved", limit: 20 }) });
-  const spoke = useLive((state) => Object.values(state.rooms).some((room) => room.messages.some((message) => message.authorId === me)));
+  const speaks = useLive((state) => Object.values(state.rooms).some((room) => room.messages.some((message) => message.authorId === me)));
+  const [spoke, setSpoke] = useState(() => kept(`spoke.${me}`, false));
+  useEffect(() => {
+    if (!speaks || spoke) return;
+    keep(`spoke.${me}`, true);
+    setSpoke(true);
+  }, [speaks, spoke, me]);
   const waits = pending.data?.needsMe[0];
   const asks = useLive((state) => (waits ? (state.members[waits.agentId]?.name ?? "An agent") : ""));
   const didAnswer = (answered.data?.items ?? []).some((call) => call.answeredBy === me);

@@ -2,6 +2,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client";
+import { withAgent } from "../live/reduce";
+import { change } from "../live/store";
 import * as exact from "../api/exact";
 import type { Agent } from "../api/nouns";
 import { fieldOf, sentence } from "../api/problems";
@@ -47,6 +49,7 @@ function Form({ agents, onClose }: { agents: readonly Agent[]; onClose(): void }
     const model = runsOn === LATER ? { provider: "script", turns: [] } : runsOn === OTHER ? other.trim() : models.find(([key]) => key === runsOn)?.[1];
     try {
       const made = await api.createAgent({ name: name.trim(), description: about.trim(), instructions: text, model });
+      change((state) => withAgent(state, made)); // at once in every list, whatever events are on their way
       await queries.invalidateQueries({ queryKey: ["agents"] });
       onClose();
       go(`/agents/${made.id}${runsOn === LATER ? "?tab=Model+and+limits" : ""}`);

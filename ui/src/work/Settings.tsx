@@ -112,7 +112,7 @@ function Invites() {
       </div>
       {made && (
         <Notice tone="ok">
-          For one person, once, until <Ago at={made.expiresAt} />. It is shown only now:
+          For one person, once, until <Ago at={made.expiresAt} comes />. It is shown only now:
           <p style={{ overflowWrap: "anywhere", userSelect: "all" }} data-invite>
             {made.link}
           </p>
