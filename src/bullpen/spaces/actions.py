@@ -320,7 +320,7 @@ def tell_erased(tx: Transaction, space_id: str) -> None:
 async def mark_read(tx: Transaction, principal: Principal, space_id: str, seq: int) -> tuple[Space, bool]:
     """The space as it is then, and whether that moved anything. Back, too: somebody wants to come back to it."""
     room = await writable_room(tx, principal, space_id)
-    moved = await rows.update_read_seq(tx, room.id, principal.id, min(seq, room.last_seq))
+    moved = await rows.update_read_seq(tx, room.id, principal.id, min(seq, room.last_seq), back=True)
     return await _answer(tx, room.id, principal), moved
 
 

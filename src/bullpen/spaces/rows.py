@@ -471,15 +471,15 @@ _SELECT_SPACES_OF = Statement(
     .order_by(members.c.joined_at)
     .limit(bindparam("limit"))
 )
-_MARK_READ = Statement(
-    update(members)
-    .where(
-        members.c.space_id == bindparam("space"),
-        members.c.member_id == bindparam("member"),
-        members.c.read_seq != bindparam("seq"),
-    )
-    .values(read_seq=bindparam("seq"))
-)
+
+
+def _mark_read(moves: ColumnElement[bool]) -> Statement:
+    mine = and_(members.c.space_id == bindparam("space"), members.c.member_id == bindparam("member"))
+    return Statement(update(members).where(mine, moves).values(read_seq=bindparam("seq")))
+
+
+_READ_ON = _mark_read(members.c.read_seq < bindparam("seq"))
+_READ_BACK = _mark_read(members.c.read_seq != bindparam("seq"))
 
 
 async def insert_member(tx: Transaction, space_id: str, member_id: str, kind: str) -> bool:
@@ -535,9 +535,10 @@ async def select_spaces_of(tx: Transaction, member_id: str, limit: int = 50) -> 
     return [(id, kind, name) for id, kind, name in await tx.all(_SELECT_SPACES_OF, member_id=member_id, limit=limit)]
 
 
-async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int) -> bool:
-    """True if it was less before: it never goes back."""
-    return await tx.run(_MARK_READ, space=space_id, member=member_id, seq=seq) > 0
+async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int, *, back: bool = False) -> bool:
+    """Whether that moved anything. `back`: also to a lower number."""
+    marks = _READ_BACK if back else _READ_ON
+    return await tx.run(marks, space=space_id, member=member_id, seq=seq) > 0
 
 
 # ── messages ────────────────────────────────────────────────────────────────────────────────────────────
@@ -593,7 +594,11 @@ _DELETE_MESSAGE = Statement(
 _SELECT_MESSAGES = Statement(select(*_MESSAGES.columns, messages.c.files).where(any_of(messages.c.id, "ids")))
 _SELECT_LAST_SAID = Statement(
     select(messages.c.id)
-    .where(messages.c.space_id == bindparam("space_id"), messages.c.author_kind != "system")
+    .where(
+        messages.c.space_id == bindparam("space_id"),
+        messages.c.author_kind != "system",
+        func.coalesce(messages.c.wake, "").not_like("command:%"),
+    )
     .order_by(messages.c.seq.desc())
     .limit(1)
 )
@@ -658,7 +663,7 @@ async def select_wake(tx: Transaction, id: str) -> str | None:
 
 
 async def select_last_said(tx: Transaction, space_id: str) -> str | None:
-    """The id of the last message of a person or an agent."""
+    """The id of the last message of a person or an agent that was no word to the office."""
     message_id: str | None = await tx.value(_SELECT_LAST_SAID, space_id=space_id)
     return message_id
 

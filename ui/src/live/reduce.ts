@@ -380,7 +380,7 @@ export function noticed(state: State, run: Run): State {
 function noticeOf(run: Run): "silent" | "unsent" | "stopped" | null {
   if (run.stopReason === "cancelled") return "stopped";
   if (run.outcome === "unsent_text") return "unsent";
-  return run.outcome === "silent" && run.stopReason === "skipped" ? "silent" : null;
+  return run.outcome === "silent" && run.trigger.kind === "message" ? "silent" : null;
 }
 
 function isAddressed(state: State, there: Room, message: Message, agentId: string): boolean {

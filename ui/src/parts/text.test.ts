@@ -67,7 +67,7 @@ describe("what stands behind the #", () => {
 });
 
 describe("words", () => {
-  it("of money", () => expect([0, 0.0004, 0.012, 1.84].map(money)).toEqual(["free", "< $0.001", "$0.012", "$1.84"]));
+  it("of money", () => expect([0, 0.0004, 0.012, 1.84].map((dollars) => money(dollars))).toEqual(["free", "< $0.001", "$0.012", "$1.84"]));
   it("of durations", () => expect([20, 8400, 125_000, 7_260_000].map(took)).toEqual(["< 0.1 s", "8.4 s", "2 min 5 s", "2 h 1 min"]));
   it("of what is left", () => expect([252_000, 3_700_000, 200_000_000].map(left)).toEqual(["4:12 left", "1 h 1 min left", "2 days left"]));
   it("of names", () => expect(names(["Ada", "Bo", "Cy", "Di", "Ed"])).toBe("Ada, Bo, Cy, and 2 others"));

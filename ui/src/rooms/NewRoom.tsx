@@ -12,7 +12,7 @@ import p from "../parts/parts.module.css";
 import s from "./rooms.module.css";
 
 /** Make a room with some people and agents, or write to one of them. */
-export function NewRoom({ kind, onClose }: { kind: "room" | "direct" | null; onClose(): void }) {
+export default function NewRoom({ kind, onClose }: { kind: "room" | "direct" | null; onClose(): void }) {
   useEffect(() => {
     if (kind) freshNames();
   }, [kind]);

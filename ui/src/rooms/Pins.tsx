@@ -19,7 +19,7 @@ export function Pins({ spaceId, mayPin }: { spaceId: string; mayPin: boolean }) 
   return (
     <section className={s.section}>
       <h3>Pins</h3>
-      {!items.length && <p className={p.hint}>Nothing is pinned. Pin a message from its menu, and everybody here finds it.</p>}
+      {!items.length && <p className={p.hint}>Nothing is pinned yet. “Pin” stands in the menu of each message.</p>}
       <ul className={s.pins} aria-label="Pinned messages">
         {items.map((message) => (
           <li key={message.id}>

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Activity, BellOff, Bot, CalendarClock, ChevronDown, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
-import { useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useRoute } from "wouter";
 import { api } from "../api/client";
 import type { Space } from "../api/nouns";
@@ -14,13 +14,18 @@ import { money, number } from "../words/en";
 import { usePending } from "../work/data";
 import { useProposals } from "../work/Proposals";
 import { usePresence } from "./Message";
-import { NewRoom } from "./NewRoom";
 import { otherOf, titleOf } from "./names";
 import s from "./rooms.module.css";
 import { openPalette } from "../parts/palette";
 
+const NewRoom = lazy(() => import("./NewRoom"));
+
 export function Rail({ onPick }: { onPick?(): void }) {
   const [making, setMaking] = useState<"room" | "direct" | null>(null);
+  const [wasMaking, setWasMaking] = useState(false);
+  useEffect(() => {
+    if (making) setWasMaking(true);
+  }, [making]);
   return (
     <aside className={s.rail} aria-label="Office">
       <div className={s.office}>
@@ -42,7 +47,11 @@ export function Rail({ onPick }: { onPick?(): void }) {
       </nav>
       <Rooms onNew={setMaking} onPick={onPick} />
       <Myself />
-      <NewRoom kind={making} onClose={() => setMaking(null)} />
+      {wasMaking && (
+        <Suspense fallback={null}>
+          <NewRoom kind={making} onClose={() => setMaking(null)} />
+        </Suspense>
+      )}
     </aside>
   );
 }

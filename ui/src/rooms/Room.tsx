@@ -1,5 +1,5 @@
 import { ArrowLeft, Hash, Lock, PanelRight, Paperclip, Search } from "lucide-react";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { Problem } from "../api/client";
 import { announce } from "../live/announce";
@@ -21,8 +21,9 @@ import { nameOf, titleOf } from "./names";
 import { usePresence } from "./Message";
 import { Timeline } from "./Timeline";
 import { Held, Typing } from "./Typing";
-import { Tour } from "../start/Tour";
 import s from "./rooms.module.css";
+
+const Tour = lazy(() => import("../start/Tour"));
 
 export function Room({ spaceId }: { spaceId: string }) {
   const space = useLive((state) => state.spaces[spaceId]);
@@ -152,7 +153,11 @@ export function Room({ spaceId }: { spaceId: string }) {
           <Timeline key={spaceId} spaceId={spaceId} goTo={search.get("message")} />
           <Held spaceId={spaceId} />
           <Typing spaceId={spaceId} />
-          {!panel && <Tour spaceId={spaceId} />}
+          {!panel && (
+            <Suspense fallback={null}>
+              <Tour spaceId={spaceId} />
+            </Suspense>
+          )}
           {isMember && <Paused spaceId={spaceId} />}
           {isMember ? <Composer key={`c-${spaceId}`} space={space} title={title} onEditLast={editLast} /> : <JoinBar spaceId={spaceId} />}
         </>

@@ -11,7 +11,7 @@ import { api } from "../api/client";
 import { ConnectModel } from "./ConnectModel";
 import s from "./start.module.css";
 
-export function Tour({ spaceId }: { spaceId: string }) {
+export default function Tour({ spaceId }: { spaceId: string }) {
   const me = useLive((state) => state.me);
   const [skipped, setSkipped] = useState(() => kept(`tour.${me?.id ?? ""}`, false));
   if (!me || skipped) return null;

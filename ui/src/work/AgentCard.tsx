@@ -5,7 +5,7 @@ import { useLive } from "../live/store";
 import { Button } from "../parts/Button";
 import { AgentTag, Face } from "../parts/Face";
 import { Failed, Skeleton } from "../parts/Notice";
-import { write } from "../parts/Palette";
+import { write } from "../rooms/actions";
 import r from "../rooms/rooms.module.css";
 import { StopButton, useRunOf } from "../rooms/Stop";
 import { money } from "../words/en";
