@@ -24,7 +24,7 @@ export function TryAgain({ runId, icon }: { runId: string; icon?: boolean }) {
     </IconButton>
   ) : (
     <TextButton disabled={busy} onClick={() => void act()}>
-      {label}
+      <RotateCcw size={12} aria-hidden /> {label}
     </TextButton>
   );
 }

@@ -38,14 +38,14 @@ export function SystemRow({ message }: { message: Message }) {
   });
   const before = useLive((state) => state.rooms[message.spaceId]?.messages.findLast((each) => each.seq < message.seq)?.id);
   const name = useName(last);
-  const stopped = useLiveShallow((state) => Object.values(state.runs).filter((run) => run.spaceId === message.spaceId && !run.finishedAt && run.pausedReason && message.text.startsWith(run.pausedReason)).map((run) => run.id));
+  const stopped = useLiveShallow((state) => Object.values(state.runs).filter((run) => run.spaceId === message.spaceId && !run.finishedAt && run.pausedReason && message.text.startsWith(run.pausedReason)));
   if (stopped.length)
     return (
       <div className={s.sys}>
         <CirclePause size={15} aria-hidden />
         <span>{message.text}</span>
-        <RaiseLimit />
-        <Link href={`/runs/${stopped[0]}`}>See the run</Link>
+        <RaiseLimit agentId={stopped[0]?.agentId ?? ""} spaceId={message.spaceId} />
+        <Link href={`/runs/${stopped[0]?.id}`}>See the run</Link>
       </div>
     );
   if (!message.metadata.chainId) return <div className={s.sys}>{message.text}</div>;

@@ -74,8 +74,9 @@ export function MessageTools({ message, mine, onEdit }: { message: Message; mine
           <Ariakit.MenuItem
             className={p.item}
             onClick={() => {
-              void navigator.clipboard?.writeText(`${location.origin}/#space=${message.spaceId}&message=${message.id}`);
-              done("Link copied");
+              const link = `${location.origin}/#space=${message.spaceId}&message=${message.id}`;
+              const copied = navigator.clipboard?.writeText(link) ?? Promise.reject(new Error());
+              copied.then(() => done("Link copied"), () => done(`This browser does not let the page copy. The link: ${link}`));
             }}
           >
             <Link2 size={15} aria-hidden /> Copy link

@@ -6,7 +6,7 @@ import { Dialog } from "../parts/Dialog";
 
 const Reached = lazy(() => import("./Reached"));
 
-export function RaiseLimit() {
+export function RaiseLimit({ agentId, spaceId }: { agentId: string; spaceId: string }) {
   const may = useLive((state) => state.me?.grants.includes("manage_agents") ?? false);
   const [open, setOpen] = useState(false);
   if (!may) return null;
@@ -15,7 +15,7 @@ export function RaiseLimit() {
       <TextButton onClick={() => setOpen(true)}>Raise the limit</TextButton>
       <Dialog title="Raise the limit" open={open} onClose={() => setOpen(false)}>
         <Suspense fallback={null}>
-          <Reached onDone={() => setOpen(false)} />
+          <Reached agentId={agentId} spaceId={spaceId} onDone={() => setOpen(false)} />
         </Suspense>
       </Dialog>
     </>

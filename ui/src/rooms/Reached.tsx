@@ -11,11 +11,12 @@ import p from "../parts/parts.module.css";
 import { done } from "../parts/toasts";
 import { budgetName } from "../words/en";
 
-export default function Reached({ onDone }: { onDone(): void }) {
+/** Those that can hold back this agent here: its own, the room's, and those of people, tasks and the office. */
+export default function Reached({ agentId, spaceId, onDone }: { agentId: string; spaceId: string; onDone(): void }) {
   const found = useQuery({ queryKey: ["usage", "budgets"], queryFn: () => api.budgets(), staleTime: 0 });
   if (found.error) return <Failed error={found.error} onRetry={() => void found.refetch()} />;
   if (found.isPending) return <Skeleton rows={1} />;
-  const reached = found.data.items.filter((each) => each.reached);
+  const reached = found.data.items.filter((each) => each.reached && (each.kind === "agent" ? each.subjectId === agentId : each.kind !== "space" || each.subjectId === spaceId));
   if (!reached.length) return <p>No budget is used up any more.</p>;
   return (
     <>

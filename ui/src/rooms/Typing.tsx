@@ -83,7 +83,7 @@ export function Held({ spaceId }: { spaceId: string }) {
           <li key={run.id}>
             <CirclePause size={14} aria-hidden />
             <span>
-              <b><Who id={run.agentId} /></b> {heldBecause(run, clockTime)} {run.pausedReason && <RaiseLimit />} <Link href={`/runs/${run.id}`}>See the run</Link>
+              <b><Who id={run.agentId} /></b> {heldBecause(run, clockTime)} {run.pausedReason && <RaiseLimit agentId={run.agentId} spaceId={spaceId} />} <Link href={`/runs/${run.id}`}>See the run</Link>
             </span>
           </li>
         ))}

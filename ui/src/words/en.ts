@@ -30,7 +30,11 @@ export function percent(share: number): string {
 }
 
 /** A part of a prompt, as people call it. */
-export const promptPart = (name: string): string => name.replaceAll("_", " ");
+export const promptPart = (name: string): string => PARTS[name] ?? name.replaceAll("_", " ");
+
+const PARTS: Record<string, string> = {
+  identity: "who it is", teaching: "how it works here", outside: "about text from outside", spaces: "its rooms", messages: "what was said before", waking: "what woke it",
+};
 
 export const NO_PRICE = "No price set";
 
@@ -222,7 +226,8 @@ export function typingLine(people: readonly string[]): string {
 
 /** A text without its marks, for a line that is cut off anyway. */
 export function plainText(markdown: string): string {
-  return markdown.replace(/```[\s\S]*?```/g, " code ").replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/(\*\*|__|~~|`|^#{1,6} |^> )/gm, "").replace(/\s+/g, " ").trim();
+  const text = markdown.replace(/^[|:\s-]+$/gm, " ").replace(/\|/g, " ");
+  return text.replace(/```[\s\S]*?```/g, " code ").replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/(\*\*|__|~~|`|^#{1,6} |^> )/gm, "").replace(/\s+/g, " ").trim();
 }
 
 export function noCommand(name: string): string {

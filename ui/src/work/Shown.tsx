@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, Problem } from "../api/client";
-import type { StepRequest } from "../api/nouns";
+import type { PromptPart, StepRequest } from "../api/nouns";
 import { TextButton } from "../parts/Button";
 import { Args } from "../parts/Args";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
@@ -35,7 +35,7 @@ type Part = { name: string; tokens: number; inside: React.ReactNode };
 function Parts({ request }: { request: StepRequest }) {
   const toolTokens = request.tools.reduce((sum, tool) => sum + tool.tokens, 0);
   const parts: Part[] = [
-    ...request.parts.map((part) => ({ name: promptPart(part.name), tokens: part.tokens, inside: <Said text={part.text} /> })),
+    ...joined(request.parts).map((part) => ({ name: promptPart(part.name), tokens: part.tokens, inside: <Said text={part.text} /> })),
     ...(request.tools.length ? [{ name: `tools (${request.tools.length})`, tokens: toolTokens, inside: <Tools request={request} /> }] : []),
   ];
   const changed = new Map(request.changed.map((each) => [promptPart(each.part), each.why]));
@@ -65,6 +65,17 @@ function Parts({ request }: { request: StepRequest }) {
       {request.leftOut.length > 0 && <Notice>{`Not shown to you: ${request.leftOut.map(promptPart).join(", ")}.`}</Notice>}
     </>
   );
+}
+
+/** Pieces of one part that follow each other are one. */
+function joined(parts: readonly PromptPart[]): PromptPart[] {
+  const found: PromptPart[] = [];
+  for (const part of parts) {
+    const last = found.at(-1);
+    if (last?.name === part.name) found[found.length - 1] = { ...last, text: `${last.text}\n\n${part.text}`, tokens: last.tokens + part.tokens };
+    else found.push(part);
+  }
+  return found;
 }
 
 function Tools({ request }: { request: StepRequest }) {

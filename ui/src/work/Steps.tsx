@@ -27,6 +27,7 @@ export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
   const trace = useQuery({ queryKey: ["run", run.id, "trace"], queryFn: () => traceOf(run.id), enabled: journal.isSuccess, refetchInterval: every });
   const waited = useQuery({ queryKey: ["pending", "run", run.id], queryFn: () => waitedOf(run.id), enabled: !brief && journal.isSuccess });
   const members = useLive((state) => state.members);
+  const answered = usePendingCall(run.trigger.callId ?? undefined)?.answeredBy;
   if (journal.isPending) return <Skeleton rows={4} />;
   if (journal.error) {
     if (journal.error instanceof Problem && journal.error.status === 403)
@@ -34,7 +35,6 @@ export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
     return <Failed error={journal.error} onRetry={() => void journal.refetch()} />;
   }
   const { entries, more } = journal.data;
-  const answered = usePendingCall(run.trigger.callId ?? undefined)?.answeredBy;
   const by = wokenBy(run.trigger, (id) => nameOf(members, id), answered);
   const known: Known = {
     back: new Map(entries.filter((each) => each.type === "tool_return_message").map((each) => [each.callId, each])),
