@@ -26,7 +26,13 @@ export function useFollow(list: RefObject<HTMLElement | null>, height: number): 
   const [atEnd, setAtEnd] = useState(true);
 
   useLayoutEffect(() => {
-    if (following.current && list.current && !isFilledIn(list.current)) list.current.scrollTop = list.current.scrollHeight;
+    if (!following.current || !list.current) return;
+    if (!isFilledIn(list.current)) {
+      list.current.scrollTop = list.current.scrollHeight;
+      return;
+    }
+    following.current = isNear(list.current);
+    setAtEnd(following.current); // whoever types is told of what is new, and goes there when they want to
   }, [height]);
 
   // The field below grows, or a line appears above it: the end stays in view.
