@@ -24,7 +24,8 @@ async def test_only_readers_of_a_space_learn_who_types(offices: Offices) -> None
         told = await readers.until_type("person_typing")
         await as_pat.create("/spaces/hall/typing", {}, status=204)
         seen = await outside.until_type("person_typing")
-        assert told.data and seen.data
+        assert told.data
+        assert seen.data
         assert (told.data["spaceId"], told.data["personId"], told.id) == ("den", pat, None)
         assert seen.data["spaceId"] == "hall", "the den is not hers to know of"
         assert "person_typing" not in {event["type"] for event in readers.stored}

@@ -11,7 +11,7 @@ from playwright.async_api import Locator, Page, expect
 
 from bullpen.testing.model_server import ModelServer, plays, plays_in_two
 from bullpen.testing.wires import Text, Wanted
-from tests.page.house import House, Visit, offered
+from tests.page.house import House, Visit, offered, write
 from tests.waits import until
 
 MODEL = "anthropic:claude-test"
@@ -28,12 +28,6 @@ def says(text: str, **more: str) -> dict[str, Any]:
 
 def row(page: Page, text: str | re.Pattern[str]) -> Locator:
     return page.get_by_role("log").get_by_role("article").filter(has_text=text)
-
-
-async def write(page: Page, room: str, text: str) -> None:
-    box = page.get_by_label(f"Message {room}", exact=True)
-    await box.fill(text)
-    await box.press("Enter")
 
 
 async def choose(page: Page, message: Locator, what: str) -> None:

@@ -799,8 +799,9 @@ async def count_pins(tx: Transaction, space_id: str) -> int:
 
 
 async def select_pin(tx: Transaction, message: Message) -> PinnedMessage | None:
-    found = await tx.one(_SELECT_PIN, message_id=message.id)
-    return None if found is None else PinnedMessage(**dict(message), pinned_by=found[1], pinned_at=found[2])
+    for _, by, at in await tx.all(_SELECT_PIN, message_id=message.id):
+        return PinnedMessage(**dict(message), pinned_by=by, pinned_at=at)
+    return None
 
 
 async def select_pins(tx: Transaction, space_id: str, limit: int) -> list[PinnedMessage]:
