@@ -21,8 +21,9 @@ async def pins(caller: Api) -> list[str]:
 async def test_pins_are_kept_for_everybody_newest_first(office: Driver) -> None:
     pat_id, pat = await hall(office)
     first, second = await office.post("hall", "one"), await office.post("hall", "two")
-    for message in (first, second, first):
-        found = await pat.ask("PUT", f"/messages/{message['id']}/pin")
+    for message in (first, second):
+        await pat.ask("PUT", f"/messages/{message['id']}/pin")
+    found = await pat.ask("PUT", f"/messages/{first['id']}/pin")
     assert (found["id"], found["pinnedBy"], found["text"]) == (first["id"], pat_id, "one")
     assert await pins(office) == await pins(pat) == ["two", "one"]
     told = [(await office.event("message_pinned", nth=n))["pin"]["messageId"] for n in (1, 2)]
