@@ -48,6 +48,7 @@ class LimitSettings:
     requests_per_minute: int = 1200
     messages_per_minute: int = 600
     reactions_per_minute: int = 600
+    typing_per_minute: int = 60
     edits_per_minute: int = 600
     agent_messages_per_minute: int = 60  # of all agents together, in one space
     streams_per_person: int = 10

@@ -18,6 +18,8 @@ SPACE_REQUESTS: list[tuple[str, str, Json | None]] = [
     ("GET", "/spaces/{id}/messages", None),
     ("POST", "/spaces/{id}/messages", {"text": "let me in"}),
     ("POST", "/spaces/{id}/read", {"seq": 1}),
+    ("GET", "/spaces/{id}/pins", None),
+    ("POST", "/spaces/{id}/typing", None),
     ("POST", "/spaces/{id}/preview", {"text": "@ada"}),
     ("POST", "/spaces/{id}/members", {"memberId": "{me}"}),
     ("DELETE", "/spaces/{id}/members/{me}", None),
@@ -31,6 +33,8 @@ MESSAGE_REQUESTS: list[tuple[str, str, Json | None]] = [
     ("DELETE", "/messages/{id}", None),
     ("POST", "/messages/{id}/reactions", {"emoji": "👀"}),
     ("DELETE", "/messages/{id}/reactions/👍", None),
+    ("PUT", "/messages/{id}/pin", None),
+    ("DELETE", "/messages/{id}/pin", None),
     ("GET", "/messages/{id}/why", None),
     ("GET", "/messages/{id}/why?agentId=ada", None),
 ]

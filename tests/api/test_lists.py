@@ -202,7 +202,7 @@ async def test_a_space_counts_your_unread_messages_and_your_mentions(world: Worl
     assert space == next(each for each in await pia.items("/spaces") if each["id"] == "team")
     assert (await pia.create("/spaces/team/read", {"seq": read + 2}))["mentions"] == 1
     assert (await pia.create("/spaces/team/read", {"seq": 2**62}))["unread"] == 0
-    assert (await pia.create("/spaces/team/read", {"seq": 0}))["readSeq"] == read + 6, "it only goes forward"
+    assert (await pia.create("/spaces/team/read", {"seq": 0}))["readSeq"] == 0, "it may go back"
     await office.post("team", "one more")
     await pia.create("/spaces/team/messages", {"text": "answered"})
     assert (await pia.get("/spaces/team"))["unread"] == 0

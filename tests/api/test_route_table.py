@@ -127,6 +127,17 @@ async def deletable(world: World, caller: str) -> tuple[str, Json | None]:
     return (await pias_message(world, caller))[0], None
 
 
+async def unpinned(world: World, caller: str) -> tuple[str, Json | None]:
+    path, _ = await pias_message(world, caller)
+    return f"{path}/pin", None
+
+
+async def pinned(world: World, caller: str) -> tuple[str, Json | None]:
+    path, _ = await unpinned(world, caller)
+    await world.office.ask("PUT", path)
+    return path, None
+
+
 async def reaction(world: World, caller: str) -> tuple[str, Json | None]:
     path, _ = await pias_message(world, caller)
     return f"{path}/reactions", {"emoji": "👍"}
@@ -383,6 +394,8 @@ TABLE: dict[str, Row] = {
     "GET /api/spaces/{id}/contents": Row(OWNERS, on("/spaces/team/contents")),
     "POST /api/spaces/{id}/members": Row(answers(MANAGE, 201), new_member),
     "DELETE /api/spaces/{id}/members/{member_id}": Row(answers(MANAGE, 204), old_member),
+    "GET /api/spaces/{id}/pins": Row(INSIDE, on("/spaces/team/pins")),
+    "POST /api/spaces/{id}/typing": Row(statuses("401 401 404 404 404 404 204 403 403 204"), on("/spaces/team/typing")),
     "POST /api/spaces/{id}/read": Row(SPEAK, on("/spaces/team/read", {"seq": 1})),
     "POST /api/spaces/{id}/preview": Row(SPEAK, on("/spaces/team/preview", {"text": "@ada hello"})),
     "POST /api/spaces/{space_id}/messages": Row(answers(SPEAK, 201), on("/spaces/team/messages", {"text": "hello"})),
@@ -391,6 +404,8 @@ TABLE: dict[str, Row] = {
     "GET /api/messages/{id}/why": Row(INSIDE, message_to_ask_about),
     "PATCH /api/messages/{id}": Row(AUTHOR, pias_message),
     "DELETE /api/messages/{id}": Row(AUTHOR, deletable),
+    "PUT /api/messages/{id}/pin": Row(SPEAK, unpinned),
+    "DELETE /api/messages/{id}/pin": Row(answers(SPEAK, 204), pinned),
     "POST /api/messages/{id}/reactions": Row(answers(SPEAK, 201), reaction),
     "DELETE /api/messages/{id}/reactions/{emoji}": Row(SPEAK, own_reaction),
     "POST /api/files": Row(answers(SPEAK, 201), on("/files?spaceId=team")),

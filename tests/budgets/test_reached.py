@@ -21,14 +21,14 @@ async def test_at_100_percent_the_run_pauses_and_owners_hear_once(office: Driver
     await office.space("general", ["ada"], wake={"people": "all"})
     await office.post("general", "go")
     agent = await paused(office, "ada")
-    assert agent["pausedReason"] == "The budget of agent ada for today is used up."
+    assert agent["pausedReason"] == "The budget of Ada for today is used up."
     assert agent["costToday"] == 1.2
     assert "pausedAt" not in agent
     # What the step wanted was carried out; the next was not begun. Everybody there reads why.
     assert await office.texts("general") == [
         "go",
         "nearly there",
-        "The budget of agent ada for today is used up. Work that falls under it waits.",
+        "The budget of Ada for today is used up. Work that falls under it waits.",
     ]
     (run,) = await office.runs()
     assert (run["status"], run["pausedReason"]) == ("thinking", agent["pausedReason"])
@@ -198,7 +198,7 @@ async def test_tokens_of_a_run_and_of_a_day_are_limited(office: Driver) -> None:
         await office.post(f"to-{id}", "go")
     run = await office.run_finished("ada")
     assert (run["status"], run["stopReason"], run["usage"]["inputTokens"]) == ("completed", "max_tokens", 900)
-    assert (await paused(office, "bo"))["pausedReason"] == "The budget of agent bo for today is used up."
+    assert (await paused(office, "bo"))["pausedReason"] == "The budget of Bo for today is used up."
     (kept,) = await office.items("/budgets")
     assert (kept["unit"], kept["amount"], kept["spent"]) == ("tokens", 1000, 1050)
 
@@ -214,7 +214,7 @@ async def test_a_long_tool_loop_stops_at_its_budget_with_reason(office: Driver) 
     await paused(office, "ada")
     (run,) = await office.runs(agentId="ada")
     assert run["usage"]["cost"] == 0.2
-    assert run["pausedReason"] == "The budget of agent ada for today is used up."
+    assert run["pausedReason"] == "The budget of Ada for today is used up."
     assert (await office.run_finished("bo"))["stopReason"] == "max_steps"
 
 

@@ -34,8 +34,8 @@ async def test_work_agents_cause_counts_for_the_original_person_and_space(office
     await office.post("general", "@ada go")
     agent = await paused(office, "bo")
     name = {
-        "space": "The budget of the space general",
-        "person": f"The budget of {office.owner_id}",
+        "space": "The budget of #general",
+        "person": "The budget of Olga",
         "office": "The budget of the whole office",
     }[kind]
     assert agent["pausedReason"] == f"{name} for today is used up."
@@ -68,7 +68,7 @@ async def test_one_persons_used_up_budget_does_not_block_others(office: Driver) 
     await office.office.tidy()
     run = await office.run_finished("ada")
     assert (run["status"], run["stopReason"]) == ("completed", "max_cost")
-    assert run["error"] == f"The budget of {pia_id} for today is used up."
+    assert run["error"] == "The budget of Pia for today is used up."
     await office.until(lambda: _says(office, "yes"))
     assert len(told(office, "budget_reached")) == 1
 

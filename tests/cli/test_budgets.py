@@ -89,7 +89,7 @@ def stopped(tmp_path: Path) -> Iterator[tuple[Path, Process]]:
         following.err.wait_for("Following")
         output(data, "send", "general", "go")
         following.wait_for("the budget of agent ada for the day is used up")
-        following.wait_for("Ada is paused: The budget of agent ada for today is used up.")
+        following.wait_for("Ada is paused: The budget of Ada for today is used up.")
         yield data, following
 
 
@@ -106,7 +106,7 @@ def test_a_budget_paused_run_shows_its_steps_until_it_continues(
     shown = output(spent, "run", run["id"])
     for part in (
         "ada in general paused",
-        "The budget of agent ada for today is used up.",
+        "The budget of Ada for today is used up.",
         "1200 in, 800 of them cached, 30 out",
         "└─ step 1",
         "1200 in (800 cached), 30 out, 1.25 USD",

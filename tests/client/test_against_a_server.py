@@ -234,7 +234,7 @@ async def test_budgets_stop_runs_whose_usage_and_trace_are_readable(bp: Bullpen)
         await bp.spaces(space).send("hello")
         paused = (await until(events, "run_paused")).run
         assert paused is not None
-        assert paused.paused_reason == f"The budget of the space {space} for this month is used up."
+        assert paused.paused_reason == f"The budget of #{space} for this month is used up."
         (kept,) = await bp.budgets.list(kind="space", of=space)
         assert (kept.id, kept.reached, kept.spent) == (
             made.id,

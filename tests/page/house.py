@@ -289,6 +289,12 @@ async def offered(row: Locator, button: str) -> Locator:
     return found
 
 
+async def write(page: Page, room: str, text: str) -> None:
+    box = page.get_by_label(f"Message {room}", exact=True)
+    await box.fill(text)
+    await box.press("Enter")
+
+
 async def edit_last(page: Page, room: str) -> None:
     """Arrow up in an empty box edits one's last message, once it has been stored."""
     box = page.get_by_label(f"Message {room}", exact=True)

@@ -165,6 +165,8 @@ async def test_what_was_begun_survives_being_scrolled_away(house: House, visit: 
     await house.ask("PATCH", f"/spaces/{room}", json={"wake": {"people": "none", "agents": "none"}})
     for number in range(40):
         await house.post(room, f"line {number}\n\n- more\n- of\n- it")
+    await expect(form.get_by_label("City")).to_be_in_viewport()  # it does not move away under somebody's hands
+    await page.get_by_role("button", name=re.compile("new$|Newest")).click()
     await expect(form).to_have_count(0)
     await page.get_by_role("button", name="1 card waits above").click()
     await expect(form.get_by_label("City")).to_have_value("Lisbon")
@@ -347,7 +349,12 @@ async def test_approving_with_changes_keeps_all_other_arguments_exactly(house: H
     await asked.get_by_role("button", name="Edit…").click()
     await expect(asked.get_by_label("orderId")).to_have_value("1234567890123456789")
     await expect(asked.get_by_label("to", exact=True)).to_have_value('"bank\\u202e\\u200b.txt"')
-    await asked.get_by_label("amount").fill('"40.00 EUR"')
+    await expect(asked.get_by_label("amount")).to_have_value("48.50 EUR")  # words as words, without quotes
+    await asked.get_by_label("orderId").fill("40 EUR")
+    await asked.get_by_role("button", name="Approve with changes").click()
+    await expect(asked.get_by_text("orderId is a number, such as 40 or 2.5.")).to_be_visible()
+    await asked.get_by_label("orderId").fill("1234567890123456789")
+    await asked.get_by_label("amount").fill("40.00 EUR")
     await asked.get_by_role("button", name="Approve with changes").click()
     await expect(page.get_by_text("approved by Olga, with changed arguments")).to_be_visible()
     (message,) = [each for each in await house.messages(room) if each["type"] == "tool"]
@@ -383,8 +390,8 @@ async def test_an_approval_is_given_with_changed_arguments_and_for_always(house:
     page = await visit.room(room)
     asked = card(page, "Approval wanted: refund_order")
     await asked.get_by_role("button", name="Edit…").click()
-    await asked.get_by_label("amount").fill('"40.00 EUR"')
-    await expect(asked.get_by_text('"48.50 EUR" → "40.00 EUR"')).to_be_visible()
+    await asked.get_by_label("amount").fill("40.00 EUR")
+    await expect(asked.get_by_text("48.50 EUR → 40.00 EUR")).to_be_visible()
     await asked.get_by_label("Always allow in this room").check()
     await asked.get_by_role("button", name="Approve with changes").click()
     await expect(page.get_by_text("approved by Olga, with changed arguments")).to_be_visible()

@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page, expect
 
 from bullpen.testing import NO_LIMITS
 from tests.cli.processes import free_port, running
-from tests.page.house import PASSWORD, House, Visit, claimed, cookie_in
+from tests.page.house import PASSWORD, House, Visit, claimed, cookie_in, write
 from tests.waits import until
 
 QUIET = {"people": "none", "agents": "none"}
@@ -43,12 +43,6 @@ def row(page: Page, text: str) -> Any:
 
 def rail(page: Page, room: str) -> Any:
     return page.get_by_role("navigation", name="Rooms").get_by_role("link", name=re.compile(room))
-
-
-async def write(page: Page, room: str, text: str) -> None:
-    box = page.get_by_label(f"Message {room}", exact=True)
-    await box.fill(text)
-    await box.press("Enter")
 
 
 async def another(visit: Visit, room: str) -> Page:

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from bullpen.testing.model_server import ModelServer, plays, plays_in_two
 from bullpen.testing.wires import Text, Wanted
 from tests.files.offering import picture
-from tests.page.house import House, Visit, edit_last, offered
+from tests.page.house import House, Visit, edit_last, offered, write
 from tests.waits import BOUND, until
 
 MODEL = "anthropic:claude-test"
@@ -28,12 +28,6 @@ def says(text: str, **more: str) -> dict[str, Any]:
 
 def row(page: Page, text: str) -> Any:
     return page.get_by_role("log").get_by_role("article").filter(has_text=text)
-
-
-async def write(page: Page, room: str, text: str) -> None:
-    box = page.get_by_label(f"Message {room}", exact=True)
-    await box.fill(text)
-    await box.press("Enter")
 
 
 async def nothing_left_to_send(page: Page) -> bool:

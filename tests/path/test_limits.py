@@ -179,5 +179,5 @@ async def test_an_agent_over_its_daily_budget_pauses_before_asking_again(office:
         return bool(found["state"] == "paused")
 
     await office.until(is_paused)
-    assert (await office.runs())[0]["pausedReason"] == "The budget of agent ada for today is used up."
+    assert (await office.runs())[0]["pausedReason"] == "The budget of Ada for today is used up."
     assert len(ada.shown) == 2

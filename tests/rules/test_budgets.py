@@ -75,7 +75,7 @@ def test_an_amount_is_kept_to_the_last_digit(amount: float) -> None:
 
 def test_the_public_budget_notice_contains_no_amounts() -> None:
     standing = replace(BUDGET, spent=11 * DOLLAR)
-    assert rules.paused_sentence(standing) == "The budget of agent ada for today is used up."
+    assert rules.paused_sentence(standing, "Ada") == "The budget of Ada for today is used up."
     assert "11.00 USD of 10.00 USD" in rules.reached_sentence(standing)
     assert rules.written(1500, "tokens") == "1500 tokens"
     assert rules.written(1234, "USD") == "0.000001 USD"

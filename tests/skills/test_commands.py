@@ -142,7 +142,7 @@ async def test_why_explains_the_last_message_or_the_replied_one(office: Driver) 
     text = (await asked(office, "/why"))["text"]
     assert text.split("\n") == [
         "About “hello there”:",
-        "The space wakes only agents that are mentioned, and Ada is not.",
+        "In this room people's messages wake only agents that they mention. This one does not mention Ada.",
     ]
     await office.post("studio", "@ada and you?")
     await office.idle()

@@ -1,6 +1,6 @@
 // Who am I? Then the office, or the way in.
 import { QueryClientProvider } from "@tanstack/react-query";
-import { Component, useEffect, useState, type ReactNode } from "react";
+import { Component, lazy, Suspense, useEffect, useState, type ReactNode } from "react";
 import { api, Problem } from "./api/client";
 import type { Me } from "./api/nouns";
 import { loadBrought } from "./cards/brought";
@@ -10,8 +10,9 @@ import { store, useLive } from "./live/store";
 import { Failed, Skeleton } from "./parts/Notice";
 import { Toasts } from "./parts/toasts";
 import { readHash, type Entry } from "./start/hash";
-import { Start } from "./start/Start";
 import { Office } from "./Office";
+
+const Start = lazy(() => import("./start/Start"));
 
 type Stage = { at: "asking" } | { at: "door"; entry: Entry } | { at: "office" } | { at: "failed"; error: unknown };
 
@@ -64,7 +65,11 @@ export function App() {
       <Guard>
         {stage.at === "asking" && <Skeleton />}
         {stage.at === "failed" && <Failed error={stage.error} onRetry={() => (setStage({ at: "asking" }), void look())} />}
-        {stage.at === "door" && <Start entry={stage.entry} onEntered={enter} />}
+        {stage.at === "door" && (
+          <Suspense fallback={<Skeleton />}>
+            <Start entry={stage.entry} onEntered={enter} />
+          </Suspense>
+        )}
         {stage.at === "office" && <Office />}
       </Guard>
       <Toasts />

@@ -6,12 +6,12 @@ import { Link, Redirect, Route, Switch, useLocation, useRoute } from "wouter";
 import { interrupt, said } from "./live/announce";
 import { build } from "./live/build";
 import { outbox } from "./live/outbox";
+import { useMuted } from "./live/muted";
 import { stream } from "./live/stream";
 import { useLive } from "./live/store";
 import { useSeconds } from "./parts/Ago";
 import { Button } from "./parts/Button";
 import { Skeleton } from "./parts/Notice";
-import { Palette } from "./parts/Palette";
 import { usePanel } from "./parts/panel";
 import { useShortcuts } from "./parts/shortcuts";
 import { Rail } from "./rooms/Rail";
@@ -22,6 +22,7 @@ import { usePending } from "./work/data";
 import { useProposals } from "./work/Proposals";
 import s from "./look/shell.module.css";
 
+const Palette = lazy(() => import("./parts/Palette"));
 const Panel = lazy(() => import("./work/Panel"));
 const Pending = lazy(() => import("./work/Pending"));
 const Runs = lazy(() => import("./work/Runs"));
@@ -43,6 +44,7 @@ export function Office() {
   const [inRoom, params] = useRoute("/rooms/:id");
   const [onRail] = useRoute("/rooms");
   useShortcuts();
+  useUnreadTitle();
   useHeadings(place);
   useEffect(() => {
     const onGo = (event: Event): void => go((event as CustomEvent<string>).detail);
@@ -93,7 +95,7 @@ export function Office() {
         )}
         <Tabs />
       </div>
-      <Palette />
+      <WhenAsked />
       <Voice />
     </>
   );
@@ -196,6 +198,48 @@ function useHeadings(place: string): void {
     }, 50);
     return () => clearInterval(timer);
   }, [place]);
+}
+
+/** The palette and the list of shortcuts are loaded when somebody asks for one of them. */
+function WhenAsked() {
+  const [asked, setAsked] = useState<"palette" | "help" | null>(null);
+  useEffect(() => {
+    const palette = (): void => setAsked((before) => before ?? "palette");
+    const help = (): void => setAsked((before) => before ?? "help");
+    window.addEventListener("bullpen:palette", palette);
+    window.addEventListener("bullpen:help", help);
+    return () => {
+      window.removeEventListener("bullpen:palette", palette);
+      window.removeEventListener("bullpen:help", help);
+    };
+  }, []);
+  if (!asked) return null;
+  return (
+    <Suspense fallback={null}>
+      <Palette first={asked} />
+    </Suspense>
+  );
+}
+
+/** How much is unread stands before the title, whichever view has set it. */
+function useUnreadTitle(): void {
+  const muted = useMuted();
+  const unread = useLive((state) => {
+    const me = state.me?.id ?? "";
+    return Object.values(state.spaces).reduce((sum, space) => sum + (space.members.includes(me) ? ((muted[space.id] ? space.mentions : space.unread) ?? 0) : 0), 0);
+  });
+  useEffect(() => {
+    const show = (): void => {
+      const plain = document.title.replace(/^\(\d+\) /, "");
+      const wanted = unread ? `(${unread}) ${plain}` : plain;
+      if (document.title !== wanted) document.title = wanted;
+    };
+    show();
+    const title = document.querySelector("title");
+    const watch = new MutationObserver(show);
+    if (title) watch.observe(title, { childList: true });
+    return () => watch.disconnect();
+  }, [unread]);
 }
 
 function Voice() {

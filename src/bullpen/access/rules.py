@@ -181,6 +181,8 @@ Action = Literal[
     "read_space",
     "join_space",
     "post",
+    "pin_message",
+    "tell_typing",
     "create_space",
     "manage_space",
     "register_group",
@@ -256,6 +258,8 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "read_space": Rule("read_space", (members, owners_where_open), seen_by="see_space"),
     "join_space": Rule("post", (whom_it_shows, members), seen_by="see_space"),
     "post": Rule("post", (members,), seen_by="see_space"),
+    "pin_message": Rule("post", (members,), seen_by="see_space"),
+    "tell_typing": Rule("post", (people_there,), seen_by="see_space"),
     "create_space": Rule("manage_space", (anybody,)),
     "manage_space": Rule("manage_space", (members, owners), seen_by="see_space"),
     "register_group": Rule("register_group", (people,)),  # agents do it with their tool, in the main group
@@ -370,6 +374,8 @@ def authorize(principal: Principal, action: Action, thing: Thing = OFFICE) -> No
 _REFUSALS: Final[Mapping[Action, str]] = {
     "read_space": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
     "post": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
+    "pin_message": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
+    "tell_typing": "Only people who are in {id!r} can say that they are typing there.",
     "manage_space": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
     "change_message": "Only its author may change a message.",
     "delete_file": "Only whoever gave it, or an owner, may delete a file.",

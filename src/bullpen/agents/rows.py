@@ -66,19 +66,30 @@ _SPENT = (
     .where(spending.c.kind == "agent", spending.c.id == agents.c.id, spending.c.day == bindparam("today"))
     .scalar_subquery()
 )
+_UNPRICED = (
+    select(func.coalesce(func.sum(spending.c.unpriced), 0))
+    .where(spending.c.kind == "agent", spending.c.id == agents.c.id, spending.c.day == bindparam("today"))
+    .scalar_subquery()
+)
 _PAUSED_REASON = select(func.max(holds.c.reason)).where(holds.c.agent_id == agents.c.id).scalar_subquery()
 _KEPT = ("id", "name", "paused_at", "created_at", "updated_at")  # each in the column of its name
-_COMPUTED = {"state": _STATE, "cost_today": _SPENT, "paused_reason": _PAUSED_REASON}
+_COMPUTED = {
+    "state": _STATE,
+    "cost_today": _SPENT,
+    "unpriced_today": cast(_UNPRICED, BigInteger),
+    "paused_reason": _PAUSED_REASON,
+}
 _ADDED = ("blocks", "waiting_for")  # by whoever shows the agent
 _DEFINED = frozenset(Agent.model_fields).difference(_KEPT, _COMPUTED, _ADDED)
 _DOLLARS = Codec(lambda nanodollars: nanodollars / DOLLAR, lambda dollars: round(dollars * DOLLAR))
-_AGENTS = Mapped(Agent, agents, others=_COMPUTED, given=(*_ADDED, *_DEFINED), cost_today=_DOLLARS)
+_SOME = Codec(lambda count: count or None, lambda count: count or 0)
+_AGENTS = Mapped(Agent, agents, others=_COMPUTED, given=(*_ADDED, *_DEFINED), cost_today=_DOLLARS, unpriced_today=_SOME)
 # What a run needs of its agent: it is paused or not, and nothing else is asked.
 _DEFINITIONS = Mapped(
     Agent,
     agents,
     others={"state": case((_PAUSED, "paused"), else_="idle")},
-    given=(*_ADDED, *_DEFINED, "cost_today", "paused_reason"),
+    given=(*_ADDED, *_DEFINED, "cost_today", "unpriced_today", "paused_reason"),
 )
 _SELECT = Statement(
     select(*_AGENTS.columns, agents.c.definition).where(agents.c.id == bindparam("id"), agents.c.deleted_at.is_(None))

@@ -100,6 +100,7 @@ class Limits:
         self.requests = Rate(settings.requests_per_minute, "requests", now)
         self.messages = Rate(settings.messages_per_minute, "messages", now)
         self.reactions = Rate(settings.reactions_per_minute, "reactions", now)
+        self.typing = Rate(settings.typing_per_minute, "signs of typing", now)
         self.edits = Rate(settings.edits_per_minute, "edits", now)
         self.streams = AtOnce(settings.streams_per_person, "event streams")
         self.uploads = AtOnce(uploads_at_once, "uploads")

@@ -14,6 +14,7 @@ from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.storage import Transaction
 from bullpen.wire import Message
+from bullpen.wire.nouns import PinnedMessage
 from bullpen.wire.requests import AddReaction, CreateMessage, EditMessage
 
 router = APIRouter(route_class=CappedRoute, tags=["messages"])
@@ -100,3 +101,17 @@ async def remove_reaction(id: str, emoji: str, caller: Caller, office: Office, s
         return await spaces.get_message(tx, caller, id)
 
     return answer(await store.transact(body))
+
+
+@router.put("/messages/{id}/pin", response_model=PinnedMessage)
+async def pin_message(id: str, caller: Caller, office: Office, store: Store) -> Response:
+    """Keep it at hand for everybody in the space. Whoever may post there may pin."""
+    office.limits.reactions.take(caller.id)
+    return answer(await store.transact(lambda tx: spaces.pin(tx, caller, id)))
+
+
+@router.delete("/messages/{id}/pin", status_code=204, response_class=Response)
+async def unpin_message(id: str, caller: Caller, office: Office, store: Store) -> Response:
+    office.limits.reactions.take(caller.id)
+    await store.transact(lambda tx: spaces.unpin(tx, caller, id))
+    return Response(status_code=204)

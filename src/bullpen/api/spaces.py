@@ -14,8 +14,8 @@ from bullpen.operations import spaces as operations
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows
 from bullpen.wire import Space
-from bullpen.wire.events import ReadMark, SpaceRead
-from bullpen.wire.nouns import SpaceContents, SpaceKind
+from bullpen.wire.events import PersonTyping, ReadMark, SpaceRead
+from bullpen.wire.nouns import PinnedMessage, SpaceContents, SpaceKind
 from bullpen.wire.requests import AddMember, CreateSpace, MarkRead, UpdateSpace
 
 Kind = Annotated[SpaceKind | None, Query(description="Only those of this kind.")]
@@ -84,9 +84,28 @@ async def remove_member(id: str, member_id: str, caller: Caller, store: Store) -
 
 @router.post("/{id}/read", response_model=Space)
 async def mark_read(id: str, request: MarkRead, caller: Caller, office: Office, store: Store) -> Response:
-    """Read up to a number. Never backwards, and never beyond the last; the caller's other devices hear of it."""
+    """Read up to a number, never beyond the last. A lower one marks what follows it as unread again; the caller's other
+    devices hear of it."""
     space, moved = await store.transact(lambda tx: spaces.mark_read(tx, caller, id, request.seq))
     if moved:
         read = ReadMark(seq=space.read_seq, unread=space.unread, mentions=space.mentions)
         office.feed.publish(SpaceRead(space_id=space.id, read=read), reader_id=caller.id)
     return answer(space)
+
+
+@router.get("/{id}/pins", response_model=Page[PinnedMessage])
+async def list_pins(id: str, caller: Caller, store: Store) -> Response:
+    """Messages that members have pinned, the newest pin first: at most a hundred."""
+    return answer({"items": await store.read(lambda tx: spaces.pins(tx, caller, id))})
+
+
+@router.post("/{id}/typing", status_code=204, response_class=Response)
+async def tell_typing(id: str, caller: Caller, office: Office, store: Store) -> Response:
+    """Say that you are writing here. Whoever may read the space is told, and nothing is kept.
+
+    Say it again every few seconds while it goes on. Nobody is told when it ends.
+    """
+    office.limits.typing.take(caller.id)
+    room = await store.read(lambda tx: spaces.room_for(tx, caller, "tell_typing", id))
+    office.feed.publish(PersonTyping(space_id=room.id, person_id=caller.id))
+    return Response(status_code=204)

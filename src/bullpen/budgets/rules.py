@@ -90,6 +90,7 @@ def reached_sentence(standing: Standing) -> str:
     return f"{name(standing)} is used up: {spent} of {most}. Raise it or resume the agent; it begins anew by itself."
 
 
-def paused_sentence(standing: Standing) -> str:
-    """For everybody: no figures."""
-    return f"{name(standing)} is used up."
+def paused_sentence(standing: Standing, whose: str) -> str:
+    """For everybody: by name, and no figures."""
+    of = {"office": "The budget of the whole office", "task": "The budget of the task"}.get(standing.kind)
+    return f"{of or f'The budget of {whose}'} for {_WHEN[standing.period]} is used up."

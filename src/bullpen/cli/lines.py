@@ -176,6 +176,10 @@ def _budget(lines: Lines, event: Event) -> str:
     return f"the budget of {of} for the {budget.get('period', 'day')} is {how}"
 
 
+def _pinner(lines: Lines, event: Event) -> str:
+    return lines.name(str((event.get("pin") or {}).get("memberId", "")))
+
+
 def _prompt(event: Event) -> str:
     return f"“{show.one_line(str((event.get('task') or {}).get('prompt', '')), 60)}”"
 
@@ -201,6 +205,8 @@ RENDER: Mapping[str, Render] = {
     "message_deleted": _deleted,
     "reaction_added": _reacted,
     "reaction_removed": _unreacted,
+    "message_pinned": lambda lines, event: f"{_pinner(lines, event)} pinned a message",
+    "message_unpinned": lambda lines, event: f"{_pinner(lines, event)} took a pin away",
     "member_joined": _joined,
     "member_left": _left,
     "space_created": lambda lines, event: "this space is new",
@@ -233,6 +239,7 @@ RENDER: Mapping[str, Render] = {
     "budget_reached": _budget,
     "chain_stopped": _nothing,  # a system message in the space says it in words
     "agent_typing": _nothing,
+    "person_typing": _nothing,
     "agent_done": _nothing,
     "tool.streaming": _nothing,
     "tool.progress": _nothing,

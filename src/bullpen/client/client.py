@@ -64,6 +64,7 @@ from bullpen.wire.nouns import (
     OpenSession,
     Pause,
     Person,
+    PinnedMessage,
     Preview,
     Prompt,
     Rotation,
@@ -468,7 +469,17 @@ class SpaceHandle:
         """How much there is in it, and so what goes when it is erased."""
         return SpaceContents.model_validate(await self._connection.request("GET", path("spaces", self.id, "contents")))
 
+    async def pins(self) -> list[PinnedMessage]:
+        """Messages that members have pinned, the newest pin first."""
+        found = await self._connection.request("GET", path("spaces", self.id, "pins"))
+        return [PinnedMessage.model_validate(item) for item in found["items"]]
+
+    async def typing(self) -> None:
+        """Tell those who read the space that you are writing here. Say it again every few seconds."""
+        await self._connection.request("POST", path("spaces", self.id, "typing"), repeatable=True)
+
     async def mark_read(self, seq: int) -> None:
+        """Read up to a number. A lower one marks what follows it as unread again."""
         await self._connection.request("POST", path("spaces", self.id, "read"), body={"seq": seq}, repeatable=True)
 
 
@@ -514,6 +525,14 @@ class MessageHandle:
     async def react(self, emoji: str) -> None:
         body = {"emoji": emoji}
         await self._connection.request("POST", path("messages", self.id, "reactions"), body=body, repeatable=True)
+
+    async def pin(self) -> PinnedMessage:
+        """Keep it at hand for everybody in the space."""
+        found = await self._connection.request("PUT", path("messages", self.id, "pin"), repeatable=True)
+        return PinnedMessage.model_validate(found)
+
+    async def unpin(self) -> None:
+        await self._connection.request("DELETE", path("messages", self.id, "pin"))
 
     async def unreact(self, emoji: str) -> None:
         await self._connection.request("DELETE", path("messages", self.id, "reactions", emoji))

@@ -121,7 +121,7 @@ async def _why(tx: Transaction, given: GivenCommand) -> str:
     if message is None:
         return "Nothing was said here before."
     _, judged = await reasons.judge(tx, message, None, given.chain_limit)
-    lines = [verdict.reason for _, _, verdict in judged] or ["No agent is here."]
+    lines = list(dict.fromkeys(verdict.reason for _, _, verdict in judged)) or ["No agent is here."]
     quoted = f"About “{rules.short(message.text)}”:" if message.text else "About the message:"
     return "\n".join([quoted, *lines])
 

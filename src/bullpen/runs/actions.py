@@ -434,6 +434,7 @@ async def record_answer(
         output_tokens=run.output_tokens + usage.output_tokens,
         cached_tokens=run.cached_tokens + usage.cached_tokens,
         cost=steps.cost_with(run, asking.nanodollars),
+        unpriced=run.unpriced + int(not asking.priced),
         paused_reason=None,
         streamed=(),
     )
@@ -718,8 +719,8 @@ async def finish(
     """The run is over: what it amounted to, who is next in its group, and rest if nothing else waits."""
     chosen = reason in ("done", "skipped", "not_needed")
     outcome: Outcome | None = rules.outcome(run.acts, unsent_text=unsent_text)
-    if not chosen and outcome == "silent":
-        outcome = None  # it was stopped; it did not choose to say nothing
+    if outcome == "silent" and (not chosen or _tried_in_vain(run, entries)):
+        outcome = None  # it was stopped, or it tried and failed; it did not choose to say nothing
     run = replace(
         run,
         status=rules.move(run, rules.status_of(reason)),
@@ -747,6 +748,10 @@ async def finish(
             partial(logger.info, "%s: run %s of %s said: %s", SILENCE, run.id, run.agent_id, run.silence_reason)
         )
     return run
+
+
+def _tried_in_vain(run: Run, entries: Sequence[Entry]) -> bool:
+    return "silence" not in run.acts and any(entry.is_error for entry in entries)
 
 
 def _count(run: Run) -> None:

@@ -24,6 +24,7 @@ from bullpen.observe.redact import here
 from bullpen.runs import steps, transcript
 from bullpen.runs.steps import Asking, Reference
 from bullpen.runs.writing import Writing
+from bullpen.storage import Transaction
 from bullpen.variables import actions as variables
 from bullpen.variables.types import Place, Value
 from bullpen.wire import Agent

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
+from bullpen.agents import rows as agent_rows
 from bullpen.budgets import actions as budgets
 from bullpen.budgets import rows, rules
 from bullpen.budgets.types import Hold, Standing
@@ -22,6 +23,7 @@ from bullpen.events.actions import in_turn
 from bullpen.runs import actions, steps
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Entry, Run
+from bullpen.spaces import rows as spaces
 from bullpen.storage import Store, Transaction
 from bullpen.threads import actions as threads
 
@@ -51,17 +53,26 @@ async def hold(
     if holding is None:
         return run
     first = await budgets.tell_reached(tx, holding)
+    said = rules.paused_sentence(holding, await _name(tx, holding))
     if await _others_wait(tx, run, holding):
-        run = await actions.stop(tx, lease, run, entries, "max_cost", rules.paused_sentence(holding))
+        run = await actions.stop(tx, lease, run, entries, "max_cost", said)
     else:
-        run = await _put_aside(tx, lease, run, holding)
+        run = await _put_aside(tx, lease, run, holding, said)
     if first and say is not None and run.space_id is not None:
-        await say(tx, run.space_id, f"{rules.paused_sentence(holding)} Work that falls under it waits.")
+        await say(tx, run.space_id, f"{said} Work that falls under it waits.")
     return run
 
 
-async def _put_aside(tx: Transaction, lease: Lease, run: Run, holding: Standing) -> Run:
-    reason = rules.paused_sentence(holding)
+async def _name(tx: Transaction, standing: Standing) -> str:
+    """Whose budget it is, as people call them."""
+    id = standing.subject_id
+    if standing.kind == "space":
+        room = await spaces.select_room(tx, id)
+        return f"#{room.name}" if room is not None and room.name else id
+    return (await agent_rows.select_names(tx, [id])).get(id, id)
+
+
+async def _put_aside(tx: Transaction, lease: Lease, run: Run, holding: Standing, reason: str) -> Run:
     run = await actions.pause(tx, lease, run, reason)
     if run.cancel_requested:
         return run  # it will not be asked anything any more

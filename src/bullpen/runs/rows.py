@@ -31,7 +31,8 @@ from bullpen.storage.statements import insert_or_ignore, inside, upsert
 from bullpen.storage.tables import inbox_items, messages, meta, prompts, run_messages, runs
 from bullpen.tools.types import Streamed
 from bullpen.wire import Run as WireRun
-from bullpen.wire import RunMessage, Trigger, Usage
+from bullpen.wire import RunMessage, Trigger
+from bullpen.wire.nouns import RunUsage
 
 _ACTS = Codec(lambda kept: frozenset(kept.split()), lambda acts: " ".join(sorted(acts)))
 _MARK = Codec(
@@ -78,6 +79,7 @@ _CHANGING = (
     "active_ms",
     "summary",
     "input_tokens",
+    "unpriced",
     "output_tokens",
     "cached_tokens",
     "cost",
@@ -471,11 +473,12 @@ def on_the_wire(run: Run) -> WireRun:
         silence_reason=run.silence_reason,
         message_ids=list(run.message_ids),
         outside=list(run.outside),
-        usage=Usage(
+        usage=RunUsage(
             input_tokens=run.input_tokens,
             output_tokens=run.output_tokens,
             cached_tokens=run.cached_tokens,
             cost=run.cost,
+            unpriced=run.unpriced or None,
         ),
         error=run.error,
         retry_at=None if run.retry_at is None else Clock.at(run.retry_at),

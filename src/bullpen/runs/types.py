@@ -79,6 +79,7 @@ class Run:
     outside: tuple[str, ...] = ()  # where text came from that it has read, if from outside the office
     paused_reason: str | None = None  # it is put aside: which budget is used up
     seen_in: tuple[str, ...] = ()  # whose text of this office it was shown: see tools/outward.py
+    unpriced: int = 0  # steps that were answered by models without a price
     mark: Mark | None = None  # every commit of the run takes it away
     retry_of: str | None = None  # the run that it does once more
     stopped_by: str | None = None  # who wanted it to end

@@ -43,7 +43,11 @@ from bullpen.wire.events import (
     MessageCreated,
     MessageDeleted,
     MessageEvent,
+    MessagePinned,
+    MessageUnpinned,
     MessageUpdated,
+    PinEvent,
+    PinnedBy,
     ReactionAdded,
     ReactionEvent,
     ReactionRemoved,
@@ -52,7 +56,7 @@ from bullpen.wire.events import (
     SpaceUpdated,
     StoppedChain,
 )
-from bullpen.wire.nouns import File, MessageStatus, WakePolicy
+from bullpen.wire.nouns import File, MessageStatus, PinnedMessage, WakePolicy
 from bullpen.wire.requests import CreateSpace, RegisterGroup, UpdateSpace
 
 _INSERT_CHAIN_STOP = insert_or_ignore(chain_stops)
@@ -334,9 +338,9 @@ def tell_erased(tx: Transaction, space_id: str) -> None:
 
 
 async def mark_read(tx: Transaction, principal: Principal, space_id: str, seq: int) -> tuple[Space, bool]:
-    """The space as it is then, and whether that moved anything."""
+    """The space as it is then, and whether that moved anything. Back, too: somebody wants to come back to it."""
     room = await room_for(tx, principal, "post", space_id)
-    moved = await rows.update_read_seq(tx, room.id, principal.id, min(seq, room.last_seq))
+    moved = await rows.update_read_seq(tx, room.id, principal.id, min(seq, room.last_seq), back=True)
     return await _answer(tx, room.id, principal), moved
 
 
@@ -813,3 +817,45 @@ def _tell_reaction(
     outbox.queue_change(
         tx, "reaction", space_id=message.space_id, message_id=message.id, member_id=member_id, emoji=emoji
     )
+
+
+# ── pins ────────────────────────────────────────────────────────────────────────────────────────────────
+
+MOST_PINS = 100
+
+
+async def pin(tx: Transaction, principal: Principal, message_id: str) -> PinnedMessage:
+    """Pinning the same message again changes nothing."""
+    message = await get_message(tx, principal, message_id)
+    room = await room_for(tx, principal, "pin_message", message.space_id)
+    await in_turn(tx, room.id, message.id)
+    if await rows.is_deleted(tx, message.id):
+        raise Conflict("The message was deleted.")
+    there = await rows.select_pin(tx, message)
+    if there is not None:
+        return there
+    if await rows.count_pins(tx, room.id) >= MOST_PINS:
+        raise Conflict(f"A space has at most {MOST_PINS} pins. Take one away first.")
+    await rows.insert_pin(tx, message, principal.id)
+    _tell_pin(tx, MessagePinned, message, principal)
+    pinned = await rows.select_pin(tx, message)
+    assert pinned is not None
+    return pinned
+
+
+async def unpin(tx: Transaction, principal: Principal, message_id: str) -> None:
+    message = await get_message(tx, principal, message_id)
+    room = await room_for(tx, principal, "pin_message", message.space_id)
+    await in_turn(tx, room.id, message.id)
+    if not await rows.delete_pin(tx, message.id):
+        raise NotFound("This message is not pinned.")
+    _tell_pin(tx, MessageUnpinned, message, principal)
+
+
+def _tell_pin(tx: Transaction, kind: type[PinEvent], message: Message, by: Principal) -> None:
+    record(tx, kind(space_id=message.space_id, pin=PinnedBy(message_id=message.id, member_id=by.id)))
+
+
+async def pins(tx: Transaction, principal: Principal, space_id: str) -> list[PinnedMessage]:
+    room = await readable_room(tx, principal, space_id)
+    return await rows.select_pins(tx, room.id, MOST_PINS)

@@ -140,6 +140,8 @@ async def _policy(tx: Transaction, message: Message) -> str:
     return rules.written(now, room.trigger)
 
 
+_WHOSE = {"person": "people's", "agent": "agents'", "system": "the office's"}
+
 # ── the judgement ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -165,14 +167,14 @@ def not_delivered(
     if agent.id == message.author_id:
         return Verdict("author", f"{agent.name} wrote it, and nobody wakes themselves.")
     if agent.joined_at is None or agent.joined_at > message.created_at:
-        return Verdict("not_a_member", f"{agent.name} was not in the space when this was posted.")
+        return Verdict("not_a_member", f"{agent.name} was not in the room when this was posted.")
     kind, _, name = policy.partition(":")
     if kind == rules.COMMAND:
         return Verdict("command", "It is a word to the office itself, which wakes nobody.")
     if kind == rules.SKILL:
         return Verdict("skill", f"It started the skill /{name}, and wakes nobody but the agent that follows it.")
     if policy == "none":
-        return Verdict("policy", f"The space's wake policy for {message.author_kind}s is none: nobody is woken.")
+        return Verdict("policy", f"In this room {_WHOSE[message.author_kind]} messages wake nobody.")
     missing = _missing(message, agent, policy, replied_to)
     if missing is not None:
         return missing
@@ -188,6 +190,7 @@ def not_delivered(
 def _missing(message: Message, agent: Candidate, policy: str, replied_to: str | None) -> Verdict | None:
     """What the policy asks for and the message does not have. None: it has what it takes."""
     kind, _, trigger = policy.partition(":")
+    whose = _WHOSE[message.author_kind]
     if kind == "all":
         return None
     if message.deleted_at is not None:
@@ -195,7 +198,13 @@ def _missing(message: Message, agent: Candidate, policy: str, replied_to: str | 
     if kind == "trigger" and trigger:
         if rules.says(message.text, trigger):
             return None
-        return Verdict("no_trigger_word", f"The space wakes agents by the word {trigger!r}, which it does not hold.")
+        return Verdict(
+            "no_trigger_word",
+            f"In this room {whose} messages wake agents by the word {trigger!r}. It is not in this one.",
+        )
     if rules.mentions(message.text, id=agent.id, name=agent.name) or replied_to == agent.id:
         return None
-    return Verdict("not_mentioned", f"The space wakes only agents that are mentioned, and {agent.name} is not.")
+    return Verdict(
+        "not_mentioned",
+        f"In this room {whose} messages wake only agents that they mention. This one does not mention {agent.name}.",
+    )

@@ -40,6 +40,7 @@ from bullpen.storage.tables import (
     members,
     messages,
     people,
+    pins,
     portraits,
     reactions,
     runs,
@@ -49,7 +50,7 @@ from bullpen.storage.tables import (
 )
 from bullpen.threads.rows import anchor_in
 from bullpen.wire import Member, Message, Reaction, Space, Wake, cards
-from bullpen.wire.nouns import File
+from bullpen.wire.nouns import File, PinnedMessage
 
 # ── spaces ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -487,15 +488,15 @@ _SELECT_SPACES_OF = Statement(
     .limit(bindparam("limit"))
 )
 _SELECT_TWO_SPACES = Statement(select(members.c.space_id).where(members.c.member_id == bindparam("member_id")).limit(2))
-_MARK_READ = Statement(
-    update(members)
-    .where(
-        members.c.space_id == bindparam("space"),
-        members.c.member_id == bindparam("member"),
-        members.c.read_seq < bindparam("seq"),
-    )
-    .values(read_seq=bindparam("seq"))
-)
+
+
+def _mark_read(moves: ColumnElement[bool]) -> Statement:
+    mine = and_(members.c.space_id == bindparam("space"), members.c.member_id == bindparam("member"))
+    return Statement(update(members).where(mine, moves).values(read_seq=bindparam("seq")))
+
+
+_READ_ON = _mark_read(members.c.read_seq < bindparam("seq"))
+_READ_BACK = _mark_read(members.c.read_seq != bindparam("seq"))
 
 
 async def insert_member(tx: Transaction, space_id: str, member_id: str, kind: str) -> bool:
@@ -555,9 +556,10 @@ async def is_in_several(tx: Transaction, member_id: str) -> bool:
     return len(await tx.all(_SELECT_TWO_SPACES, member_id=member_id)) > 1
 
 
-async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int) -> bool:
-    """True if it was less before: it never goes back."""
-    return await tx.run(_MARK_READ, space=space_id, member=member_id, seq=seq) > 0
+async def update_read_seq(tx: Transaction, space_id: str, member_id: str, seq: int, *, back: bool = False) -> bool:
+    """Whether that moved anything. `back`: also to a lower number."""
+    marks = _READ_BACK if back else _READ_ON
+    return await tx.run(marks, space=space_id, member=member_id, seq=seq) > 0
 
 
 # ── messages ────────────────────────────────────────────────────────────────────────────────────────────
@@ -620,7 +622,11 @@ _DELETE_MESSAGE = Statement(
 _SELECT_MESSAGES = Statement(select(*_MESSAGES.columns, messages.c.files).where(any_of(messages.c.id, "ids")))
 _SELECT_LAST_SAID = Statement(
     select(messages.c.id)
-    .where(messages.c.space_id == bindparam("space_id"), messages.c.author_kind != "system")
+    .where(
+        messages.c.space_id == bindparam("space_id"),
+        messages.c.author_kind != "system",
+        func.coalesce(messages.c.wake, "").not_like("command:%"),
+    )
     .order_by(messages.c.seq.desc())
     .limit(1)
 )
@@ -687,7 +693,7 @@ async def select_wake(tx: Transaction, id: str) -> str | None:
 
 
 async def select_last_said(tx: Transaction, space_id: str) -> str | None:
-    """The id of the last message of a person or an agent."""
+    """The id of the last message of a person or an agent that was no word to the office."""
     message_id: str | None = await tx.value(_SELECT_LAST_SAID, space_id=space_id)
     return message_id
 
@@ -757,6 +763,7 @@ async def delete_message(tx: Transaction, id: str) -> int:
     """Empty its place; how many files it showed, which is for the caller to see to."""
     files = await tx.value(_DELETE_MESSAGE, id_=id, now=tx.clock.now())
     await tx.run(_DELETE_REACTIONS, message_id=id)
+    await tx.run(_DELETE_PIN, message_id=id)
     return files or 0
 
 
@@ -797,6 +804,54 @@ async def select_reactions(tx: Transaction, message_ids: list[str]) -> dict[str,
         message_id: [Reaction(emoji=emoji, member_ids=found) for emoji, found in by_emoji.items()]
         for message_id, by_emoji in by_message.items()
     }
+
+
+# ── pins ────────────────────────────────────────────────────────────────────────────────────────────────
+
+_INSERT_PIN = insert_or_ignore(pins)
+_DELETE_PIN = Statement(delete(pins).where(pins.c.message_id == bindparam("message_id")))
+_COUNT_PINS = Statement(select(func.count()).select_from(pins).where(pins.c.space_id == bindparam("space_id")))
+_PIN_MARKS = (pins.c.message_id, pins.c.member_id, pins.c.created_at)
+_SELECT_PIN = Statement(select(*_PIN_MARKS).where(pins.c.message_id == bindparam("message_id")))
+_SELECT_PINS = Statement(
+    select(*_PIN_MARKS)
+    .where(pins.c.space_id == bindparam("space_id"))
+    .order_by(pins.c.created_at.desc(), pins.c.message_id.desc())
+    .limit(bindparam("limit"))
+)
+
+
+async def insert_pin(tx: Transaction, message: Message, member_id: str) -> bool:
+    """True if it was not pinned before."""
+    added = await tx.run(
+        _INSERT_PIN,
+        message_id=message.id,
+        space_id=message.space_id,
+        member_id=member_id,
+        created_at=tx.clock.now(),
+    )
+    return added > 0
+
+
+async def delete_pin(tx: Transaction, message_id: str) -> bool:
+    return await tx.run(_DELETE_PIN, message_id=message_id) > 0
+
+
+async def count_pins(tx: Transaction, space_id: str) -> int:
+    return int(await tx.value(_COUNT_PINS, space_id=space_id))
+
+
+async def select_pin(tx: Transaction, message: Message) -> PinnedMessage | None:
+    for _, by, at in await tx.all(_SELECT_PIN, message_id=message.id):
+        return PinnedMessage(**dict(message), pinned_by=by, pinned_at=at)
+    return None
+
+
+async def select_pins(tx: Transaction, space_id: str, limit: int) -> list[PinnedMessage]:
+    """The newest pin first."""
+    found = await tx.all(_SELECT_PINS, space_id=space_id, limit=limit)
+    there = {message.id: message for message in await select_these(tx, [id for id, _, _ in found])}
+    return [PinnedMessage(**dict(there[id]), pinned_by=by, pinned_at=at) for id, by, at in found if id in there]
 
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -842,6 +897,7 @@ _SELECT_MESSAGES_IN = Statement(
     .limit(bindparam("limit"))
 )
 _DELETE_MESSAGES = Statement(delete(messages).where(any_of(messages.c.id, "ids")))
+_DELETE_PINS_OF = Statement(delete(pins).where(any_of(pins.c.message_id, "ids")))
 _DELETE_REACTIONS_TO = Statement(delete(reactions).where(any_of(reactions.c.message_id, "ids")))
 _DELETE_CHAIN_STOPS = Statement(delete(chain_stops).where(any_of(chain_stops.c.chain_id, "ids")))
 _DELETE_SPACE = Statement(delete(spaces).where(spaces.c.id == bindparam("id_")))
@@ -889,6 +945,7 @@ async def delete_messages_in(tx: Transaction, space_id: str, limit: int) -> int:
     if found:
         message_ids = [id for id, _ in found]
         await tx.run(_DELETE_REACTIONS_TO, ids=message_ids)
+        await tx.run(_DELETE_PINS_OF, ids=message_ids)
         await file_rows.forget_messages(tx, message_ids)
         await tx.run(_DELETE_CHAIN_STOPS, ids=sorted({chain_id for _, chain_id in found if chain_id is not None}))
         await tx.run(_DELETE_MESSAGES, ids=message_ids)

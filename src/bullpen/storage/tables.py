@@ -233,6 +233,16 @@ reactions = Table(
     _time("created_at"),
 )
 
+pins = Table(
+    "pins",
+    metadata,
+    _id("message_id", primary_key=True),
+    _id("space_id"),
+    _id("member_id"),  # who pinned it
+    _time("created_at"),
+    Index("pins_space", "space_id", "created_at"),
+)
+
 threads = Table(
     "threads",
     metadata,
@@ -359,10 +369,11 @@ runs = Table(
     _id("seen_in", null=True),  # JSON: whose text of this office it was shown: spaces, and see tools/outward.py
     # JSON: the call for which something is done just now that could kill the process. Mostly there is none.
     _id("mark", null=True),
-    _id("retry_of", null=True),  # the run that it does once more, because somebody asked for that
-    _id("stopped_by", null=True),  # who wanted it to end
     # JSON: calls of an answer that is not kept yet, whose tool.started is committed. Mostly there are none.
     _words("streamed", null=True),
+    _id("retry_of", null=True),  # the run that it does once more, because somebody asked for that
+    _id("stopped_by", null=True),  # who wanted it to end
+    _number("unpriced", default=0),  # steps of models that have no price
     Index("runs_thread", "thread_id", "ordinal"),
     Index("runs_agent", "agent_id", "id"),
     Index("runs_space", "space_id", "id"),

@@ -569,11 +569,21 @@ def _states_tell_the_same(rows: Snapshot) -> Iterator[str]:
         elif event["type"] in ("member_joined", "member_left") and event["space_id"] in spaces:
             members[(event["space_id"], body["member"]["id"])] += sign
     there = Counter((r["message_id"], r["member_id"], r["emoji"]) for r in rows["reactions"])
+    yield from _unequal("pin", _pins_told(rows, there_still), Counter(pin["message_id"] for pin in rows["pins"]))
     present = Counter((m["space_id"], m["member_id"]) for m in rows["members"])
     # A message that is taken back takes its reactions along; its own event says so.
     reactions = Counter({key: count for key, count in reactions.items() if key[0] in there_still})
     yield from _unequal("reaction", reactions, there)
     yield from _unequal("member", members, present)
+
+
+def _pins_told(rows: Snapshot, there_still: set[str]) -> Counter[Any]:
+    """A message that is taken back takes its pin along, too."""
+    pinned: Counter[Any] = Counter()
+    for event in rows.events:
+        if event["type"] in ("message_pinned", "message_unpinned"):
+            pinned[event["body"]["pin"]["messageId"]] += 1 if event["type"] == "message_pinned" else -1
+    return Counter({id: count for id, count in pinned.items() if id in there_still})
 
 
 def _unequal(noun: str, told: Counter[Any], there: Counter[Any]) -> Iterator[str]:

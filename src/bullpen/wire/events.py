@@ -97,6 +97,29 @@ class ReactionRemoved(ReactionEvent):
     type: Literal["reaction_removed"] = "reaction_removed"
 
 
+class PinnedBy(Detail):
+    """A message that was pinned or unpinned, and by whom."""
+
+    message_id: str = Field(description="The message.")
+    member_id: str = Field(description="The person or agent that pinned or unpinned it.")
+
+
+class PinEvent(RecordedEvent):
+    pin: PinnedBy = Field(description="Which message, and who did it.")
+
+
+class MessagePinned(PinEvent):
+    """A member pinned a message in its space."""
+
+    type: Literal["message_pinned"] = "message_pinned"
+
+
+class MessageUnpinned(PinEvent):
+    """A member took a pin away. A message that is deleted loses its pin without this event."""
+
+    type: Literal["message_unpinned"] = "message_unpinned"
+
+
 # ── spaces and members ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -421,6 +444,13 @@ class AgentTyping(LiveEvent):
     type: Literal["agent_typing"] = "agent_typing"
 
 
+class PersonTyping(LiveEvent):
+    """A person is writing in this space. Only its readers are told, and it is not stored."""
+
+    type: Literal["person_typing"] = "person_typing"
+    person_id: str = Field(description="The person.")
+
+
 class AgentDone(LiveEvent):
     """The agent is no longer thinking."""
 
@@ -509,6 +539,8 @@ AnyEvent: TypeAlias = Annotated[
     | MessageDeleted
     | ReactionAdded
     | ReactionRemoved
+    | MessagePinned
+    | MessageUnpinned
     | MemberJoined
     | MemberLeft
     | SpaceCreated
@@ -541,6 +573,7 @@ AnyEvent: TypeAlias = Annotated[
     | BudgetReached
     | AccessChanged
     | AgentTyping
+    | PersonTyping
     | AgentDone
     | MessageStreaming
     | ToolStreaming

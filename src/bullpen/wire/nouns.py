@@ -201,6 +201,13 @@ class FoundMessage(Message):
     highlights: list[tuple[int, int]] = Field(default_factory=list)
 
 
+class PinnedMessage(Message):
+    """A message that a member has pinned in its space."""
+
+    pinned_by: str
+    pinned_at: str
+
+
 class Limits(Wire):
     max_steps: int = Field(default=20, ge=1, le=1000)
     max_messages: int = Field(default=5, ge=0, le=1000)
@@ -244,6 +251,7 @@ class Agent(Wire):
     paused_reason: str | None = None  # some of its work is put aside: which budget is used up
     waiting_for: list[str] = Field(default_factory=list)
     cost_today: float = 0.0
+    unpriced_today: int | None = None  # steps of today whose model has no price
     created_at: str
     updated_at: str
 
@@ -260,6 +268,12 @@ class Usage(Wire):
     output_tokens: int = 0
     cached_tokens: int = 0
     cost: float = 0.0
+
+
+class RunUsage(Usage):
+    """`unpriced`: how many of its steps were answered by models without a price. They cost something nobody knows."""
+
+    unpriced: int | None = None
 
 
 class ModelCheck(Wire):
@@ -368,7 +382,7 @@ class Trigger(Wire):
     call_id: str | None = None  # of a result that came later: the call, its tool, and the person who answered
     tool_name: str | None = None
     answered_by: str | None = None
-    service_name: str | None = None  # what a trigger or a hook is called
+    service_name: str | None = None  # what a trigger or a hook is called; `office` is the office itself
     items: int = 1
 
 
@@ -387,7 +401,7 @@ class Run(Wire):
     silence_reason: str | None = None
     message_ids: list[str] = Field(default_factory=list)
     outside: list[str] = Field(default_factory=list)  # where text came from that it read, if from outside the office
-    usage: Usage = Field(default_factory=Usage)
+    usage: RunUsage = Field(default_factory=RunUsage)
     error: str | None = None
     retry_at: str | None = None  # it waits for its provider, which will be asked again then
     paused_reason: str | None = None  # it is put aside: which budget is used up

@@ -2,8 +2,8 @@
 import * as exact from "./exact";
 import type {
   Agent, Budget, Command, Connection, Decision, File_, Firing, FoundMessage, InstructionsVersion, Invite, InviteShown, Me, Message, ModelCheck,
-  NewInvite, Offered, OpenSession, Page, PendingCall, Person, Policy, Run, RunMessage, Skill, Space, SpaceContents, Span, Task, Token, ToolConfig,
-  UsageRow, Why,
+  NewInvite, Offered, OpenSession, Page, PendingCall, Person, PinnedMessage, Policy, Run, RunMessage, Skill, Space, SpaceContents, Span, StepRequest,
+  Task, Token, ToolConfig, UsageRow, Why,
 } from "./nouns";
 
 /** An answer that was not what was asked for; status 0: there was no answer at all. */
@@ -115,6 +115,10 @@ export const api = {
   deleteSpace: (space: string) => ask<unknown>("DELETE", `/spaces/${id(space)}`),
   addMember: (space: string, memberId: string) => ask<unknown>("POST", `/spaces/${id(space)}/members`, { body: { memberId } }),
   removeMember: (space: string, member: string) => ask<void>("DELETE", `/spaces/${id(space)}/members/${id(member)}`),
+  typing: (space: string) => ask<void>("POST", `/spaces/${id(space)}/typing`),
+  pins: (space: string) => ask<Page<PinnedMessage>>("GET", `/spaces/${id(space)}/pins`),
+  pin: (message: string) => ask<PinnedMessage>("PUT", `/messages/${id(message)}/pin`),
+  unpin: (message: string) => ask<void>("DELETE", `/messages/${id(message)}/pin`),
   markRead: (space: string, seq: number) => ask<Space>("POST", `/spaces/${id(space)}/read`, { body: { seq } }),
   preview: (space: string, body: { text: string; replyTo?: string }) =>
     ask<{ wakes: string[] }>("POST", `/spaces/${id(space)}/preview`, { body }),
@@ -158,6 +162,8 @@ export const api = {
   run: (run: string) => ask<Run>("GET", `/runs/${id(run)}`),
   runMessages: (run: string) => whole<RunMessage>(`/runs/${id(run)}/messages`),
   trace: (run: string) => ask<{ spans: Span[] }>("GET", `/runs/${id(run)}/trace`),
+  stepRequest: (run: string, step: number) => ask<StepRequest>("GET", `/runs/${id(run)}/steps/${step}/request`),
+  retryRun: (run: string) => ask<Run>("POST", `/runs/${id(run)}/retry`),
   cancelRun: (run: string) => ask<Run>("POST", `/runs/${id(run)}/cancel`),
 
   pending: (query: Query = {}) => ask<Page<PendingCall>>("GET", "/pending", { query: { limit: 200, ...query } }),

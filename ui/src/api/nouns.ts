@@ -9,6 +9,9 @@ export type File_ = Schemas["File"];
 export type Reaction = Schemas["Reaction"];
 export type Message = Sent<Schemas["Message"], "attachments" | "reactions" | "metadata">;
 export type FoundMessage = Sent<Schemas["FoundMessage"], "attachments" | "reactions" | "metadata" | "highlights">;
+export type PinnedMessage = Sent<Schemas["PinnedMessage"], "attachments" | "reactions" | "metadata">;
+export type StepRequest = Sent<Schemas["StepRequest"], "leftOut">;
+export type PromptPart = Schemas["PromptPart"];
 export type MessageStatus = Message["status"];
 export type Member = Schemas["Member"];
 export type Space = Sent<Schemas["Space"], "members" | "memberDetails">;
@@ -18,7 +21,8 @@ export type Agent = Omit<Sent<Schemas["Agent"], "tools" | "waitingFor">, "limits
 };
 export type Decision = "allow" | "ask" | "deny";
 export type Person = Schemas["Person"];
-export type Run = Sent<Schemas["Run"], "messageIds" | "usage" | "outside">;
+/** `stoppedBy` and `retryOf` are said by offices that know them. */
+export type Run = Sent<Schemas["Run"], "messageIds" | "usage" | "outside"> & { stoppedBy?: string | null; retryOf?: string | null };
 export type RunMessage = Schemas["RunMessage"];
 export type PendingCall = Sent<Schemas["PendingCall"], "metadata">;
 export type PendingKind = PendingCall["kind"];

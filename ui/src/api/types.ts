@@ -872,6 +872,27 @@ export interface paths {
         patch: operations["edit_message_api_messages__id__patch"];
         trace?: never;
     };
+    "/api/messages/{id}/pin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Pin Message
+         * @description Keep it at hand for everybody in the space. Whoever may post there may pin.
+         */
+        put: operations["pin_message_api_messages__id__pin_put"];
+        post?: never;
+        /** Unpin Message */
+        delete: operations["unpin_message_api_messages__id__pin_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/messages/{id}/reactions": {
         parameters: {
             query?: never;
@@ -926,6 +947,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Connections
+         * @description Where models are asked, oldest first. A key is never shown, only the name of its variable.
+         */
+        get: operations["list_connections_api_models_get"];
+        put?: never;
+        /**
+         * Create Connection
+         * @description Connect a provider, or a server at an address. Agents are left as they are.
+         */
+        post: operations["create_connection_api_models_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/models/check": {
         parameters: {
             query?: never;
@@ -940,6 +985,50 @@ export interface paths {
          * @description Ask a model one question. Whoever may define agents may: it costs what a short answer costs.
          */
         post: operations["check_model_api_models_check_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/models/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Connection
+         * @description Refused while agents use it. Its address is closed again, and the key that was given with it is gone.
+         */
+        delete: operations["delete_connection_api_models__id__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Connection
+         * @description Change what is said. Agents that use it ask with the new values from their next question on.
+         */
+        patch: operations["update_connection_api_models__id__patch"];
+        trace?: never;
+    };
+    "/api/models/{id}/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Offered
+         * @description The models that its server offers now, and those that somebody has set a price for.
+         */
+        get: operations["list_offered_api_models__id__list_get"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1579,6 +1668,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/spaces/{id}/pins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Pins
+         * @description Messages that members have pinned, the newest pin first: at most a hundred.
+         */
+        get: operations["list_pins_api_spaces__id__pins_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/spaces/{id}/preview": {
         parameters: {
             query?: never;
@@ -1610,7 +1719,8 @@ export interface paths {
         put?: never;
         /**
          * Mark Read
-         * @description Read up to a number. Never backwards, and never beyond the last; the caller's other devices hear of it.
+         * @description Read up to a number, never beyond the last. A lower one marks what follows it as unread again; the caller's other
+         *     devices hear of it.
          */
         post: operations["mark_read_api_spaces__id__read_post"];
         delete?: never;
@@ -1763,6 +1873,28 @@ export interface paths {
          * @description Take back what an agent has stored at once: the skill says what it said before, or is gone.
          */
         post: operations["undo_skill_api_spaces__id__skills__name__undo_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/typing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tell Typing
+         * @description Say that you are writing here. Whoever may read the space is told, and nothing is kept.
+         *
+         *     Say it again every few seconds while it goes on. Nobody is told when it ends.
+         */
+        post: operations["tell_typing_api_spaces__id__typing_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2367,6 +2499,8 @@ export interface components {
              * @enum {string}
              */
             scope: "space" | "agent";
+            /** Script */
+            script?: unknown;
             /**
              * State
              * @default idle
@@ -2375,6 +2509,8 @@ export interface components {
             state: "idle" | "queued" | "running" | "waiting" | "paused";
             /** Tools */
             tools?: string[];
+            /** Unpricedtoday */
+            unpricedToday?: number | null;
             /** Updatedat */
             updatedAt: string;
             /** Variables */
@@ -2635,7 +2771,7 @@ export interface components {
              */
             pausedAt?: string | null;
         };
-        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
+        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MessagePinned"] | components["schemas"]["MessageUnpinned"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["PersonTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
         /** Applied */
         Applied: {
             /** Agents */
@@ -3061,6 +3197,17 @@ export interface components {
             /** Parameters */
             parameters?: string | null;
         };
+        /**
+         * ConnectionModel
+         * @description What somebody said of one model of a connection: what it costs, and how many tokens it takes at once.
+         */
+        ConnectionModel: {
+            /** Contexttokens */
+            contextTokens?: number | null;
+            /** Name */
+            name: string;
+            price?: components["schemas"]["ModelPrice"] | null;
+        };
         /** CreateAgent */
         CreateAgent: {
             /**
@@ -3088,7 +3235,7 @@ export interface components {
             instructions: string;
             limits?: components["schemas"]["Limits"];
             /** Model */
-            model: unknown;
+            model?: unknown;
             /** Name */
             name: string;
             /**
@@ -3117,6 +3264,34 @@ export interface components {
             tools?: string[] | null;
             /** Variables */
             variables?: components["schemas"]["VariableDefinition"][];
+        };
+        /**
+         * CreateConnection
+         * @description `apiKey` is kept as a sealed variable, and shown to nobody. `apiKeyVariable`: a variable that is there already.
+         *     `confirm`: the origin of `baseUrl`, by which an owner who is signed in opens an address in this network.
+         */
+        CreateConnection: {
+            /** Apikey */
+            apiKey?: string | null;
+            /** Apikeyvariable */
+            apiKeyVariable?: string | null;
+            /** Baseurl */
+            baseUrl?: string | null;
+            /** Confirm */
+            confirm?: string | null;
+            /** Defaultmodel */
+            defaultModel?: string | null;
+            /** Models */
+            models?: {
+                [key: string]: components["schemas"]["ModelRequest"] | null;
+            };
+            /** Name */
+            name?: string | null;
+            /**
+             * Provider
+             * @enum {string}
+             */
+            provider: "anthropic" | "openai" | "openai-chat";
         };
         /** CreateHook */
         CreateHook: {
@@ -4058,6 +4233,39 @@ export interface components {
             type: "message_deleted";
         };
         /**
+         * MessagePinned
+         * @description A member pinned a message in its space.
+         */
+        MessagePinned: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Which message, and who did it. */
+            pin: components["schemas"]["PinnedBy"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message_pinned";
+        };
+        /**
          * MessageStreaming
          * @description A message that an agent is writing, as far as it is written. `message_created` follows when it is sent. An empty
          *     text: it will not be sent here, so do not show it any more.
@@ -4105,6 +4313,39 @@ export interface components {
             type: "message_streaming";
         };
         /**
+         * MessageUnpinned
+         * @description A member took a pin away. A message that is deleted loses its pin without this event.
+         */
+        MessageUnpinned: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Which message, and who did it. */
+            pin: components["schemas"]["PinnedBy"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message_unpinned";
+        };
+        /**
          * MessageUpdated
          * @description The author changed the text, or a card got its result.
          */
@@ -4148,8 +4389,77 @@ export interface components {
             answered: boolean;
             /** Message */
             message: string;
+            /** Problem */
+            problem?: ("address" | "key" | "model" | "answer") | null;
             /** Reached */
             reached: boolean;
+        };
+        /**
+         * ModelConnection
+         * @description A place where models are asked. An agent's model names it: `{connection: ID, name}`.
+         */
+        ModelConnection: {
+            /** Agents */
+            agents?: string[];
+            /** Apikeyvariable */
+            apiKeyVariable?: string | null;
+            /** Baseurl */
+            baseUrl?: string | null;
+            /** Confirmed */
+            confirmed?: string | null;
+            /** Createdat */
+            createdAt: string;
+            /** Createdby */
+            createdBy: string;
+            /** Defaultmodel */
+            defaultModel?: string | null;
+            /**
+             * Haskey
+             * @default false
+             */
+            hasKey: boolean;
+            /** Id */
+            id: string;
+            /** Models */
+            models?: components["schemas"]["ConnectionModel"][];
+            /** Name */
+            name: string;
+            /**
+             * Needsconfirming
+             * @default false
+             */
+            needsConfirming: boolean;
+            /**
+             * Provider
+             * @enum {string}
+             */
+            provider: "anthropic" | "openai" | "openai-chat";
+            /** Updatedat */
+            updatedAt: string;
+        };
+        /**
+         * ModelPrice
+         * @description Dollars for a million tokens. What is read from the provider's cache costs `cached`, what is written to it
+         *     `written`: as much as other input unless it is said.
+         */
+        ModelPrice: {
+            /** Cached */
+            cached?: number | null;
+            /** Input */
+            input: number;
+            /** Output */
+            output: number;
+            /** Written */
+            written?: number | null;
+        };
+        /**
+         * ModelRequest
+         * @description What a model of a connection costs, and how many tokens it takes at once.
+         */
+        ModelRequest: {
+            /** Contexttokens */
+            contextTokens?: number | null;
+            price?: components["schemas"]["PriceRequest"] | null;
         };
         /**
          * NewHook
@@ -4251,6 +4561,41 @@ export interface components {
             secret: string;
             /** Url */
             url: string;
+        };
+        /**
+         * OfferedModel
+         * @description A model that a connection's server offers, or that somebody has set a price for.
+         */
+        OfferedModel: {
+            /** Contexttokens */
+            contextTokens?: number | null;
+            /** Name */
+            name: string;
+            /**
+             * Offered
+             * @default true
+             */
+            offered: boolean;
+            /**
+             * Ownprice
+             * @default false
+             */
+            ownPrice: boolean;
+            price?: components["schemas"]["ModelPrice"] | null;
+        };
+        /**
+         * OfferedPage
+         * @description `problem` and `message`: its server could not be asked, so these are the models that somebody spoke of.
+         */
+        OfferedPage: {
+            /** Items */
+            items: components["schemas"]["OfferedModel"][];
+            /** Message */
+            message?: string | null;
+            /** Next */
+            next?: string | null;
+            /** Problem */
+            problem?: ("address" | "key" | "model" | "answer") | null;
         };
         /**
          * OpenSession
@@ -4416,6 +4761,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[ModelConnection] */
+        Page_ModelConnection_: {
+            /** Items */
+            items: components["schemas"]["ModelConnection"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[OpenSession] */
         Page_OpenSession_: {
             /** Items */
@@ -4448,6 +4800,13 @@ export interface components {
         Page_Person_: {
             /** Items */
             items: components["schemas"]["Person"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[PinnedMessage] */
+        Page_PinnedMessage_: {
+            /** Items */
+            items: components["schemas"]["PinnedMessage"][];
             /** Next */
             next?: string | null;
         };
@@ -4654,6 +5013,123 @@ export interface components {
             role: "guest" | "member" | "admin" | "owner";
         };
         /**
+         * PersonTyping
+         * @description A person is writing in this space. Only its readers are told, and it is not stored.
+         */
+        PersonTyping: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /**
+             * Personid
+             * @description The person.
+             */
+            personId: string;
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "person_typing";
+        };
+        /**
+         * PinnedBy
+         * @description A message that was pinned or unpinned, and by whom.
+         */
+        PinnedBy: {
+            /**
+             * Memberid
+             * @description The person or agent that pinned or unpinned it.
+             */
+            memberId: string;
+            /**
+             * Messageid
+             * @description The message.
+             */
+            messageId: string;
+        };
+        /**
+         * PinnedMessage
+         * @description A message that a member has pinned in its space.
+         */
+        PinnedMessage: {
+            /** Attachments */
+            attachments?: components["schemas"]["File"][];
+            /** Authorid */
+            authorId: string;
+            /**
+             * Authorkind
+             * @enum {string}
+             */
+            authorKind: "person" | "agent" | "system";
+            /** Clientmessageid */
+            clientMessageId?: string | null;
+            /** Createdat */
+            createdAt: string;
+            /** Deletedat */
+            deletedAt?: string | null;
+            /**
+             * Depth
+             * @default 0
+             */
+            depth: number;
+            /** Editedat */
+            editedAt?: string | null;
+            /** Id */
+            id: string;
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** Pinnedat */
+            pinnedAt: string;
+            /** Pinnedby */
+            pinnedBy: string;
+            /** Reactions */
+            reactions?: components["schemas"]["Reaction"][];
+            /** Replyto */
+            replyTo?: string | null;
+            /** Runid */
+            runId?: string | null;
+            /** Seq */
+            seq: number;
+            /** Spaceid */
+            spaceId: string;
+            /**
+             * Status
+             * @default complete
+             * @enum {string}
+             */
+            status: "streaming" | "requires_action" | "complete" | "error" | "expired" | "cancelled";
+            /**
+             * Text
+             * @default
+             */
+            text: string;
+            /**
+             * Type
+             * @default text
+             * @enum {string}
+             */
+            type: "text" | "tool" | "file" | "voice" | "system";
+        };
+        /**
          * Policy
          * @description Whether an agent may use a tool: in one space or anywhere, for some arguments or for all.
          */
@@ -4769,6 +5245,20 @@ export interface components {
             replyTo?: string | null;
             /** Text */
             text: string;
+        };
+        /**
+         * PriceRequest
+         * @description Dollars for a million tokens.
+         */
+        PriceRequest: {
+            /** Cached */
+            cached?: number | null;
+            /** Input */
+            input: number;
+            /** Output */
+            output: number;
+            /** Written */
+            written?: number | null;
         };
         /**
          * Problem
@@ -5167,7 +5657,7 @@ export interface components {
             /** Threadid */
             threadId: string;
             trigger: components["schemas"]["Trigger"];
-            usage?: components["schemas"]["Usage"];
+            usage?: components["schemas"]["RunUsage"];
         };
         /**
          * RunFinished
@@ -5330,6 +5820,34 @@ export interface components {
              * @enum {string}
              */
             type: "run_started";
+        };
+        /**
+         * RunUsage
+         * @description `unpriced`: how many of its steps were answered by models without a price. They cost something nobody knows.
+         */
+        RunUsage: {
+            /**
+             * Cachedtokens
+             * @default 0
+             */
+            cachedTokens: number;
+            /**
+             * Cost
+             * @default 0
+             */
+            cost: number;
+            /**
+             * Inputtokens
+             * @default 0
+             */
+            inputTokens: number;
+            /**
+             * Outputtokens
+             * @default 0
+             */
+            outputTokens: number;
+            /** Unpriced */
+            unpriced?: number | null;
         };
         /**
          * RunWaiting
@@ -6519,7 +7037,7 @@ export interface components {
             autoEnter?: boolean | null;
             /**
              * Avatar
-             * @description A picture that you uploaded, or an emoji. Null: none.
+             * @description A picture that you uploaded, by its id. Null: none.
              */
             avatar?: string | null;
             /** Description */
@@ -6545,6 +7063,28 @@ export interface components {
             tools?: string[] | null;
             /** Variables */
             variables?: components["schemas"]["VariableDefinition"][] | null;
+        };
+        /**
+         * UpdateConnection
+         * @description What is left out stays. Another `baseUrl` needs its key and its confirmation anew; a null takes away.
+         */
+        UpdateConnection: {
+            /** Apikey */
+            apiKey?: string | null;
+            /** Apikeyvariable */
+            apiKeyVariable?: string | null;
+            /** Baseurl */
+            baseUrl?: string | null;
+            /** Confirm */
+            confirm?: string | null;
+            /** Defaultmodel */
+            defaultModel?: string | null;
+            /** Models */
+            models?: {
+                [key: string]: components["schemas"]["ModelRequest"] | null;
+            };
+            /** Name */
+            name?: string | null;
         };
         /** UpdatePerson */
         UpdatePerson: {
@@ -6645,29 +7185,6 @@ export interface components {
             members?: string[] | null;
             /** Url */
             url?: string | null;
-        };
-        /** Usage */
-        Usage: {
-            /**
-             * Cachedtokens
-             * @default 0
-             */
-            cachedTokens: number;
-            /**
-             * Cost
-             * @default 0
-             */
-            cost: number;
-            /**
-             * Inputtokens
-             * @default 0
-             */
-            inputTokens: number;
-            /**
-             * Outputtokens
-             * @default 0
-             */
-            outputTokens: number;
         };
         /**
          * UsageRow
@@ -8802,6 +9319,66 @@ export interface operations {
             };
         };
     };
+    pin_message_api_messages__id__pin_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PinnedMessage"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    unpin_message_api_messages__id__pin_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     add_reaction_api_messages__id__reactions_post: {
         parameters: {
             query?: never;
@@ -8902,6 +9479,68 @@ export interface operations {
             };
         };
     };
+    list_connections_api_models_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ModelConnection_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    create_connection_api_models_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateConnection"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelConnection"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     check_model_api_models_check_post: {
         parameters: {
             query?: never;
@@ -8922,6 +9561,104 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ModelCheck"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    delete_connection_api_models__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    update_connection_api_models__id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateConnection"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelConnection"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_offered_api_models__id__list_get: {
+        parameters: {
+            query?: {
+                /** @description Ask its server now, also if it was asked a moment ago. */
+                fresh?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OfferedPage"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -10230,6 +10967,37 @@ export interface operations {
             };
         };
     };
+    list_pins_api_spaces__id__pins_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_PinnedMessage_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     preview_api_spaces__id__preview_post: {
         parameters: {
             query?: never;
@@ -10593,6 +11361,35 @@ export interface operations {
                 };
             };
             /** @description There was nothing before, so the skill is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    tell_typing_api_spaces__id__typing_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
             204: {
                 headers: {
                     [name: string]: unknown;

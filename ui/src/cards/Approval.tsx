@@ -1,22 +1,20 @@
 import { ShieldQuestion } from "lucide-react";
 import { useState } from "react";
-import * as exact from "../api/exact";
+import { useQuery } from "@tanstack/react-query";
+import { api } from "../api/client";
 import { useLive } from "../live/store";
 import { Args, Exact, foldedArgs } from "../parts/Args";
 import { useBegun } from "../parts/begun";
 import { Button } from "../parts/Button";
-import { escaped } from "../parts/odd";
 import p from "../parts/parts.module.css";
 import { useName } from "../rooms/names";
 import { Who } from "../rooms/Who";
 import s from "./cards.module.css";
 import { Because, Frame, Outcome, Outside, WhoMay } from "./Frame";
+import { fieldsOf, valueOf, type Field } from "./fields";
 import type { CardProps } from "./types";
 
 type Answer = { approved: boolean; args?: Record<string, unknown>; reason?: string; always?: "space" | "agent" | "source"; hash?: string };
-
-/** A value as it is edited: JSON, with what cannot be seen written out. */
-const written = (value: unknown): string => escaped(exact.text(value));
 
 /** The exact arguments, and a decision about just these. No key approves by itself. */
 export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, unknown>, Answer>) {
@@ -31,7 +29,8 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
   const [folded, setFolded] = useState(() => foldedArgs(call.args));
   const [problem, setProblem] = useState("");
   const [asked, setAsked] = useState(false); // just now: a row that comes back takes nobody's focus
-  const texts = Object.entries(call.args).map(([name, value]) => ({ name, before: written(value), now: edits[name] ?? written(value) }));
+  const tool = useQuery({ queryKey: ["tool", call.toolName], queryFn: () => api.tool(call.toolName), enabled: editing, retry: false, staleTime: 60_000 });
+  const texts = fieldsOf(call.args, tool.data?.inputSchema).map((field) => ({ ...field, now: edits[field.name] ?? field.before }));
   const changed = editing && texts.some((each) => each.now !== each.before);
 
   // Asked for because of what its agent has read: that can be allowed by itself, and nothing wider is offered here.
@@ -42,12 +41,13 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
     setProblem("");
     const result: Answer = { approved, ...(call.hash ? { hash: call.hash } : {}) };
     if (approved && changed) {
-      try {
-        result.args = Object.fromEntries(texts.map(({ name, now }) => [name, exact.parse(now)]));
-      } catch {
-        setProblem("One of the values is not JSON. Texts stand in double quotes.");
-        return;
+      const args: Record<string, unknown> = { ...call.args };
+      for (const field of texts.filter((each) => each.now !== each.before)) {
+        const given = valueOf(field, field.now);
+        if ("problem" in given) return setProblem(given.problem);
+        args[field.name] = given.value;
       }
+      result.args = args;
     }
     if (approved && forGood) result.always = forGood;
     if (!approved && reason.trim()) result.reason = reason.trim();
@@ -60,10 +60,11 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
     <Frame icon={<ShieldQuestion size={16} aria-hidden />} title={<><Who id={call.agentId} exact /> wants to run <code><Exact text={call.toolName} /></code></>} label={`Approval wanted: ${call.toolName}`} call={call}>
       {editing && !over ? (
         <div className={s.edit}>
-          {texts.map(({ name, before, now }) => (
+          {texts.map(({ name, before, now, ...field }) => (
             <label key={name} className={p.field}>
               <Exact text={name} />
-              <input className={s.exact} value={now} spellCheck={false} onChange={(event) => setEdits({ ...edits, [name]: event.target.value })} />
+              <Value field={field} now={now} onChange={(next) => setEdits({ ...edits, [name]: next })} />
+              {field.about && <span className={p.hint} dir="auto">{field.about}</span>}
               {now !== before && (
                 <span className={s.before}>
                   <del><Exact text={before} /></del> → <ins><Exact text={now} /></ins>
@@ -122,4 +123,19 @@ export function Approval({ call, mayAnswer, answer }: CardProps<Record<string, u
       )}
     </Frame>
   );
+}
+
+function Value({ field, now, onChange }: { field: Pick<Field, "kind" | "choices">; now: string; onChange(next: string): void }) {
+  if (field.kind === "choice" || field.kind === "yes")
+    return (
+      <select value={now} onChange={(event) => onChange(event.target.value)}>
+        {now === "" && <option value="">not given</option>}
+        {(field.choices ?? ["true", "false"]).map((each) => (
+          <option key={each} value={each}>
+            {field.kind === "yes" ? (each === "true" ? "yes" : "no") : each}
+          </option>
+        ))}
+      </select>
+    );
+  return <input className={field.kind === "json" ? s.exact : undefined} inputMode={field.kind === "number" ? "decimal" : undefined} value={now} spellCheck={false} dir="auto" onChange={(event) => onChange(event.target.value)} />;
 }

@@ -168,6 +168,8 @@ export function answerWords(result: unknown): string {
     if ("choice" in result) return String(result.choice);
     if (Array.isArray(result.choices)) return result.choices.join(", ");
     if (Array.isArray(result.supplied)) return `a value for ${result.supplied.join(", ")}`;
+    const values = isRecord(result.values) ? result.values : result;
+    return Object.entries(values).map(([name, value]) => `${name}: ${typeof value === "string" ? value : exact.text(value)}`).join(" · ").slice(0, 300);
   }
   return result === undefined || result === null ? "" : exact.text(result);
 }

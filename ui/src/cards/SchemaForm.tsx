@@ -21,9 +21,25 @@ function errorsOf(schema: RJSFSchema, data: unknown): RJSFValidationError[] {
       const missing = error.keyword === "required" ? /"([^"]+)"/.exec(error.error)?.[1] : undefined;
       const path = error.instanceLocation.replace(/^#\/?/, "").split("/").filter(Boolean);
       if (missing) path.push(missing);
-      const message = missing ? "is needed" : error.error.replace(/\.$/, "");
+      const message = missing ? "is needed" : wrong(error.keyword, error.error);
       return { name: error.keyword, property: `.${path.join(".")}`, message, stack: message };
     });
+}
+
+const FORMATS: Record<string, string> = {
+  email: "Write an e-mail address, such as ada@example.org", uri: "Write a whole address, such as https://example.org", url: "Write a whole address, such as https://example.org",
+  date: "Write a day, such as 2026-11-18", "date-time": "Write a day and a time, such as 2026-11-18T09:00:00Z", time: "Write a time, such as 09:00:00Z",
+};
+
+/** What is wrong with a field, for whoever fills it in. */
+function wrong(keyword: string, said: string): string {
+  if (keyword === "format") return FORMATS[/"([^"]+)"/.exec(said)?.[1] ?? ""] ?? "This is not written as it should be";
+  if (keyword === "minLength") return "This is too short";
+  if (keyword === "maxLength") return "This is too long";
+  if (keyword === "pattern") return "This is not written as it should be";
+  if (keyword === "type") return "This is of the wrong kind";
+  if (keyword === "enum" || keyword === "const") return "Choose one of those that are offered";
+  return said.replace(/\.$/, "");
 }
 
 function tree(errors: RJSFValidationError[]): ErrorSchema<Data> {

@@ -1,10 +1,10 @@
 // Fetching what the rooms show, into the store, in the same way as events.
 import { api, Problem } from "../api/client";
-import type { Message, Space } from "../api/nouns";
-import { divided, hole, loaded, noticed, opened, opening, replaced, room, trimmed, unopened, withSpace, without } from "./reduce";
+import type { Message, PinnedMessage, Space } from "../api/nouns";
+import { divided, hole, loaded, noticed, opened, opening, replaced, room, trimmed, unopened, withAgent, without, withPins, withSpace } from "./reduce";
 import { queries } from "./queries";
+import type { State } from "./state";
 import { change, store } from "./store";
-import { roleOf } from "../parts/role";
 
 const PAGE = 50;
 const under = new Map<string, Promise<void>>();
@@ -37,11 +37,29 @@ export async function loadNames(): Promise<void> {
   // The views of agents ask for the same list: at the same time, or soon after, it is one question.
   const [agents, people] = await Promise.all([queries.fetchQuery({ queryKey: ["agents"], queryFn: () => api.agents(), staleTime: 0 }), api.people()]);
   change((state) => {
-    const members = { ...state.members };
-    for (const agent of agents.items) members[agent.id] = { id: agent.id, name: agent.name, kind: "agent", joinedAt: agent.createdAt, role: roleOf(agent.description), avatar: agent.avatar };
+    let next: State = { ...state, paused: {}, allPaused: !!agents.pausedAt };
+    for (const agent of agents.items) next = withAgent(next, agent);
+    const members = { ...next.members };
     for (const person of people.items) members[person.id] = { id: person.id, name: person.name, kind: "person", joinedAt: person.createdAt, avatar: person.avatar };
-    return { ...state, members };
+    return { ...next, members };
   });
+}
+
+const FRESH_MS = 10_000;
+let namesAt = 0;
+
+/** Before somebody is chosen from a list: not everybody is told of everybody who is new. */
+export function freshNames(): void {
+  if (Date.now() - namesAt < FRESH_MS) return;
+  namesAt = Date.now();
+  void once("names", loadNames).catch(() => undefined);
+}
+
+/** What members have pinned in a room; it is kept up to date by events from then on. */
+export async function loadPins(spaceId: string): Promise<PinnedMessage[]> {
+  const { items } = await api.pins(spaceId);
+  change((state) => withPins(state, spaceId, items.map((each) => each.id)));
+  return items;
 }
 
 /** The newest messages of a room, and its last runs, which say what each answer cost and who stayed silent. */
@@ -66,6 +84,8 @@ export function openRoom(spaceId: string): Promise<void> {
       return divided(opened(next, space.id, page.items, !page.next), space.id);
     });
     void loadRuns(space.id);
+    void loadPins(space.id).catch(() => undefined);
+    freshNames();
   });
 }
 

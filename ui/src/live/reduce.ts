@@ -1,7 +1,8 @@
 // Pure: a state and what happened give the next state. Everything may come twice, and most things in any order.
-import type { EventOf, Member, Message, OfficeEvent, Run, Space } from "../api/nouns";
+import type { Agent, EventOf, Member, Message, OfficeEvent, Run, Space } from "../api/nouns";
 import { mentions } from "../parts/mentions";
-import { emptyRoom, type Notice, type Partial_, type Room, type State } from "./state";
+import { roleOf } from "../parts/role";
+import { emptyRoom, type Known, type Notice, type Partial_, type Room, type State, type Typing } from "./state";
 
 const KEPT_NOTICES = 200;
 export const KEPT_RUNS = 500;
@@ -27,11 +28,13 @@ function one(state: State, event: OfficeEvent): State {
     case "tool.streaming":
       return streaming(known, event);
     case "agent_typing":
-      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at) });
+      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at), runId: event.runId });
+    case "person_typing":
+      return writing(known, spaceId, event.personId, Date.parse(event.at));
     case "agent_done":
       return untyped(known, spaceId, event.agentId, event.runId);
     case "tool.started":
-      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at), tool: event.call.toolName, callId: event.call.callId, waiting: false });
+      return typing(known, spaceId, event.agentId, { at: Date.parse(event.at), runId: event.runId, tool: event.call.toolName, callId: event.call.callId, waiting: false });
     case "tool.done":
     case "tool.error":
       return settled(unused(known, event), event);
@@ -39,7 +42,7 @@ function one(state: State, event: OfficeEvent): State {
       return { ...known, progress: { ...known.progress, [event.call.callId]: event.call.progress ?? {} } as State["progress"] };
     case "tool.requires_action":
       // A run that goes on without the answer does not wait.
-      return asked(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), waiting: event.call.status === "waiting" }, true), event.call.callId, true);
+      return asked(typing(known, spaceId, event.agentId, { at: Date.parse(event.at), runId: event.runId, waiting: event.call.status === "waiting", approval: event.call.kind === "approval" }, true), event.call.callId, true);
     case "pending_resolved":
       return asked(known, event.call.callId, false);
     case "run_started":
@@ -54,6 +57,19 @@ function one(state: State, event: OfficeEvent): State {
       return withSpace(known, event.space);
     case "space_erased":
       return spaceId ? without(known, spaceId) : known;
+    case "agent_created":
+    case "agent_updated":
+      return withAgent(known, event.agent);
+    case "agent_deleted":
+      return withoutMember(known, event.agentId);
+    case "agents_paused":
+      return { ...known, allPaused: true };
+    case "agents_resumed":
+      return { ...known, allPaused: false };
+    case "message_pinned":
+      return pinned(known, spaceId, event.pin.messageId, true);
+    case "message_unpinned":
+      return pinned(known, spaceId, event.pin.messageId, false);
     case "member_joined":
       return joined(known, spaceId, event.member, event.at);
     case "member_left":
@@ -117,7 +133,7 @@ function stored(state: State, message: Message, isNew: boolean): State {
   // While a room is being opened everything is kept: the answer that is under way may be older.
   const isOpening = !there.loaded && message.spaceId in state.rooms;
   const follows = isOpening || (there.loaded && (existing || isNew || at < there.messages.length));
-  let next = state;
+  let next = isNew && there.writers[message.authorId] ? withRoom(state, message.spaceId, { writers: omit(there.writers, message.authorId) }) : state;
   if (follows) {
     const adopted = isNew ? adopt(there, message) : null;
     next = withRoom(next, message.spaceId, {
@@ -274,7 +290,7 @@ function withoutPartial(state: State, spaceId: string | undefined, key: string):
 }
 
 function typing(
-  state: State, spaceId: string | undefined, agentId: string | undefined, change: { at: number; tool?: string; callId?: string; waiting?: boolean }, onlyIfThere = false,
+  state: State, spaceId: string | undefined, agentId: string | undefined, change: Omit<Typing, "agentId">, onlyIfThere = false,
 ): State {
   if (!spaceId || !agentId || !state.rooms[spaceId]) return state;
   const there = room(state, spaceId);
@@ -299,16 +315,31 @@ function untyped(state: State, spaceId: string | undefined, agentId: string | un
   return withRoom(state, spaceId, { typing: rest, partials });
 }
 
+const omit = <T>(all: Record<string, T>, name: string): Record<string, T> => {
+  const { [name]: _, ...rest } = all;
+  return rest;
+};
+
+/** A person is typing. Only said of a room that is open here, and never of oneself. */
+function writing(state: State, spaceId: string | undefined, personId: string, at: number): State {
+  if (!spaceId || !state.rooms[spaceId] || personId === state.me?.id) return state;
+  return withRoom(state, spaceId, { writers: { ...room(state, spaceId).writers, [personId]: at } });
+}
+
+const WRITES_MS = 8_000; // whoever goes on typing says so again before that
+
 /** Partials that nobody has added to for a while are dropped quietly. */
 export function expire(state: State, now: number, after = 10_000): State {
   let next = state;
   for (const [spaceId, there] of Object.entries(state.rooms)) {
     const old = Object.values(there.partials).filter((each) => now - each.at > after && !there.typing[each.agentId]);
     const idle = Object.values(there.typing).filter((each) => now - each.at > 15 * 60_000);
-    if (!old.length && !idle.length) continue;
+    const gone = Object.values(there.writers).some((at) => now - at > WRITES_MS);
+    if (!old.length && !idle.length && !gone) continue;
+    const writers = gone ? Object.fromEntries(Object.entries(there.writers).filter(([, at]) => now - at <= WRITES_MS)) : there.writers;
     const partials = Object.fromEntries(Object.entries(there.partials).filter(([, each]) => !old.includes(each)));
     const stillTyping = Object.fromEntries(Object.entries(there.typing).filter(([, each]) => !idle.includes(each)));
-    next = withRoom(next, spaceId, { partials, typing: stillTyping });
+    next = withRoom(next, spaceId, { partials, typing: stillTyping, writers });
   }
   return next;
 }
@@ -342,27 +373,51 @@ function finished(state: State, run: Run): State {
   return run.spaceId ? noticed(next, run) : next;
 }
 
-/** A line where somebody was addressed and chose silence. Runs that were loaded later go the same way. */
+/** A line where somebody was addressed and chose silence, or was stopped. Runs that were loaded later go the same way. */
 export function noticed(state: State, run: Run): State {
   const spaceId = run.trigger.spaceId ?? run.spaceId;
   const messageId = run.trigger.messageId;
-  if (!spaceId || !messageId || (run.outcome !== "silent" && run.outcome !== "unsent_text")) return state;
+  const kind = noticeOf(run);
+  if (!spaceId || !messageId || !kind) return state;
   const there = state.rooms[spaceId];
   const message = there?.messages.find((each) => each.id === messageId);
   if (!there || !message) return state;
   const key = `notice/${run.id}`;
   if (there.notices.some((notice) => notice.key === key)) return state;
-  const space = state.spaces[spaceId];
-  const agent = state.members[run.agentId];
-  const addressed =
-    space?.kind === "dm" || (agent && mentions(message.text, [agent]).length > 0) ||
-    (!!message.replyTo && there.messages.find((each) => each.id === message.replyTo)?.authorId === run.agentId);
-  if (!addressed && run.outcome === "silent") return state;
+  if (kind === "silent" && !isAddressed(state, there, message, run.agentId)) return state;
+  const at = run.finishedAt ?? run.startedAt;
+  // What was said of it stands under the question; that it was stopped, where the room was by then.
+  const seq = kind === "stopped" ? (there.messages.findLast((each) => each.createdAt <= at)?.seq ?? message.seq) : message.seq;
   const notice: Notice = {
-    key, afterSeq: message.seq, kind: run.outcome === "silent" ? "silent" : "unsent", agentId: run.agentId, runId: run.id,
-    messageId, reason: run.silenceReason ?? undefined, at: run.finishedAt ?? run.startedAt,
+    key, afterSeq: Math.max(seq, message.seq), kind, agentId: run.agentId, by: run.stoppedBy ?? undefined, runId: run.id,
+    messageId, reason: run.silenceReason ?? undefined, at,
   };
   return withRoom(state, spaceId, { notices: [...there.notices, notice].slice(-KEPT_NOTICES) });
+}
+
+/** What a room is told of a run that said nothing. An answer that was a card, or that failed, is no silence. */
+function noticeOf(run: Run): "silent" | "unsent" | "stopped" | null {
+  if (run.stopReason === "cancelled") return "stopped";
+  if (run.outcome === "unsent_text") return "unsent";
+  return run.outcome === "silent" && run.trigger.kind === "message" ? "silent" : null;
+}
+
+function isAddressed(state: State, there: Room, message: Message, agentId: string): boolean {
+  const agent = state.members[agentId];
+  if (state.spaces[message.spaceId]?.kind === "dm" || (agent && mentions(message.text, [agent]).length > 0)) return true;
+  return !!message.replyTo && there.messages.find((each) => each.id === message.replyTo)?.authorId === agentId;
+}
+
+function pinned(state: State, spaceId: string | undefined, messageId: string, on: boolean): State {
+  const pins = spaceId ? state.rooms[spaceId]?.pins : undefined;
+  if (!spaceId || !pins) return state;
+  const others = pins.filter((id) => id !== messageId);
+  return withRoom(state, spaceId, { pins: on ? [messageId, ...others] : others });
+}
+
+/** All pins of a room, as the office has them. */
+export function withPins(state: State, spaceId: string, pins: string[]): State {
+  return state.rooms[spaceId] ? withRoom(state, spaceId, { pins }) : state;
 }
 
 // ── spaces and members ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -406,6 +461,31 @@ function left(state: State, spaceId: string | undefined, memberId: string): Stat
     members: space.members.filter((id) => id !== memberId),
     memberDetails: space.memberDetails.filter((member) => member.id !== memberId),
   });
+}
+
+/** An agent as it is now: known everywhere at once, in rooms, in pickers and in the palette. */
+export function withAgent(state: State, agent: Pick<Agent, "id" | "name" | "description" | "createdAt" | "pausedAt" | "avatar">): State {
+  const before = state.members[agent.id];
+  const known: Known = { id: agent.id, name: agent.name, kind: "agent", joinedAt: before?.joinedAt ?? agent.createdAt, role: roleOf(agent.description ?? ""), avatar: agent.avatar };
+  const paused = agent.pausedAt ? { ...state.paused, [agent.id]: true as const } : omit(state.paused, agent.id);
+  const spaces = before && before.name !== agent.name ? renamed(state.spaces, agent.id, agent.name) : state.spaces;
+  return { ...state, paused, spaces, members: { ...state.members, [agent.id]: known } };
+}
+
+function renamed(spaces: State["spaces"], id: string, name: string): State["spaces"] {
+  return Object.fromEntries(
+    Object.entries(spaces).map(([key, space]) => [
+      key,
+      space.members.includes(id) ? { ...space, memberDetails: space.memberDetails.map((each) => (each.id === id ? { ...each, name } : each)) } : space,
+    ]),
+  );
+}
+
+/** Nobody can be chosen who is gone; what they said keeps their name as long as it is open here. */
+function withoutMember(state: State, id: string | undefined): State {
+  if (!id) return state;
+  const { [id]: there, ...members } = state.members;
+  return there ? { ...state, members, paused: omit(state.paused, id) } : state;
 }
 
 function presence(state: State, personId: string, isHere: boolean): State {

@@ -24,6 +24,7 @@ const INVALIDATES: [RegExp, string[]][] = [
   [/^(tool\.requires_action|pending_resolved|tool\.done|tool\.error)$/, ["pending", "agents"]],
   [/^agent/, ["agents", "agent"]],
   [/^(member_|space_)/, ["members"]],
+  [/^message_(un)?pinned$/, ["pins"]],
   [/^budget_/, ["usage", "agents"]],
 ];
 
@@ -64,8 +65,9 @@ function catchUp(): void {
 function tellBudget(budget: Budget): void {
   const { members, spaces } = store.getState();
   const text = budgetOf(budget, (id) => members[id]?.name ?? spaces[id]?.name ?? id);
-  if (budget.reached) toast(text);
-  else done(text);
+  // Where a room is open, it says so itself, with what can be done about it.
+  if (budget.reached && !open.spaceId) toast(text);
+  else if (!budget.reached) done(text);
 }
 
 let begun = false;

@@ -13,9 +13,9 @@ export type Partial_ = {
   at: number;
 };
 
-export type Typing = { agentId: string; at: number; tool?: string; callId?: string; waiting?: boolean };
+export type Typing = { agentId: string; at: number; runId?: string; tool?: string; callId?: string; waiting?: boolean; approval?: boolean };
 
-export type Notice = { key: string; afterSeq: number; kind: "silent" | "unsent" | "joined" | "left"; agentId: string; runId?: string; messageId?: string; reason?: string; at: string };
+export type Notice = { key: string; afterSeq: number; kind: "silent" | "unsent" | "stopped" | "joined" | "left"; agentId: string; by?: string; runId?: string; messageId?: string; reason?: string; at: string };
 
 export type Room = {
   messages: Message[]; // rising by seq, no doubles
@@ -26,6 +26,8 @@ export type Room = {
   partials: Record<string, Partial_>;
   typing: Record<string, Typing>;
   notices: Notice[];
+  writers: Record<string, number>; // people who are typing, and when they were heard of last
+  pins: string[] | null; // messages that were pinned, newest pin first; null: not asked for yet
 };
 
 /** A member, and for agents what they are for, in a word or two. */
@@ -42,6 +44,8 @@ export type State = {
   members: Record<string, Known>; // everybody seen anywhere, by id
   runs: Record<string, Run>;
   here: Record<string, true>; // people with the page open
+  paused: Record<string, true>; // agents that somebody has paused
+  allPaused: boolean; // every agent is
   progress: Record<string, { fraction?: number; message?: string }>; // of calls, by id
   waiting: Record<string, true>; // calls that ask for somebody, by id
   cursor: string | null;
@@ -51,10 +55,10 @@ export type State = {
 };
 
 export const emptyRoom: Room = {
-  messages: [], keys: {}, complete: false, loaded: false, dividerSeq: null, partials: {}, typing: {}, notices: [],
+  messages: [], keys: {}, complete: false, loaded: false, dividerSeq: null, partials: {}, typing: {}, notices: [], writers: {}, pins: null,
 };
 
 export const emptyState: State = {
-  me: null, known: false, spaces: {}, order: [], rooms: {}, members: {}, runs: {}, here: {}, progress: {}, waiting: {}, cursor: null,
+  me: null, known: false, spaces: {}, order: [], rooms: {}, members: {}, runs: {}, here: {}, paused: {}, allPaused: false, progress: {}, waiting: {}, cursor: null,
   link: "starting", retryAt: 0, resets: 0,
 };

@@ -1,6 +1,6 @@
-import { useEffect, useReducer, useSyncExternalStore } from "react";
+import { useEffect, useReducer, useState, useSyncExternalStore } from "react";
 
-// One clock for all relative times, every 30 seconds.
+// One clock for all relative times, every 30 seconds; and at once for whoever begins to look at it.
 let now = Date.now();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
@@ -15,7 +15,9 @@ function subscribe(listener: () => void): () => void {
 }
 
 export function useNow(): number {
-  return useSyncExternalStore(subscribe, () => now);
+  const shared = useSyncExternalStore(subscribe, () => now);
+  const [began] = useState(Date.now);
+  return Math.max(shared, began);
 }
 
 /** Draws anew every second, as long as somebody counts. */
@@ -35,7 +37,9 @@ const weekday = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "nume
 const withYear = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long", year: "numeric" });
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
-export function ago(at: number, from: number): string {
+/** `comes`: it may lie ahead. What has happened never does, even if the clocks of office and device differ. */
+export function ago(when: number, from: number, comes = false): string {
+  const at = comes ? when : Math.min(when, from);
   const minutes = Math.round((at - from) / 60_000);
   if (Math.abs(minutes) < 1) return "just now";
   if (Math.abs(minutes) < 60) return relative.format(minutes, "minute");
@@ -73,11 +77,11 @@ export function Clock({ at, withSeconds }: { at: string; withSeconds?: boolean }
   );
 }
 
-export function Ago({ at }: { at: string }) {
+export function Ago({ at, comes }: { at: string; comes?: boolean }) {
   const from = useNow();
   return (
     <time dateTime={at} title={full.format(new Date(at))}>
-      {ago(Date.parse(at), from)}
+      {ago(Date.parse(at), from, comes)}
     </time>
   );
 }

@@ -8,12 +8,12 @@ export function Dialog({ title, open, onClose, children }: { title: string; open
     <Ariakit.Dialog open={open} onClose={onClose} backdrop={<div className={s.backdrop} />} className={s.dialog} unmountOnHide>
       <header>
         <Ariakit.DialogHeading render={<h2 />}>{title}</Ariakit.DialogHeading>
-        {/* Without a tip: it would take the first Esc for itself. */}
-        <button type="button" aria-label="Close" className={`${s.icon} ${s.mini}`} onClick={onClose}>
-          <X size={17} aria-hidden />
-        </button>
       </header>
       {children}
+      {/* The last, so that a dialog begins at its first field. Without a tip: it would take the first Esc for itself. */}
+      <button type="button" aria-label="Close" className={`${s.icon} ${s.mini} ${s.close}`} onClick={onClose}>
+        <X size={17} aria-hidden />
+      </button>
     </Ariakit.Dialog>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useLive } from "../live/store";
 import s from "./parts.module.css";
 
-export type Presence = "here" | "busy" | "waiting" | null;
+export type Presence = "here" | "busy" | "waiting" | "paused" | null;
 
 /** Round and blue: a person. Square and violet: an agent. */
 export function Face({ id, name, kind, size, presence }: { id: string; name?: string; kind?: string; size?: "small" | "large"; presence?: Presence }) {

@@ -46,6 +46,15 @@ function Image({ src, alt }: { src?: string; alt?: string }) {
   );
 }
 
+/** Wider than a phone: it scrolls by itself, and by keys. */
+function Table({ children }: { children?: ReactNode }) {
+  return (
+    <div className={s.table} tabIndex={0} role="group" aria-label="Table">
+      <table>{children}</table>
+    </div>
+  );
+}
+
 export function Code({ text, language, live }: { text: string; language?: string; live?: boolean }) {
   const plain = <code>{text}</code>;
   return (
@@ -78,7 +87,7 @@ export const Markdown = memo(function Markdown({ text, members, meId, live }: { 
           wrapper: "div",
           forceWrapper: true,
           forceBlock: true,
-          overrides: { a: Link, img: Image },
+          overrides: { a: Link, img: Image, table: Table },
           sanitizer: (value, _tag, attribute) => (attribute === "href" ? (safeLink(value) ? value : null) : value),
           renderRule,
         }}
@@ -97,9 +106,9 @@ export function Mentions({ text, members, meId }: { text: string; members: reado
   for (const each of found) {
     shown.push(text.slice(from, each.from));
     shown.push(
-      <span key={each.from} className={s.mention} data-me={each.id === meId || undefined}>
+      <bdi key={each.from} className={s.mention} data-me={each.id === meId || undefined}>
         {text.slice(each.from, each.to)}
-      </span>,
+      </bdi>,
     );
     from = each.to;
   }

@@ -3,6 +3,7 @@ import { Activity, Bot, CalendarClock, Hash, Inbox, Moon, Pause, Play, Search, S
 import { useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client";
+import { freshNames } from "../live/load";
 import { useLive } from "../live/store";
 import { titleOf } from "../rooms/names";
 import { Dialog } from "./Dialog";
@@ -10,16 +11,18 @@ import { setTheme, shownTheme } from "./look";
 import s from "./parts.module.css";
 import { SHORTCUTS } from "./shortcuts";
 import { toast } from "./toasts";
-import { withSpace } from "../live/reduce";
-import { change } from "../live/store";
+import { write } from "../rooms/actions";
 
 type Item = { id: string; group: string; label: string; note?: string; icon: React.ReactNode; run(): void };
 
-export function Palette() {
-  const [open, setOpen] = useState(false);
-  const [help, setHelp] = useState(false);
+export default function Palette({ first }: { first: "palette" | "help" }) {
+  const [open, setOpen] = useState(first === "palette");
+  const [help, setHelp] = useState(first === "help");
   useEffect(() => {
-    const show = (): void => setOpen((before) => !before);
+    const show = (): void => {
+      freshNames();
+      setOpen((before) => !before);
+    };
     const showHelp = (): void => setHelp(true);
     window.addEventListener("bullpen:palette", show);
     window.addEventListener("bullpen:help", showHelp);
@@ -133,16 +136,4 @@ function useItems(wanted: string, onHelp: () => void): Item[] {
     if (words && mark === "") limited.push({ id: "search", group: "Messages", label: `Search messages for “${wanted.trim()}”`, icon: <Search size={15} aria-hidden />, run: () => go(`/search?q=${encodeURIComponent(wanted.trim())}`) });
     return limited;
   }, [wanted, state.spaces, state.members, state.me, go, onHelp]);
-}
-
-export async function write(me: string, other: string, go: (to: string) => void): Promise<void> {
-  try {
-    const space = await api.createSpace({ kind: "dm", members: [me, other] });
-    change((state) => withSpace(state, space));
-    go(`/rooms/${space.id}`);
-  } catch (error) {
-    const id = `dm-${[me, other].sort().join("-")}`;
-    if ((error as { status?: number }).status === 409) go(`/rooms/${id}`);
-    else toast(error);
-  }
 }

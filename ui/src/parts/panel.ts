@@ -2,7 +2,7 @@
 import { useCallback } from "react";
 import { useSearchParams } from "wouter";
 
-export type PanelKind = "why" | "run" | "thread" | "details" | "agent";
+export type PanelKind = "why" | "run" | "thread" | "details" | "agent" | "search";
 export type PanelPlace = { kind: PanelKind; id: string } | null;
 
 export function usePanel(): [PanelPlace, (kind: PanelKind | null, id?: string) => void] {

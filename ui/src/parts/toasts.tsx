@@ -12,6 +12,7 @@ let next = 1;
 
 function add(made: Omit<Toast, "id">): void {
   const id = next++;
+  if (toasts.getState().shown.some((each) => each.text === made.text && each.tone === made.tone)) return; // said already
   toasts.setState(({ shown }) => ({ shown: [...shown.slice(-2), { ...made, id }] }));
   setTimeout(() => drop(id), 8_000);
 }

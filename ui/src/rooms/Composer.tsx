@@ -10,11 +10,11 @@ import { IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
 import p from "../parts/parts.module.css";
 import { toast } from "../parts/toasts";
-import { names } from "../words/en";
+import { noCommand, wakesHint } from "../words/en";
 import { ReactionPicker } from "./MessageTools";
 import { nameOf } from "./names";
 import s from "./rooms.module.css";
-import { commandIn, useCommands } from "./useCommands";
+import { commandIn, unknownCommand, useCommands } from "./useCommands";
 import { addFiles, draftKey, removeFile, submit as submitPlace, useUploads, type Place } from "./uploads";
 
 type Props = { space: Space; title: string; replyTo?: string; onEditLast?(): void };
@@ -52,7 +52,6 @@ export function Composer({ space, title, replyTo, onEditLast }: Props) {
   const command = commandIn(text, commands);
   const woken = useHint(space, command ? "" : text, replyTo);
   const hint = command ? command.description : woken;
-  const [dropping, setDropping] = useState(false);
 
   useEffect(() => keepDraft(key, text), [key, text]);
   useEffect(() => combobox.setOpen(asked !== null && candidates.length > 0), [asked, candidates.length]);
@@ -87,7 +86,26 @@ export function Composer({ space, title, replyTo, onEditLast }: Props) {
     return () => window.removeEventListener("bullpen:files", take);
   }, [key]);
 
+  useTellTyping(space, command || text.startsWith("/") ? "" : text);
+  // Somebody's words are to be asked again, in words of one's own.
+  useEffect(() => {
+    if (replyTo) return;
+    const write = (event: Event): void => {
+      const wanted = (event as CustomEvent<{ spaceId: string; text: string }>).detail;
+      if (wanted.spaceId !== space.id) return;
+      setText(wanted.text);
+      box.current?.focus();
+    };
+    window.addEventListener("bullpen:write", write);
+    return () => window.removeEventListener("bullpen:write", write);
+  }, [space.id, replyTo]);
+  const [unknown, setUnknown] = useState("");
+  useEffect(() => setUnknown(""), [text]);
+
   const submit = (): void => {
+    const word = unknownCommand(text, commands);
+    // Once it is said that there is no such command, the same Enter posts it.
+    if (word && !unknown) return setUnknown(word);
     keepDraft(key, text);
     submitPlace(place);
   };
@@ -148,15 +166,11 @@ export function Composer({ space, title, replyTo, onEditLast }: Props) {
   return (
     <form
       className={s.compose}
-      data-drop={dropping || undefined}
       onSubmit={(event) => {
         event.preventDefault();
         submit();
       }}
       onKeyDownCapture={onKeyDown}
-      onDragOver={() => setDropping(true)}
-      onDragLeave={() => setDropping(false)}
-      onDrop={() => setDropping(false)}
     >
       {uploads.list.length > 0 && (
         <div className={s.drops}>
@@ -221,7 +235,7 @@ export function Composer({ space, title, replyTo, onEditLast }: Props) {
         <ReactionPicker label="Emoji" mini={false} onPick={(emoji) => insert(emoji)}>
           <Smile size={18} />
         </ReactionPicker>
-        <span className={s.hint} aria-live="polite">{uploads.waits ? "Goes out when the files are there" : (hint ?? "Enter sends · Shift Enter new line")}</span>
+        <span className={s.hint} aria-live="polite">{uploads.waits ? "Goes out when the files are there" : unknown ? noCommand(unknown) : (hint ?? "Enter sends · Shift Enter new line")}</span>
         <button className={s.send} type="submit" aria-label="Send" disabled={!text.trim() && !uploads.list.length}>
           <ArrowUp size={18} />
         </button>
@@ -255,6 +269,7 @@ function useCandidates(space: Space, asked: Asked | null, commands: readonly Com
 function useHint(space: Space, text: string, replyTo?: string): string | null {
   const [hint, setHint] = useState<string | null>(null);
   const hasAgents = space.memberDetails.some((member) => member.kind === "agent");
+  const pauses = useLive((state) => `${state.allPaused} ${Object.keys(state.paused).join()}`);
   useEffect(() => {
     // What was said of another text is not said of this one, even if it comes late.
     setHint(null);
@@ -265,9 +280,10 @@ function useHint(space: Space, text: string, replyTo?: string): string | null {
         .preview(space.id, { text: text.slice(0, 8000), replyTo })
         .then(({ wakes }) => {
           if (isOld) return;
-          const { members } = store.getState();
-          const called = names(wakes.map((id) => nameOf(members, id)));
-          setHint(wakes.length ? `Wakes ${called}` : "Wakes no agent");
+          const { members, paused, allPaused } = store.getState();
+          const rests = (id: string): boolean => allPaused || !!paused[id];
+          const called = (ids: string[]): string[] => ids.map((id) => nameOf(members, id));
+          setHint(wakesHint(called(wakes.filter((id) => !rests(id))), called(wakes.filter(rests))));
         })
         .catch(() => undefined);
     }, 500);
@@ -275,6 +291,20 @@ function useHint(space: Space, text: string, replyTo?: string): string | null {
       isOld = true;
       clearTimeout(timer);
     };
-  }, [text, space.id, replyTo, hasAgents]);
+  }, [text, space.id, replyTo, hasAgents, pauses]);
   return hint;
+}
+
+const TELLS_MS = 4_000;
+
+/** Tell the others that somebody types here, now and then as long as they do. */
+function useTellTyping(space: Space, text: string): void {
+  const told = useRef(0);
+  const first = useRef(text); // a draft that was there already is nobody typing
+  const isShared = space.memberDetails.filter((member) => member.kind === "person").length > 1;
+  useEffect(() => {
+    if (!isShared || !text.trim() || text === first.current || Date.now() - told.current < TELLS_MS) return;
+    told.current = Date.now();
+    void api.typing(space.id).catch(() => undefined);
+  }, [text, isShared, space.id]);
 }

@@ -1,8 +1,8 @@
 import { UserMinus, UserPlus } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client";
-import { loadSpaces } from "../live/load";
+import { freshNames, loadSpaces } from "../live/load";
 import { mute, useMuted } from "../live/muted";
 import { withSpace } from "../live/reduce";
 import { change, useLive } from "../live/store";
@@ -13,11 +13,12 @@ import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { usePresence } from "./Message";
 import { RoomSettings } from "./RoomSettings";
+import { Pins } from "./Pins";
 import { useCommands } from "./useCommands";
 import s from "./rooms.module.css";
 import { Who } from "./Who";
 
-const WORDS = { here: "here", busy: "working", waiting: "waits for an answer" };
+const WORDS = { here: "here", busy: "working", waiting: "waits for an answer", paused: "paused" };
 
 export function Details({ spaceId }: { spaceId: string }) {
   const space = useLive((state) => state.spaces[spaceId]);
@@ -25,6 +26,7 @@ export function Details({ spaceId }: { spaceId: string }) {
   const everybody = useLive((state) => state.members);
   const muted = !!useMuted()[spaceId];
   const [adding, setAdding] = useState("");
+  useEffect(freshNames, []);
   const [, go] = useLocation();
   if (!space) return null;
   const reload = async (): Promise<void> => {
@@ -107,6 +109,7 @@ export function Details({ spaceId }: { spaceId: string }) {
           ))}
         </section>
       )}
+      <Pins spaceId={space.id} mayPin={isMember} />
       <Written spaceId={space.id} />
       <RoomSettings space={space} />
       {isMember && (

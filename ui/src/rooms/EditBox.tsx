@@ -1,9 +1,12 @@
 import { useEffect, useRef, useState } from "react";
 import type { Message } from "../api/nouns";
+import { send } from "../live/outbox";
+import { useLive } from "../live/store";
 import { useBegun } from "../parts/begun";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
 import { editMessage } from "./actions";
+import { lastRunOf, retryRun } from "./again";
 
 export function EditBox({ message, owner, begins, onDone }: { message: Message; owner: string; begins: boolean; onDone(): void }) {
   const [text, setText] = useBegun(`${owner}/text`, message.text);
@@ -16,12 +19,16 @@ export function EditBox({ message, owner, begins, onDone }: { message: Message; 
     box.current?.focus();
     box.current?.setSelectionRange(text.length, text.length);
   }, []);
-  const save = async (): Promise<void> => {
-    if (!text.trim() || text === message.text) return onDone();
+  const answered = useLive((state) => Object.values(state.runs).some((run) => run.trigger.messageId === message.id && !!run.finishedAt));
+  const save = async (asks = false): Promise<void> => {
+    if (!text.trim() || (text === message.text && !asks)) return onDone();
     setBusy(true);
     try {
-      await editMessage(message, text, editedAt);
+      if (text !== message.text) await editMessage(message, text, editedAt);
       onDone();
+      const run = asks ? lastRunOf(message.id) : undefined;
+      // Where the office cannot try a run again, the question is asked as a new one.
+      if (run && !(await retryRun(run))) send(message.spaceId, text, { replyTo: message.replyTo ?? undefined });
     } catch {
       setBusy(false);
     }
@@ -55,6 +62,11 @@ export function EditBox({ message, owner, begins, onDone }: { message: Message; 
         <Button look="primary" type="submit" busy={busy}>
           Save
         </Button>
+        {answered && (
+          <Button busy={busy} onClick={() => void save(true)}>
+            Save and ask again
+          </Button>
+        )}
         <Button look="quiet" onClick={onDone}>
           Cancel
         </Button>

@@ -1,15 +1,19 @@
 // Rows of a timeline that nobody says: where a room begins, what the office says, who stayed silent, who joined.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { CircleSlash, Link2Off, LogIn, VolumeX } from "lucide-react";
+import { CirclePause, CircleSlash, Link2Off, LogIn, Square, VolumeX } from "lucide-react";
 import { api } from "../api/client";
+import { Link } from "wouter";
 import type { Message } from "../api/nouns";
 import { send } from "../live/outbox";
 import type { Notice } from "../live/state";
-import { useLive } from "../live/store";
+import { useLive, useLiveShallow } from "../live/store";
 import { TextButton } from "../parts/Button";
 import { usePanel } from "../parts/panel";
 import { toast } from "../parts/toasts";
+import { stoppedBy } from "../words/en";
+import { TryAgain } from "./Again";
 import { titleOf, useName } from "./names";
+import { RaiseLimit } from "./RaiseLimit";
 import s from "./rooms.module.css";
 
 export function Beginning({ spaceId }: { spaceId: string }) {
@@ -38,6 +42,16 @@ export function SystemRow({ message }: { message: Message }) {
   const before = useLive((state) => state.rooms[message.spaceId]?.messages.findLast((each) => each.seq < message.seq)?.id);
   const name = useName(last);
   if (message.metadata.skill) return <SkillRow message={message} />;
+  const stopped = useLiveShallow((state) => Object.values(state.runs).filter((run) => run.spaceId === message.spaceId && !run.finishedAt && run.pausedReason && message.text.startsWith(run.pausedReason)));
+  if (stopped.length)
+    return (
+      <div className={s.sys}>
+        <CirclePause size={15} aria-hidden />
+        <span>{message.text}</span>
+        <RaiseLimit agentId={stopped[0]?.agentId ?? ""} spaceId={message.spaceId} />
+        <Link href={`/runs/${stopped[0]?.id}`}>See the run</Link>
+      </div>
+    );
   if (!message.metadata.chainId) return <div className={s.sys}>{message.text}</div>;
   const text = `@${name} go on`;
   return (
@@ -79,7 +93,17 @@ function SkillRow({ message }: { message: Message }) {
 
 export function NoticeRow({ notice }: { notice: Notice; spaceId: string }) {
   const name = useName(notice.agentId);
+  const by = useName(notice.by);
   const [, setPanel] = usePanel();
+  if (notice.kind === "stopped")
+    return (
+      <div className={s.sys}>
+        <Square size={13} aria-hidden />
+        <span>{stoppedBy(name, by)}</span>
+        {notice.runId && <TryAgain runId={notice.runId} />}
+        <TextButton onClick={() => setPanel("run", notice.runId ?? "")}>Show its run</TextButton>
+      </div>
+    );
   if (notice.kind === "joined" || notice.kind === "left")
     return (
       <div className={s.sys}>

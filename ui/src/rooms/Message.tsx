@@ -1,4 +1,4 @@
-import { CornerUpLeft, Globe } from "lucide-react";
+import { CornerUpLeft, Globe, Pin } from "lucide-react";
 import { memo, useEffect, useState } from "react";
 import type { Message as Msg } from "../api/nouns";
 import { CallCard } from "../cards/CallCard";
@@ -8,22 +8,25 @@ import { useLive, useLiveShallow } from "../live/store";
 import { Clock } from "../parts/Ago";
 import { forget, useBegun } from "../parts/begun";
 import { TextButton } from "../parts/Button";
-import { AgentTag, Face } from "../parts/Face";
+import { AgentTag, Face, type Presence } from "../parts/Face";
 import { Markdown } from "../parts/Markdown";
 import { usePanel } from "../parts/panel";
-import { between, money } from "../words/en";
+import { between, count, money, plainText } from "../words/en";
 import { toggleReaction } from "./actions";
+import { SecondTry } from "./Again";
 import { Attachments } from "./Attachments";
 import { EditBox } from "./EditBox";
 import { MessageTools } from "./MessageTools";
 import { useName } from "./names";
 import s from "./rooms.module.css";
+import { StopButton } from "./Stop";
 import { takeBack } from "./uploads";
 import { Who } from "./Who";
 
-export function usePresence(id: string): "here" | "busy" | "waiting" | null {
+export function usePresence(id: string): Presence {
   return useLive((state) => {
     if (state.members[id]?.kind !== "agent") return state.here[id] ? "here" : null;
+    if (state.allPaused || state.paused[id]) return "paused";
     for (const room of Object.values(state.rooms)) {
       const typing = room.typing[id];
       if (typing) return typing.waiting ? "waiting" : "busy";
@@ -35,10 +38,17 @@ export function usePresence(id: string): "here" | "busy" | "waiting" | null {
 export function Author({ id, at, children }: { id: string; at: string; children?: React.ReactNode }) {
   const isAgent = useLive((state) => state.members[id]?.kind === "agent");
   const role = useLive((state) => state.members[id]?.role);
+  const [, setPanel] = usePanel();
   return (
     <div className={s.by}>
       <b>
-        <Who id={id} />
+        {isAgent ? (
+          <button type="button" className={s.author} onClick={() => setPanel("agent", id)}>
+            <Who id={id} />
+          </button>
+        ) : (
+          <Who id={id} />
+        )}
       </b>
       {isAgent && <AgentTag role={role} />}
       <Clock at={at} />
@@ -48,10 +58,19 @@ export function Author({ id, at, children }: { id: string; at: string; children?
 }
 
 function LiveFace({ id }: { id: string }) {
-  return <Face id={id} presence={usePresence(id)} />;
+  const presence = usePresence(id);
+  const isAgent = useLive((state) => state.members[id]?.kind === "agent");
+  const [, setPanel] = usePanel();
+  // For pointers: by keyboard and for screen readers the name beside it does the same.
+  if (!isAgent) return <Face id={id} presence={presence} />;
+  return (
+    <span className={s.faceof} onClick={() => setPanel("agent", id)}>
+      <Face id={id} presence={presence} />
+    </span>
+  );
 }
 
-export const MessageRow = memo(function MessageRow({ message, tight, runEnds, inThread }: { message: Msg; tight: boolean; runEnds: boolean; inThread?: boolean }) {
+export const MessageRow = memo(function MessageRow({ message, tight, runEnds, replies, inThread }: { message: Msg; tight: boolean; runEnds: boolean; replies?: number; inThread?: boolean }) {
   const me = useLive((state) => state.me);
   const members = useLiveShallow((state) => state.spaces[message.spaceId]?.memberDetails ?? []);
   const edit = `${message.id}/${inThread ? "thread" : "room"}`;
@@ -95,18 +114,41 @@ export const MessageRow = memo(function MessageRow({ message, tight, runEnds, in
         ) : null}
         {runEnds && message.runId && <RunFoot runId={message.runId} messageId={message.id} />}
         <Reactions message={message} meId={me?.id ?? ""} />
+        {!inThread && <Below message={message} replies={replies ?? 0} />}
       </div>
       {!message.deletedAt && <MessageTools message={message} mine={mine} onEdit={startEdit} />}
     </>
   );
 });
 
+/** What others made of it: answers below it, and whether it is kept at hand. */
+function Below({ message, replies }: { message: Msg; replies: number }) {
+  const [, setPanel] = usePanel();
+  const isPinned = useLive((state) => state.rooms[message.spaceId]?.pins?.includes(message.id) ?? false);
+  if (!replies && !isPinned) return null;
+  return (
+    <div className={s.foot}>
+      {isPinned && (
+        <span className={s.pinned}>
+          <Pin size={12} aria-hidden /> pinned
+        </span>
+      )}
+      {replies > 0 && (
+        <TextButton onClick={() => setPanel("thread", message.id)}>
+          {count(replies, "reply", "replies")}
+        </TextButton>
+      )}
+    </div>
+  );
+}
+
 function RunFoot({ runId, messageId }: { runId: string; messageId: string }) {
   const run = useLive((state) => state.runs[runId]);
   const [, setPanel] = usePanel();
   return (
     <div className={s.foot}>
-      {run?.finishedAt && <span>{`${between(run.startedAt, run.finishedAt)} · ${money(run.usage.cost)}`}</span>}
+      {run?.retryOf && <SecondTry retryOf={run.retryOf} />}
+      {run?.finishedAt && <span>{`${between(run.startedAt, run.finishedAt)} · ${money(run.usage.cost, run.usage.unpriced)}`}</span>}
       <TextButton onClick={() => setPanel("why", messageId)}>Why this?</TextButton>
     </div>
   );
@@ -119,7 +161,7 @@ function Quote({ spaceId, id }: { spaceId: string; id: string }) {
   return (
     <button type="button" className={s.quote} onClick={() => setPanel("thread", id)}>
       <CornerUpLeft size={13} aria-hidden />
-      <span>{message ? `${name}: ${message.deletedAt ? "deleted" : message.text.slice(0, 120)}` : "an earlier message"}</span>
+      <span>{message ? `${name}: ${message.deletedAt ? "deleted" : plainText(message.text).slice(0, 120)}` : "an earlier message"}</span>
     </button>
   );
 }
@@ -190,6 +232,9 @@ export function PartialRow({ partial, tight, spaceId }: { partial: Partial_; tig
       <div>
         {!tight && <Author id={partial.agentId} at={new Date(partial.at).toISOString()} />}
         {partial.kind === "text" ? <Markdown text={partial.text} members={members} live /> : <CallCard partial={partial} />}
+        <div className={s.foot}>
+          <StopButton agentId={partial.agentId} runId={partial.runId} />
+        </div>
       </div>
     </>
   );

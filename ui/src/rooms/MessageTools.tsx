@@ -1,12 +1,17 @@
 import * as Ariakit from "@ariakit/react";
-import { CircleHelp, CornerUpLeft, Ellipsis, Link2, Pencil, SmilePlus, Trash2 } from "lucide-react";
+import { CircleHelp, CornerUpLeft, Ellipsis, Link2, MailOpen, MessageSquareReply, PencilLine, Pencil, Pin, PinOff, SmilePlus, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
+import { api } from "../api/client";
 import type { Message } from "../api/nouns";
+import { markUnread } from "../live/held";
+import { useLive } from "../live/store";
 import { Button, IconButton } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { usePanel } from "../parts/panel";
 import p from "../parts/parts.module.css";
-import { done } from "../parts/toasts";
+import { done, toast } from "../parts/toasts";
+import { askAgain, editAndAsk } from "./again";
+import { TryAgain } from "./Again";
 import { deleteMessage, toggleReaction } from "./actions";
 import s from "./rooms.module.css";
 
@@ -16,6 +21,10 @@ export function MessageTools({ message, mine, onEdit }: { message: Message; mine
   const [, setPanel] = usePanel();
   const [sure, setSure] = useState(false);
   const isCard = message.type === "tool";
+  const isMember = useLive((state) => !!state.me && !!state.spaces[message.spaceId]?.members.includes(state.me.id));
+  const isPinned = useLive((state) => state.rooms[message.spaceId]?.pins?.includes(message.id) ?? false);
+  const answered = useLive((state) => mine && !isCard && Object.values(state.runs).some((run) => run.trigger.messageId === message.id && !!run.finishedAt));
+  const runId = message.authorKind === "agent" && !isCard && isMember ? message.runId : null;
   return (
     <div className={s.tools} data-tools>
       <ReactionPicker onPick={(emoji) => void toggleReaction(message, emoji)} />
@@ -24,6 +33,7 @@ export function MessageTools({ message, mine, onEdit }: { message: Message; mine
           <CornerUpLeft size={16} />
         </IconButton>
       )}
+      {runId && <TryAgain runId={runId} icon />}
       <IconButton label="Why?" data-do="why" mini onClick={() => setPanel("why", message.id)}>
         <CircleHelp size={16} />
       </IconButton>
@@ -36,11 +46,37 @@ export function MessageTools({ message, mine, onEdit }: { message: Message; mine
           }
         />
         <Ariakit.Menu className={p.menu} gutter={4} portal unmountOnHide>
+          {runId && (
+            <>
+              <Ariakit.MenuItem className={p.item} onClick={() => void askAgain(runId)}>
+                <MessageSquareReply size={15} aria-hidden /> Ask again
+              </Ariakit.MenuItem>
+              <Ariakit.MenuItem className={p.item} onClick={() => void editAndAsk(runId)}>
+                <PencilLine size={15} aria-hidden /> Edit and ask again
+              </Ariakit.MenuItem>
+            </>
+          )}
+          {answered && (
+            <Ariakit.MenuItem className={p.item} onClick={onEdit}>
+              <PencilLine size={15} aria-hidden /> Edit and ask again
+            </Ariakit.MenuItem>
+          )}
+          {isMember && (
+            <>
+              <Ariakit.MenuItem className={p.item} onClick={() => void (isPinned ? api.unpin(message.id) : api.pin(message.id)).catch(toast)}>
+                {isPinned ? <PinOff size={15} aria-hidden /> : <Pin size={15} aria-hidden />} {isPinned ? "Take the pin away" : "Pin"}
+              </Ariakit.MenuItem>
+              <Ariakit.MenuItem className={p.item} onClick={() => void markUnread(message.spaceId, message.seq).catch(toast)}>
+                <MailOpen size={15} aria-hidden /> Mark unread from here
+              </Ariakit.MenuItem>
+            </>
+          )}
           <Ariakit.MenuItem
             className={p.item}
             onClick={() => {
-              void navigator.clipboard?.writeText(`${location.origin}/#space=${message.spaceId}&message=${message.id}`);
-              done("Link copied");
+              const link = `${location.origin}/#space=${message.spaceId}&message=${message.id}`;
+              const copied = navigator.clipboard?.writeText(link) ?? Promise.reject(new Error());
+              copied.then(() => done("Link copied"), () => done(`This browser does not let the page copy. The link: ${link}`));
             }}
           >
             <Link2 size={15} aria-hidden /> Copy link

@@ -1,7 +1,8 @@
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client";
 import { sentence } from "../api/problems";
+import { freshNames } from "../live/load";
 import { withSpace } from "../live/reduce";
 import { change, useLive } from "../live/store";
 import { Button } from "../parts/Button";
@@ -11,7 +12,10 @@ import p from "../parts/parts.module.css";
 import s from "./rooms.module.css";
 
 /** Make a room with some people and agents, or write to one of them. */
-export function NewRoom({ kind, onClose }: { kind: "room" | "direct" | null; onClose(): void }) {
+export default function NewRoom({ kind, onClose }: { kind: "room" | "direct" | null; onClose(): void }) {
+  useEffect(() => {
+    if (kind) freshNames();
+  }, [kind]);
   return (
     <Dialog title={kind === "direct" ? "Write to" : "New room"} open={kind !== null} onClose={onClose}>
       {kind === "direct" ? <Direct onClose={onClose} /> : <Channel onClose={onClose} />}

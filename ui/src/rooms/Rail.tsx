@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { Activity, BellOff, Bot, CalendarClock, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
-import { useRef, useState } from "react";
+import { Activity, BellOff, Bot, CalendarClock, ChevronDown, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useRoute } from "wouter";
 import { api } from "../api/client";
 import type { Space } from "../api/nouns";
 import { useHasDraft } from "../live/drafts";
+import { keep, kept } from "../live/kept";
 import { useMuted } from "../live/muted";
 import { useLive } from "../live/store";
 import { IconButton } from "../parts/Button";
@@ -13,13 +14,18 @@ import { money, number } from "../words/en";
 import { usePending } from "../work/data";
 import { useProposals } from "../work/Proposals";
 import { usePresence } from "./Message";
-import { NewRoom } from "./NewRoom";
 import { otherOf, titleOf } from "./names";
 import s from "./rooms.module.css";
 import { openPalette } from "../parts/palette";
 
+const NewRoom = lazy(() => import("./NewRoom"));
+
 export function Rail({ onPick }: { onPick?(): void }) {
   const [making, setMaking] = useState<"room" | "direct" | null>(null);
+  const [wasMaking, setWasMaking] = useState(false);
+  useEffect(() => {
+    if (making) setWasMaking(true);
+  }, [making]);
   return (
     <aside className={s.rail} aria-label="Office">
       <div className={s.office}>
@@ -41,7 +47,11 @@ export function Rail({ onPick }: { onPick?(): void }) {
       </nav>
       <Rooms onNew={setMaking} onPick={onPick} />
       <Myself />
-      <NewRoom kind={making} onClose={() => setMaking(null)} />
+      {wasMaking && (
+        <Suspense fallback={null}>
+          <NewRoom kind={making} onClose={() => setMaking(null)} />
+        </Suspense>
+      )}
     </aside>
   );
 }
@@ -124,21 +134,33 @@ function Rooms({ onNew, onPick }: { onNew(kind: "room" | "direct"): void; onPick
   );
 }
 
-function Group({ title, label, onNew, children }: { title: string; label?: string; onNew?(): void; children: React.ReactNode }) {
+/** Folded, it still shows what is unread. What is folded is remembered by this browser. */
+function Group({ title, label, onNew, children }: { title: string; label?: string; onNew?(): void; children: React.ReactElement[] }) {
+  const [folded, setFolded] = useState(() => kept(`fold.${title}`, false));
+  const fold = (): void => {
+    keep(`fold.${title}`, folded ? undefined : true);
+    setFolded(!folded);
+  };
   return (
     <>
       <h2>
-        {title}
+        <button type="button" className={s.fold} aria-expanded={!folded} onClick={fold}>
+          <ChevronDown size={12} aria-hidden />
+          {title}
+          {folded && children.length > 0 && <span className={s.meta}>{children.length}</span>}
+        </button>
         {onNew && label && (
           <IconButton label={label} mini onClick={onNew}>
             <Plus size={14} />
           </IconButton>
         )}
       </h2>
-      <ul>{children}</ul>
+      <ul>{folded ? children.filter((child) => isLoud((child.props as { space: Space }).space)) : children}</ul>
     </>
   );
 }
+
+const isLoud = (space: Space): boolean => (space.unread ?? 0) > 0 || (space.mentions ?? 0) > 0;
 
 function RoomLink({ space, title, onPick }: { space: Space; title: string; onPick?(): void }) {
   const [active] = useRoute(`/rooms/${space.id}`);
@@ -166,6 +188,7 @@ function RoomLink({ space, title, onPick }: { space: Space; title: string; onPic
         {muted && <BellOff size={12} aria-label="muted" />}
         {draft && !active && <Pencil size={12} aria-label="draft" />}
         {presence === "busy" && <span className={s.meta}>working</span>}
+        {presence === "paused" && <span className={s.meta}>paused</span>}
         {mine && !active && mentions > 0 ? (
           <span className={s.count} data-kind="mention" aria-label={`${mentions} mentions`}>
             @{mentions}
@@ -192,7 +215,7 @@ function Myself() {
       </span>
       {usage.data && (
         <Link href="/costs" className={s.cost} title="Spent today by all agents" data-near={(today?.budget && spent > today.budget * 0.8) || undefined}>
-          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : `${money(spent)} today`}
+          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : `${money(spent, today?.unpriced)} today`}
         </Link>
       )}
       <Link href="/settings" aria-label="Settings" style={{ display: "grid", color: "var(--muted)", marginInlineStart: usage.data ? undefined : "auto" }}>

@@ -1,9 +1,10 @@
-import { ArrowLeft, Hash, Lock, PanelRight, Search } from "lucide-react";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
-import { Link, useLocation, useSearchParams } from "wouter";
+import { ArrowLeft, Hash, Lock, PanelRight, Paperclip, Search } from "lucide-react";
+import { lazy, Suspense, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Link, useSearchParams } from "wouter";
 import { Problem } from "../api/client";
 import type { Space } from "../api/nouns";
 import { announce } from "../live/announce";
+import { letGo } from "../live/held";
 import { openRoom, trim } from "../live/load";
 import { open } from "../live/session";
 import { stream } from "../live/stream";
@@ -16,13 +17,15 @@ import p from "../parts/parts.module.css";
 import { count, membersOf, wakeRule, wakeRuleShort } from "../words/en";
 import { joinRoom } from "./actions";
 import { Composer } from "./Composer";
+import { Paused } from "./Paused";
 import { nameOf, titleOf } from "./names";
 import { usePresence } from "./Message";
 import { updateRoom } from "./RoomSettings";
 import { Timeline } from "./Timeline";
 import { Held, Typing } from "./Typing";
-import { Tour } from "../start/Tour";
 import s from "./rooms.module.css";
+
+const Tour = lazy(() => import("../start/Tour"));
 
 export function Room({ spaceId }: { spaceId: string }) {
   const space = useLive((state) => state.spaces[spaceId]);
@@ -34,6 +37,7 @@ export function Room({ spaceId }: { spaceId: string }) {
   const title = useLive((state) => (space ? titleOf(space, state) : ""));
   const [opened, setOpened] = useState(false); // where unread begins is known from then on
   const [wasHere, setWasHere] = useState(false);
+  const [dragging, setDragging] = useState(false);
   const isHere = !!space && loaded;
   const gone = wasHere && !space;
 
@@ -41,6 +45,7 @@ export function Room({ spaceId }: { spaceId: string }) {
     open.spaceId = spaceId;
     return () => {
       open.spaceId = null;
+      letGo(spaceId);
       trim(spaceId);
     };
   }, [spaceId]);
@@ -117,13 +122,27 @@ export function Room({ spaceId }: { spaceId: string }) {
     <main
       className={s.room}
       id="main"
-      onDragOver={(event) => event.dataTransfer.types.includes("Files") && event.preventDefault()}
+      data-drops={dragging || undefined}
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes("Files")) return;
+        event.preventDefault();
+        setDragging(true);
+      }}
+      onDragLeave={(event) => {
+        if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setDragging(false);
+      }}
       onDrop={(event) => {
+        setDragging(false);
         if (!event.dataTransfer.files.length) return;
         event.preventDefault();
         window.dispatchEvent(new CustomEvent("bullpen:files", { detail: [...event.dataTransfer.files] }));
       }}
     >
+      {dragging && isMember && (
+        <div className={s.dropping}>
+          <Paperclip size={20} aria-hidden /> Drop files here to attach them
+        </div>
+      )}
       <Header spaceId={spaceId} />
       {!space || !loaded || !opened ? (
         <>
@@ -136,7 +155,12 @@ export function Room({ spaceId }: { spaceId: string }) {
           <Timeline key={spaceId} spaceId={spaceId} goTo={search.get("message")} />
           <Held spaceId={spaceId} />
           <Typing spaceId={spaceId} />
-          {!panel && <Tour spaceId={spaceId} />}
+          {!panel && (
+            <Suspense fallback={null}>
+              <Tour spaceId={spaceId} />
+            </Suspense>
+          )}
+          {isMember && !space.archivedAt && <Paused spaceId={spaceId} />}
           {space.archivedAt ? <ArchivedBar space={space} /> : isMember ? <Composer key={`c-${spaceId}`} space={space} title={title} onEditLast={editLast} /> : <JoinBar spaceId={spaceId} />}
         </>
       )}
@@ -172,7 +196,6 @@ function ArchivedBar({ space }: { space: Space }) {
 function Header({ spaceId }: { spaceId: string }) {
   const space = useLive((state) => state.spaces[spaceId]);
   const title = useLive((state) => (space ? titleOf(space, state) : ""));
-  const [, go] = useLocation();
   const [panel, setPanel] = usePanel();
   const heading = useRef<HTMLHeadingElement>(null);
   const members = space?.memberDetails.length ?? 0;
@@ -202,7 +225,7 @@ function Header({ spaceId }: { spaceId: string }) {
           </p>
         )}
       </div>
-      <IconButton label="Search in this room" onClick={() => go(`/search?spaceId=${encodeURIComponent(spaceId)}`)}>
+      <IconButton label="Search in this room" aria-expanded={panel?.kind === "search"} onClick={() => setPanel(panel?.kind === "search" ? null : "search")}>
         <Search size={18} />
       </IconButton>
       {space && space.kind !== "dm" && (

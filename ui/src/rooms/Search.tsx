@@ -2,7 +2,6 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
-import type { FoundMessage } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Ago } from "../parts/Ago";
 import { Button } from "../parts/Button";
@@ -11,6 +10,8 @@ import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { PageHead } from "../work/Head";
 import { titleOf } from "./names";
 import s from "./rooms.module.css";
+import { Snippet } from "./Snippet";
+import { useSettled } from "./useSettled";
 import { Who } from "./Who";
 
 const NAMES = ["q", "spaceId", "authorId", "type", "after", "before"] as const;
@@ -36,7 +37,10 @@ export default function Search() {
   useEffect(() => {
     document.title = "Search · Bullpen";
   }, []);
-  useEffect(() => setWords(asked.q), [asked.q]);
+  const settled = useSettled(words, 300);
+  useEffect(() => {
+    if (settled.trim() !== asked.q && settled.trim().length !== 1) set("q", settled.trim());
+  }, [settled]);
   const items = found.data?.pages.flatMap((page) => page.items) ?? [];
   return (
     <main className={s.room} id="main">
@@ -98,16 +102,4 @@ export default function Search() {
       </div>
     </main>
   );
-}
-
-function Snippet({ message }: { message: FoundMessage }) {
-  const letters = [...message.snippet];
-  const shown: React.ReactNode[] = [];
-  let from = 0;
-  for (const [start, end] of message.highlights) {
-    shown.push(letters.slice(from, start).join(""), <mark key={start}>{letters.slice(start, end).join("")}</mark>);
-    from = end;
-  }
-  shown.push(letters.slice(from).join(""));
-  return <span dir="auto">{shown}</span>;
 }

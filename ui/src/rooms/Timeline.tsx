@@ -1,3 +1,4 @@
+import { ArrowUp } from "lucide-react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "zustand";
@@ -42,6 +43,7 @@ export function Timeline({ spaceId, goTo }: { spaceId: string; goTo: string | nu
     getItemKey: (index) => rows[index]?.key ?? index,
     anchorTo: "end",
     overscan: 8,
+    paddingEnd: 20, // what a message offers hangs below it
   });
   const items = virtual.getVirtualItems();
   const { atEnd, ...follow } = useFollow(list, virtual.getTotalSize());
@@ -194,13 +196,13 @@ export function Timeline({ spaceId, goTo }: { spaceId: string; goTo: string | nu
           })}
         </div>
       </div>
+      {waitsAbove > 0 && (
+        <button type="button" className={s.waits} onClick={() => goToRow(rows.findIndex(needsMe), "center")}>
+          <ArrowUp size={14} aria-hidden /> {count(waitsAbove, "card waits", "cards wait")} above
+        </button>
+      )}
       <div className={s.below}>
         <div className={s.jump}>
-          {waitsAbove > 0 && (
-            <button type="button" data-wait onClick={() => goToRow(rows.findIndex(needsMe), "center")}>
-              {count(waitsAbove, "card waits", "cards wait")} above
-            </button>
-          )}
           {unreadAbove && !knowsWhere && (
             <button type="button" onClick={() => void toFirstUnread()}>
               ↑ First unread
@@ -245,7 +247,7 @@ function Drawn({ row, spaceId, current, found, onFocus, position, size }: { row:
   const author = row.kind === "message" ? row.message.authorId : row.kind === "partial" ? row.partial.agentId : "";
   return (
     <Article id={rowId(row.key)} author={author} tight={row.tight} current={current} found={found} onFocus={onFocus} position={position} size={size} at={row.kind === "message" ? row.message.createdAt : undefined}>
-      {row.kind === "message" && <MessageRow message={row.message} tight={row.tight} runEnds={row.runEnds} />}
+      {row.kind === "message" && <MessageRow message={row.message} tight={row.tight} runEnds={row.runEnds} replies={row.replies} />}
       {row.kind === "partial" && <PartialRow partial={row.partial} tight={row.tight} spaceId={spaceId} />}
       {row.kind === "unsent" && <UnsentRow item={row.item} tight={row.tight} />}
     </Article>

@@ -7,7 +7,7 @@ import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
 import { membersOf, wakeRule } from "../words/en";
 import { joinRoom } from "./actions";
-import { NewRoom } from "./NewRoom";
+import NewRoom from "./NewRoom";
 import s from "./rooms.module.css";
 
 /** For whoever is in no room yet: somebody who has just been invited, or the owner of an empty office. */

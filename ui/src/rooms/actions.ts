@@ -53,3 +53,16 @@ export async function deleteMessage(message: Message): Promise<void> {
     toast(error);
   }
 }
+
+/** Open the conversation with somebody, which is made if there was none. */
+export async function write(me: string, other: string, go: (to: string) => void): Promise<void> {
+  try {
+    const space = await api.createSpace({ kind: "dm", members: [me, other] });
+    change((state) => withSpace(state, space));
+    go(`/rooms/${space.id}`);
+  } catch (error) {
+    const id = `dm-${[me, other].sort().join("-")}`;
+    if ((error as { status?: number }).status === 409) go(`/rooms/${id}`);
+    else toast(error);
+  }
+}

@@ -6,7 +6,7 @@ import type { Notice, Partial_, Room } from "../live/state";
 export type Row =
   | { kind: "day"; key: string; at: string }
   | { kind: "new"; key: string; count: number; at: string }
-  | { kind: "message"; key: string; message: Message; tight: boolean; runEnds: boolean }
+  | { kind: "message"; key: string; message: Message; tight: boolean; runEnds: boolean; replies: number }
   | { kind: "unsent"; key: string; item: Unsent; tight: boolean }
   | { kind: "partial"; key: string; partial: Partial_; tight: boolean }
   | { kind: "notice"; key: string; notice: Notice }
@@ -46,6 +46,9 @@ export function rowsOf(room: Room, unsent: readonly Unsent[], meId: string | und
   const notices = new Map<number, Notice[]>();
   for (const notice of room.notices) notices.set(notice.afterSeq, [...(notices.get(notice.afterSeq) ?? []), notice]);
   const lastOfRun = new Map<string, string>();
+  // All answers to a message come after it, so all of them are loaded if it is.
+  const replies = new Map<string, number>();
+  for (const message of room.messages) if (message.replyTo && !message.deletedAt) replies.set(message.replyTo, (replies.get(message.replyTo) ?? 0) + 1);
   for (const message of room.messages) if (message.runId && message.type !== "tool") lastOfRun.set(message.runId, message.id);
 
   for (const message of room.messages) {
@@ -69,6 +72,7 @@ export function rowsOf(room: Room, unsent: readonly Unsent[], meId: string | und
       kind: "message", key: keyOf(room, message), message,
       tight: plain && joins(before, message.authorId, at),
       runEnds: !!message.runId && lastOfRun.get(message.runId) === message.id,
+      replies: replies.get(message.id) ?? 0,
     });
     before = message.authorKind === "system" ? null : { by: message.authorId, at };
     for (const notice of notices.get(message.seq) ?? []) {

@@ -15,3 +15,9 @@ export function commandIn(text: string, commands: readonly Command[]): Command |
   const word = /^\/([\p{L}\p{N}_-]+)(?=\s|$)/u.exec(text)?.[1]?.toLowerCase();
   return commands.find((each) => each.name === word);
 }
+
+/** A command that somebody means, and that there is not. Paths and fractions are no commands. */
+export function unknownCommand(text: string, commands: readonly Command[]): string | undefined {
+  const word = /^\/([\p{L}\p{N}_-]+)(?=\s|$)/u.exec(text)?.[1];
+  return word && commands.length && !commandIn(text, commands) ? word : undefined;
+}

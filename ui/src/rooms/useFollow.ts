@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState, type RefObject } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "react";
 
 const NEAR_END = 80;
 const MOVES_MS = 1_000; // a flick of a wheel or a finger goes on for a while
@@ -13,6 +13,9 @@ export type Follow = {
 
 const isNear = (at: HTMLElement): boolean => at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_END;
 
+/** Somebody types into a card: it must not move away under their hands. */
+const isFilledIn = (list: HTMLElement): boolean => list.contains(document.activeElement) && !!document.activeElement?.matches("input, textarea, select");
+
 /** Stays at the end of a list while rows come and turn out higher than they were thought to be, until somebody scrolls away. */
 export function useFollow(list: RefObject<HTMLElement | null>, height: number): Follow {
   const following = useRef(true);
@@ -23,8 +26,25 @@ export function useFollow(list: RefObject<HTMLElement | null>, height: number): 
   const [atEnd, setAtEnd] = useState(true);
 
   useLayoutEffect(() => {
-    if (following.current && list.current) list.current.scrollTop = list.current.scrollHeight;
+    if (!following.current || !list.current) return;
+    if (!isFilledIn(list.current)) {
+      list.current.scrollTop = list.current.scrollHeight;
+      return;
+    }
+    following.current = isNear(list.current);
+    setAtEnd(following.current); // whoever types is told of what is new, and goes there when they want to
   }, [height]);
+
+  // The field below grows, or a line appears above it: the end stays in view.
+  useEffect(() => {
+    const at = list.current;
+    if (!at) return;
+    const watch = new ResizeObserver(() => {
+      if (following.current) at.scrollTop = at.scrollHeight;
+    });
+    watch.observe(at);
+    return () => watch.disconnect();
+  }, []);
 
   const moves = (): void => void (moved.current = performance.now());
   const onScroll = (event: React.SyntheticEvent<HTMLElement>): void => {

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "react";
 import { api } from "../api/client";
+import { useHeldUnread } from "../live/held";
 import { useLive } from "../live/store";
 
 const LOOKED_MS = 1_000;
@@ -11,8 +12,10 @@ export function useRead(spaceId: string, atEnd: boolean): { unseen: number } {
   const unseen = useLive((state) => state.spaces[spaceId]?.unread ?? 0);
   const isMember = useLive((state) => !!state.me && !!state.spaces[spaceId]?.members.includes(state.me.id));
   const sent = useRef(0);
+  const held = useHeldUnread(spaceId);
   useEffect(() => {
-    if (!isMember || !atEnd || lastSeq <= readSeq || lastSeq <= sent.current) return;
+    if (held) sent.current = 0;
+    if (held || !isMember || !atEnd || lastSeq <= readSeq || lastSeq <= sent.current) return;
     let timer = 0;
     const look = (): void => {
       clearTimeout(timer);
@@ -30,6 +33,6 @@ export function useRead(spaceId: string, atEnd: boolean): { unseen: number } {
       window.removeEventListener("focus", look);
       document.removeEventListener("visibilitychange", look);
     };
-  }, [spaceId, atEnd, lastSeq, readSeq, isMember]);
+  }, [spaceId, atEnd, lastSeq, readSeq, isMember, held]);
   return { unseen };
 }

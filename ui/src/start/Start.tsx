@@ -18,7 +18,7 @@ const TEXTS = {
 
 const AGAIN = { title: "Sign in again", about: "Your session has ended. What you wrote is kept on this device, and goes on where it was.", verb: "Sign in" };
 
-export function Start({ entry, onEntered }: { entry: Entry; onEntered(me: Me): void }) {
+export default function Start({ entry, onEntered }: { entry: Entry; onEntered(me: Me): void }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = "Bullpen";

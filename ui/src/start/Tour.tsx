@@ -1,6 +1,6 @@
 // The first minute: four things to do, ticked off as they happen. Never in the way, and gone when skipped.
 import { CircleCheck, Circle } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { keep, kept } from "../live/kept";
 import { useLive } from "../live/store";
 import { Button, TextButton } from "../parts/Button";
@@ -13,7 +13,7 @@ import s from "./start.module.css";
 
 const ConnectModel = lazy(() => import("./ConnectModel"));
 
-export function Tour({ spaceId }: { spaceId: string }) {
+export default function Tour({ spaceId }: { spaceId: string }) {
   const me = useLive((state) => state.me);
   const [skipped, setSkipped] = useState(() => kept(`tour.${me?.id ?? ""}`, false));
   if (!me || skipped) return null;
@@ -30,7 +30,13 @@ function Steps({ spaceId, me, owner, onSkip }: { spaceId: string; me: string; ow
   const pending = usePending();
   const agents = useAgents();
   const answered = useQuery({ queryKey: ["pending", "answered"], queryFn: () => api.pending({ status: "resolved", limit: 20 }) });
-  const spoke = useLive((state) => Object.values(state.rooms).some((room) => room.messages.some((message) => message.authorId === me)));
+  const speaks = useLive((state) => Object.values(state.rooms).some((room) => room.messages.some((message) => message.authorId === me)));
+  const [spoke, setSpoke] = useState(() => kept(`spoke.${me}`, false));
+  useEffect(() => {
+    if (!speaks || spoke) return;
+    keep(`spoke.${me}`, true);
+    setSpoke(true);
+  }, [speaks, spoke, me]);
   const waits = pending.data?.needsMe[0];
   const asks = useLive((state) => (waits ? (state.members[waits.agentId]?.name ?? "An agent") : ""));
   const didAnswer = (answered.data?.items ?? []).some((call) => call.answeredBy === me);

@@ -16,12 +16,27 @@ export function number(n: number): string {
   return whole.format(n);
 }
 
-export function money(dollars: number | null | undefined): string {
+/** `unpriced`: how many steps came from models that nobody has priced. They are not free: nobody knows what they cost. */
+export function money(dollars: number | null | undefined, unpriced?: number | null): string {
+  if (unpriced) return dollars ? `${money(dollars)} + steps without a price` : NO_PRICE;
   if (!dollars) return "free";
   if (dollars < 0.001) return "< $0.001";
   if (dollars < 0.1) return `$${dollars.toFixed(3)}`;
   return `$${dollars.toFixed(2)}`;
 }
+
+export function percent(share: number): string {
+  return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`;
+}
+
+/** A part of a prompt, as people call it. */
+export const promptPart = (name: string): string => PARTS[name] ?? name.replaceAll("_", " ");
+
+const PARTS: Record<string, string> = {
+  identity: "who it is", teaching: "how it works here", outside: "about text from outside", spaces: "its rooms", messages: "what was said before", waking: "what woke it",
+};
+
+export const NO_PRICE = "No price set";
 
 export function took(ms: number): string {
   if (ms < 100) return "< 0.1 s";
@@ -50,13 +65,19 @@ export function heldBecause(run: { finishedAt?: string | null; pausedReason?: st
 export function budgetOf(budget: { kind: string; subjectId?: string | null; period: string; unit: string; amount: number; reached?: boolean }, nameOf: (id: string) => string): string {
   const whose = budget.subjectId ? `${nameOf(budget.subjectId)}` : "the whole office";
   const much = budget.unit === "tokens" ? count(budget.amount, "token") : `$${budget.amount}`;
-  const used = budget.reached ? "is used up. What falls under it waits until it begins anew, or somebody resumes it." : "is used to 80 %.";
+  const used = budget.reached ? "is used up. What falls under it waits until it begins anew, or somebody raises the limit." : "is used to 80 %.";
   return `The ${budget.period === "day" ? "day" : "month"}'s budget of ${much} for ${whose} ${used}`;
 }
 
+/** Whose limit it is, for how long. */
+export function budgetName(budget: { kind: string; period: string }, called: string): string {
+  const whose = budget.kind === "office" ? "the whole office" : budget.kind === "space" ? `#${called}` : called;
+  return `${budget.period === "day" ? "A day" : "A month"} of ${whose}`;
+}
+
 /** What one answer of a model took. */
-export function stepCost(step: { model: string; tokensIn: number; tokensOut: number; dollars: number; thoughtMs: number }): string {
-  return `${step.model} · ${number(step.tokensIn)} + ${count(step.tokensOut, "token")} · ${money(step.dollars)} · thought for ${took(step.thoughtMs)}`;
+export function stepCost(step: { model: string; tokensIn: number; tokensOut: number; dollars: number; priced?: boolean; thoughtMs: number }): string {
+  return `${step.model} · ${number(step.tokensIn)} + ${count(step.tokensOut, "token")} · ${step.priced === false ? NO_PRICE : money(step.dollars)} · thought for ${took(step.thoughtMs)}`;
 }
 
 /** What did not go smoothly before a model answered; empty if all did. */
@@ -175,10 +196,58 @@ export function keptFor(agent: string, tool: string, scope: string): string {
   return `${whose}, in ${tool} and other tools that name it. Secrets are stored sealed; nobody here sees what you type.`;
 }
 
-export const trigger: Record<string, string> = {
-  message: "a message", tool_result: "a result that came later", task: "a schedule", skill: "a skill",
-  subagent: "a helper's report", trigger: "something outside", expired: "an answer that never came",
+const trigger: Record<string, string> = {
+  message: "a message", tool_result: "an answer", task: "a schedule", skill: "a skill",
+  subagent: "a helper's report", trigger: "a program", expired: "a question that nobody answered",
 };
+
+type Trigger = { kind: string; authorId?: string | null; toolName?: string | null; serviceName?: string | null; skill?: string | null };
+
+/** What woke a run, as the end of a sentence: "woken by …". `answeredBy` is whoever gave the answer that came later. */
+export function wokenBy(by: Trigger, nameOf: (id: string) => string, answeredBy?: string | null): string {
+  if (by.authorId) return nameOf(by.authorId);
+  if (by.kind === "tool_result" && by.toolName) return answeredBy ? `${nameOf(answeredBy)}’s answer to ${by.toolName}` : `the answer to ${by.toolName}`;
+  if (by.kind === "expired" && by.toolName) return `${by.toolName}, which nobody answered in time`;
+  if (by.kind === "skill" && by.skill) return `the skill /${by.skill}`;
+  if (by.kind === "trigger" && by.serviceName) return by.serviceName === "office" ? "the office: it was claimed" : `the program ${by.serviceName}`;
+  return trigger[by.kind] ?? by.kind;
+}
+
+/** What kind of thing that was. */
+export const triggerKind = (kind: string): string => trigger[kind] ?? kind;
+
+/** Who ended a run before it was done. */
+export function stoppedBy(agent: string, by: string | null | undefined): string {
+  return by ? `${by} stopped ${agent}.` : `${agent} was stopped.`;
+}
+
+/** What becomes of a message while agents are paused. */
+export function pausedHere(all: boolean, paused: readonly string[]): string {
+  if (all) return "All agents are paused. They get what you write when somebody lets them go on.";
+  const are = paused.length === 1 ? "is paused and gets" : "are paused and get";
+  return `${names(paused)} ${are} what you write when somebody lets ${paused.length === 1 ? "it" : "them"} go on.`;
+}
+
+/** Whom a text wakes, and who only gets it later. */
+export function wakesHint(awake: readonly string[], paused: readonly string[]): string {
+  const later = paused.length ? `${names(paused)} ${paused.length === 1 ? "is" : "are"} paused: ${paused.length === 1 ? "gets" : "get"} it later` : "";
+  if (!awake.length) return later || "Wakes no agent";
+  return `Wakes ${names(awake)}${later ? ` · ${later}` : ""}`;
+}
+
+export function typingLine(people: readonly string[]): string {
+  return `${names(people)} ${people.length === 1 ? "is" : "are"} typing`;
+}
+
+/** A text without its marks, for a line that is cut off anyway. */
+export function plainText(markdown: string): string {
+  const text = markdown.replace(/^[|:\s-]+$/gm, " ").replace(/\|/g, " ");
+  return text.replace(/```[\s\S]*?```/g, " code ").replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/(\*\*|__|~~|`|^#{1,6} |^> )/gm, "").replace(/\s+/g, " ").trim();
+}
+
+export function noCommand(name: string): string {
+  return `There is no command /${name}. Press Enter again to post it as a message.`;
+}
 
 export const taskStatus: Record<string, { text: string; tone?: string }> = {
   active: { text: "active", tone: "ok" }, paused: { text: "paused", tone: "warn" }, completed: { text: "over" },

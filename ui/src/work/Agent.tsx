@@ -10,7 +10,7 @@ import { useLive } from "../live/store";
 import { Button } from "../parts/Button";
 import { AgentTag, Face } from "../parts/Face";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
-import { write } from "../parts/Palette";
+import { write } from "../rooms/actions";
 import { done, toast } from "../parts/toasts";
 import { Blocks, Instructions, Model, RunsOf, ToolsOf } from "./AgentParts";
 import { RoomsOf } from "./AgentRooms";

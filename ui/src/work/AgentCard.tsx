@@ -5,8 +5,9 @@ import { useLive } from "../live/store";
 import { Button } from "../parts/Button";
 import { AgentTag, Face } from "../parts/Face";
 import { Failed, Skeleton } from "../parts/Notice";
-import { write } from "../parts/Palette";
+import { write } from "../rooms/actions";
 import r from "../rooms/rooms.module.css";
+import { StopButton, useRunOf } from "../rooms/Stop";
 import { money } from "../words/en";
 import { PauseButton, StateOf } from "./Agents";
 import s from "./work.module.css";
@@ -16,6 +17,7 @@ export function AgentCard({ id }: { id: string }) {
   const agent = useQuery({ queryKey: ["agent", id], queryFn: () => api.agent(id) });
   const me = useLive((state) => state.me);
   const [, go] = useLocation();
+  const runId = useRunOf(id);
   if (agent.error) return <Failed error={agent.error} />;
   if (agent.isPending) return <Skeleton rows={2} />;
   const found = agent.data;
@@ -30,11 +32,12 @@ export function AgentCard({ id }: { id: string }) {
           </span>
         </span>
         <p>{found.description}</p>
-        <p className={r.meta}>{money(found.costToday)} today</p>
+        <p className={r.meta}>{money(found.costToday, found.unpricedToday)} today</p>
         <span className={s.links}>
           <Button look="primary" onClick={() => void write(me?.id ?? "", id, go)}>
             Talk to it
           </Button>
+          {runId && <StopButton agentId={id} runId={runId} />}
           <PauseButton agent={found} />
         </span>
         <Link href={`/agents/${id}`}>Instructions, model, tools and memory</Link>

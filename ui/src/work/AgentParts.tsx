@@ -273,7 +273,7 @@ export function RunsOf({ id }: { id: string }) {
           <span className={s.chip} data-tone={chipOf(run).tone}>
             {chipOf(run).text}
           </span>
-          <span className={s.num}>{money(run.usage.cost)}</span>
+          <span className={s.num}>{money(run.usage.cost, run.usage.unpriced)}</span>
           <span className={s.num}>{between(run.startedAt, run.finishedAt)}</span>
         </Link>
       ))}

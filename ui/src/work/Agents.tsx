@@ -92,7 +92,7 @@ function Row({ agent, manages }: { agent: Agent; manages: boolean }) {
       </span>
       <StateOf agent={agent} />
       <span>
-        {cap === null ? `${money(spent)} today` : `$${spent.toFixed(2)} of $${cap}`}
+        {cap === null ? `${money(spent, agent.unpricedToday)} today` : `$${spent.toFixed(2)} of $${cap}`}
         {cap !== null && (
           <span className={s.bar} data-near={spent > cap * 0.8 || undefined} style={{ display: "block" }}>
             <i style={{ inlineSize: `${Math.min(100, cap ? (spent / cap) * 100 : 100)}%` }} />

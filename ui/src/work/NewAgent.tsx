@@ -2,6 +2,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { api } from "../api/client";
+import { withAgent } from "../live/reduce";
+import { change } from "../live/store";
 import { fieldOf, sentence } from "../api/problems";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
@@ -41,6 +43,7 @@ function Form({ onClose }: { onClose(): void }) {
     setError(null);
     try {
       const made = await api.createAgent({ name: name.trim(), description: about.trim(), instructions: text, model });
+      change((state) => withAgent(state, made)); // at once in every list, whatever events are on their way
       await queries.invalidateQueries({ queryKey: ["agents"] });
       onClose();
       go(`/agents/${made.id}${isScript(model) ? "?tab=Model+and+limits" : ""}`);

@@ -4,12 +4,13 @@ import { useEffect, useRef } from "react";
 import { IconButton } from "../parts/Button";
 import { usePanel } from "../parts/panel";
 import { Details } from "../rooms/Details";
+import { Find } from "../rooms/Find";
 import { Thread } from "../rooms/Thread";
 import r from "../rooms/rooms.module.css";
 import { AgentCard } from "./AgentCard";
 import { RunPanel, WhyPanel } from "./Why";
 
-const TITLES = { why: "Why?", run: "Run", thread: "Replies", details: "Room details", agent: "Agent" };
+const TITLES = { why: "Why?", run: "Run", thread: "Replies", details: "Room details", agent: "Agent", search: "Search in this room" };
 
 export default function Panel({ spaceId }: { spaceId: string | null }) {
   const [panel, setPanel] = usePanel();
@@ -17,7 +18,7 @@ export default function Panel({ spaceId }: { spaceId: string | null }) {
   const before = useRef<Element | null>(null);
   useEffect(() => {
     before.current = document.activeElement;
-    if (panel?.kind !== "thread") heading.current?.focus();
+    if (panel?.kind !== "thread" && panel?.kind !== "search") heading.current?.focus();
     return () => {
       if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus({ preventScroll: true });
     };
@@ -37,6 +38,7 @@ export default function Panel({ spaceId }: { spaceId: string | null }) {
       {panel.kind === "run" && <RunPanel key={panel.id} runId={panel.id} />}
       {panel.kind === "agent" && <AgentCard key={panel.id} id={panel.id} />}
       {panel.kind === "thread" && spaceId && <Thread key={panel.id} spaceId={spaceId} rootId={panel.id} />}
+      {panel.kind === "search" && spaceId && <Find key={spaceId} spaceId={spaceId} />}
       {panel.kind === "details" && spaceId && <Details key={spaceId} spaceId={spaceId} />}
     </aside>
   );

@@ -184,7 +184,7 @@ function Invites() {
               <b>This link opens on this machine only.</b> Set <code>BULLPEN_PUBLIC_URL</code> to the address that others reach, and make a new one.
             </p>
           )}
-          For one person, once, until <Ago at={made.expiresAt} />. It is shown only now:
+          For one person, once, until <Ago at={made.expiresAt} comes />. It is shown only now:
           <p style={{ overflowWrap: "anywhere", userSelect: "all" }} data-invite>
             {made.link}
           </p>
@@ -281,7 +281,7 @@ function TokenLine({ token, onChanged }: { token: Token; onChanged(): void }) {
           acts as <Who id={token.personId ?? token.agentId} />, made <Ago at={token.createdAt} />
           {token.expiresAt && (
             <>
-              , ends <Ago at={token.expiresAt} />
+              , ends <Ago at={token.expiresAt} comes />
             </>
           )}
         </small>

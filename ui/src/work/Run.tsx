@@ -3,11 +3,13 @@ import { ArrowLeft, Square } from "lucide-react";
 import { useEffect } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
+import type { Run as Found } from "../api/nouns";
 import { useLive } from "../live/store";
 import { clockTime } from "../parts/Ago";
 import { Button } from "../parts/Button";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
 import { toast } from "../parts/toasts";
+import { TryAgain } from "../rooms/Again";
 import { nameOf, titleOf } from "../rooms/names";
 import { between, heldBecause, money, number, stopReason } from "../words/en";
 import { chipOf } from "./Runs";
@@ -41,6 +43,12 @@ export default function Run({ id }: { id: string }) {
         <span className={s.chip} data-tone={chip.tone} role="status">
           {chip.text}
         </span>
+        {found.retryOf && <Link href={`/runs/${found.retryOf}`}>Second try · see the first</Link>}
+        {!live && (
+          <div className={s.push}>
+            <TryAgain runId={id} />
+          </div>
+        )}
         {live && (
           <div className={s.push}>
             <Button look="danger" onClick={() => void api.cancelRun(id).then(() => run.refetch(), toast)}>
@@ -50,11 +58,11 @@ export default function Run({ id }: { id: string }) {
         )}
       </header>
       <dl className={s.facts}>
-        <Fact name="Cost" value={money(found.usage.cost)} />
+        <Fact name="Cost" value={money(found.usage.cost, found.usage.unpriced)} />
         <Fact name="Took" value={between(found.startedAt, found.finishedAt)} />
         <Fact name="Tokens in, out" value={`${number(found.usage.inputTokens ?? 0)} + ${number(found.usage.outputTokens ?? 0)}`} />
         <Fact name="Depth in its chain" value={number(found.depth ?? 0)} />
-        <Fact name="Ended" value={found.stopReason ? (stopReason[found.stopReason] ?? found.stopReason) : live ? "not yet" : "–"} />
+        <Fact name="Ended" value={ended(found, (id) => nameOf(state.members, id))} />
       </dl>
       <div className={s.scroll}>
         {held && <Notice tone="warn">{`${agent} ${held}`}</Notice>}
@@ -64,6 +72,12 @@ export default function Run({ id }: { id: string }) {
       </div>
     </main>
   );
+}
+
+function ended(run: Found, called: (id: string) => string): string {
+  if (!run.finishedAt) return "not yet";
+  if (run.stoppedBy) return `${called(run.stoppedBy)} stopped it`;
+  return run.stopReason ? (stopReason[run.stopReason] ?? run.stopReason) : "–";
 }
 
 export function Fact({ name, value }: { name: string; value: string }) {

@@ -10,7 +10,7 @@ import { Face } from "../parts/Face";
 import { RoomFilter, useFilters } from "../parts/filters";
 import { Empty, Failed, Skeleton } from "../parts/Notice";
 import { nameOf, titleOf } from "../rooms/names";
-import { between, money, outcome, status as statusWords, trigger } from "../words/en";
+import { between, money, outcome, status as statusWords, wokenBy } from "../words/en";
 import { PageHead } from "./Head";
 import s from "./work.module.css";
 
@@ -75,7 +75,7 @@ export default function Runs() {
             {found.map((run) => {
               const chip = chipOf(run);
               const space = run.spaceId ? state.spaces[run.spaceId] : undefined;
-              const by = run.trigger.authorId ? nameOf(state.members, run.trigger.authorId) : trigger[run.trigger.kind];
+              const by = wokenBy(run.trigger, (id) => nameOf(state.members, id));
               return (
                 <Link key={run.id} href={`/runs/${run.id}`} className={s.row}>
                   <Ago at={run.startedAt} />
@@ -89,7 +89,7 @@ export default function Runs() {
                   <span className={s.chip} data-tone={chip.tone}>
                     {chip.text}
                   </span>
-                  <span className={s.num}>{money(run.usage.cost)}</span>
+                  <span className={s.num}>{money(run.usage.cost, run.usage.unpriced)}</span>
                   <span className={s.num}>{between(run.startedAt, run.finishedAt)}</span>
                 </Link>
               );

@@ -12,13 +12,14 @@ import { Clock } from "../parts/Ago";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { nameOf } from "../rooms/names";
-import { kind as kinds, number, OUTCOME_UNKNOWN, outcome, stepCost, stepTrouble, stopReason, trigger, took } from "../words/en";
-import { journalOf, traceOf, waitedOf } from "./data";
-import { sections } from "./sections";
+import { kind as kinds, number, OUTCOME_UNKNOWN, outcome, stepCost, stepTrouble, stopReason, triggerKind, took, wokenBy } from "../words/en";
+import { journalOf, traceOf, usePendingCall, waitedOf } from "./data";
+import { Said } from "./Said";
+import { Shown } from "./Shown";
 import { stepsOf, tookOf, type Step } from "./steps";
 import s from "./work.module.css";
 
-type Known = { back: Map<string | null | undefined, RunMessage>; ms: Map<string, number>; waited: Map<string, PendingCall>; brief?: boolean };
+type Known = { back: Map<string | null | undefined, RunMessage>; ms: Map<string, number>; waited: Map<string, PendingCall>; brief?: boolean; runId?: string };
 
 export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
   const every = run.finishedAt ? false : 2_000;
@@ -26,6 +27,7 @@ export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
   const trace = useQuery({ queryKey: ["run", run.id, "trace"], queryFn: () => traceOf(run.id), enabled: journal.isSuccess, refetchInterval: every });
   const waited = useQuery({ queryKey: ["pending", "run", run.id], queryFn: () => waitedOf(run.id), enabled: !brief && journal.isSuccess });
   const members = useLive((state) => state.members);
+  const answered = usePendingCall(run.trigger.callId ?? undefined)?.answeredBy;
   if (journal.isPending) return <Skeleton rows={4} />;
   if (journal.error) {
     if (journal.error instanceof Problem && journal.error.status === 403)
@@ -33,12 +35,13 @@ export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
     return <Failed error={journal.error} onRetry={() => void journal.refetch()} />;
   }
   const { entries, more } = journal.data;
-  const by = run.trigger.authorId ? nameOf(members, run.trigger.authorId) : trigger[run.trigger.kind];
+  const by = wokenBy(run.trigger, (id) => nameOf(members, id), answered);
   const known: Known = {
     back: new Map(entries.filter((each) => each.type === "tool_return_message").map((each) => [each.callId, each])),
     ms: tookOf(trace.data ?? []),
     waited: new Map((waited.data ?? []).map((call) => [call.callId, call])),
     brief,
+    runId: run.id,
   };
   return (
     <ol className={s.steps} aria-label="What happened">
@@ -46,7 +49,7 @@ export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
         <MessageSquare size={16} aria-hidden />
         Woken by {by}
         <small>
-          <Clock at={run.startedAt} withSeconds /> · {trigger[run.trigger.kind]}
+          <Clock at={run.startedAt} withSeconds /> {run.trigger.authorId && ` · by ${triggerKind(run.trigger.kind)}`}
           {run.trigger.items && run.trigger.items > 1 ? ` and ${run.trigger.items - 1} more` : ""}
           {run.trigger.messageId && run.trigger.spaceId && (
             <>
@@ -64,6 +67,7 @@ export function Steps({ run, brief }: { run: Run; brief?: boolean }) {
 }
 
 function End({ run }: { run: Run }) {
+  const members = useLive((state) => state.members);
   if (!run.finishedAt)
     return (
       <li>
@@ -76,7 +80,7 @@ function End({ run }: { run: Run }) {
       <li>
         <CircleX size={16} color="var(--bad)" aria-hidden />
         {run.status === "failed" ? "Failed" : "Stopped"}
-        <small>{run.error ?? stopReason[run.stopReason ?? ""]}</small>
+        <small>{run.error ?? (run.stoppedBy ? `${nameOf(members, run.stoppedBy)} stopped it` : stopReason[run.stopReason ?? ""])}</small>
       </li>
     );
   return (
@@ -103,6 +107,7 @@ function OneStep({ step, known }: { step: Step; known: Known }) {
         {step.cost && ` · ${stepCost(step.cost)}`}
       </small>
       {trouble && <small className={s.trouble}>{trouble}</small>}
+      {!known.brief && known.runId && <Shown runId={known.runId} step={step.step} />}
       {!told.length && <small>said and did nothing more</small>}
       <ol className={s.within}>
         {told.map((entry) =>
@@ -113,25 +118,16 @@ function OneStep({ step, known }: { step: Step; known: Known }) {
   );
 }
 
+/** What woke it, in words; the whole of what it was shown stands under each step. */
 function Prompt({ entry }: { entry: RunMessage }) {
-  const parts = sections(entry.content ?? "");
   return (
     <li>
       <ScrollText size={16} aria-hidden />
-      Read {parts.map((part) => part.name).join(", ")}
+      Read what is new
       <small>
-        <Clock at={entry.at} withSeconds /> · about {number(parts.reduce((sum, part) => sum + part.tokens, 0))} tokens
+        <Clock at={entry.at} withSeconds />
       </small>
-      {parts.map((part, at) => (
-        <details key={at}>
-          <summary>
-            {part.name} · about {number(part.tokens)} tokens
-          </summary>
-          <div className={s.said} tabIndex={0} dir="auto">
-            {part.text}
-          </div>
-        </details>
-      ))}
+      <Said text={entry.content ?? ""} />
     </li>
   );
 }

@@ -61,7 +61,7 @@ export default function Task({ id }: { id: string }) {
           <ol className={s.times} aria-label="Due next">
             {found.nextRuns.map((at) => (
               <li key={at}>
-                <span>{inZone(at, found.timezone)}</span> <Ago at={at} />
+                <span>{inZone(at, found.timezone)}</span> <Ago at={at} comes />
               </li>
             ))}
           </ol>

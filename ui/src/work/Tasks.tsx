@@ -97,7 +97,7 @@ function Row({ task }: { task: Task }) {
       <span>
         {task.nextRun ? (
           <>
-            <Ago at={task.nextRun} />
+            <Ago at={task.nextRun} comes />
             <small>{inZone(task.nextRun, task.timezone)}</small>
           </>
         ) : (

@@ -85,7 +85,7 @@ function RunPart({ runId }: { runId: string }) {
       <dl className={s.facts}>
         <Fact name="Agent" value={nameOf(members, found.agentId)} />
         <Fact name="Outcome" value={chipOf(found).text} />
-        <Fact name="Cost" value={money(found.usage.cost)} />
+        <Fact name="Cost" value={money(found.usage.cost, found.usage.unpriced)} />
         <Fact name="Took" value={between(found.startedAt, found.finishedAt)} />
       </dl>
       <Steps run={found} brief />

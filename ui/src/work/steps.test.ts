@@ -18,7 +18,7 @@ it("puts what one answer did under its step, with what it cost, and keeps what c
   expect(found.map((each) => (each.kind === "told" ? each.entry.id : each.entries.map(({ id }) => id)))).toEqual(["told", ["thought", "call"], "steered", ["more", "again"]]);
   expect(found.map((each) => (each.kind === "step" ? each.cost : undefined))).toEqual([
     undefined, null, undefined,
-    { model: "claude-b", tokensIn: 90, tokensOut: 8, dollars: 0.01, thoughtMs: 1900, tries: 3, awayMs: 4000, insteadOf: "claude-a" },
+    { model: "claude-b", tokensIn: 90, tokensOut: 8, dollars: 0.01, priced: true, thoughtMs: 1900, tries: 3, awayMs: 4000, insteadOf: "claude-a" },
   ]);
 });
 

@@ -3,7 +3,7 @@ import type { RunMessage, Span } from "../api/nouns";
 
 export type Told = { kind: "told"; entry: RunMessage };
 export type Step = { kind: "step"; step: number; at: string; entries: RunMessage[]; cost: StepCost | null };
-export type StepCost = { model: string; tokensIn: number; tokensOut: number; dollars: number; thoughtMs: number; tries: number; awayMs: number; insteadOf: string | null };
+export type StepCost = { model: string; tokensIn: number; tokensOut: number; dollars: number; priced: boolean; thoughtMs: number; tries: number; awayMs: number; insteadOf: string | null };
 
 /** Answers of one step stand together; what came from outside in between keeps its place. Results belong to their calls. */
 export function stepsOf(entries: readonly RunMessage[], spans: readonly Span[]): (Told | Step)[] {
@@ -24,7 +24,7 @@ function costOf({ attributes }: Span): StepCost | null {
   if (typeof model !== "string") return null;
   const figure = (name: string): number => Number(attributes[name] ?? 0);
   return {
-    model, tokensIn: figure("gen_ai.usage.input_tokens"), tokensOut: figure("gen_ai.usage.output_tokens"), dollars: figure("bullpen.cost"),
+    model, tokensIn: figure("gen_ai.usage.input_tokens"), tokensOut: figure("gen_ai.usage.output_tokens"), dollars: figure("bullpen.cost"), priced: attributes["bullpen.priced"] !== false,
     thoughtMs: figure("bullpen.model_ms"), tries: Math.max(1, figure("bullpen.tries")), awayMs: figure("bullpen.away_ms"),
     insteadOf: attributes["bullpen.fallback"] === true ? String(attributes["gen_ai.request.model"]) : null,
   };
