@@ -36,6 +36,7 @@ GOOD: dict[str, Json] = {
     "POST /api/runs/{run_id}/tool-results": {"callId": "call_none", "result": 1},
     "POST /api/pending/{call_id}/resolve": {"result": 1},
     "POST /api/pending/{call_id}/progress": {},
+    "POST /api/runs/{id}/retry": {"clientRetryId": "once"},
     "POST /api/models/check": {"model": "script:echo"},
     "PUT /api/policies": {"agentId": "ada", "toolName": "send_message", "decision": "allow"},
     "PUT /api/budgets": {"kind": "agent", "subjectId": "ada", "period": "day", "unit": "USD", "amount": 5},
@@ -76,6 +77,7 @@ IDS = {
     "webhooks": "whk_none",
     "bridges": "mem",
     "tasks": "tsk_none",
+    "runs": "run_none",
     "messages": "the owner's message",
 }
 
