@@ -38,6 +38,7 @@ GOOD: dict[str, Json] = {
     "POST /api/pending/{call_id}/progress": {},
     "POST /api/models": {"provider": "anthropic"},
     "PATCH /api/models/{id}": {},
+    "POST /api/runs/{id}/retry": {"clientRetryId": "once"},
     "POST /api/models/check": {"model": "script:echo"},
     "PUT /api/policies": {"agentId": "ada", "toolName": "send_message", "decision": "allow"},
     "PUT /api/budgets": {"kind": "agent", "subjectId": "ada", "period": "day", "unit": "USD", "amount": 5},
@@ -81,6 +82,7 @@ IDS = {
     "models": "con_none",
     "bridges": "mem",
     "tasks": "tsk_none",
+    "runs": "run_none",
     "messages": "the owner's message",
 }
 

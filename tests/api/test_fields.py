@@ -32,6 +32,7 @@ REFUSED = {
     "POST /api/runs/{run_id}/tool-results": {404},
     "POST /api/pending/{call_id}/resolve": {404},
     "POST /api/pending/{call_id}/progress": {404},
+    "POST /api/runs/{id}/retry": {404},
 }
 # Whatever else is sent is ignored: see wire/requests.py.
 LENIENT = {"POST /api/session"}

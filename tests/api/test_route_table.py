@@ -54,6 +54,7 @@ CARD = statuses("      401  401   403  403  403  403 200 403   403   200")  # th
 PROGRAM = statuses("   401  401   200  403  403  403 403 200   403   200")  # the agent, its programs, owners
 UNSEEN = statuses("    401  401   200  404  404  404 404 200   404   200")  # the same, for those who may look
 OWN_WEBHOOK = statuses("401 401 404  404  404  404 200 404   404   403")
+OTHERS_RUN = statuses("401  401   404  404  404  404 403 403   403   200")  # of somebody else: the managers'
 JOURNAL = statuses("   401  401   404  404  404  404 403 200   403   200")
 
 _numbers = itertools.count(1)
@@ -422,6 +423,7 @@ TABLE: dict[str, Row] = {
     "GET /api/runs/{id}/steps/{step}/request": Row(JOURNAL, on("/runs/{team_run}/steps/1/request")),
     "GET /api/runs/{id}/trace": Row(JOURNAL, on("/runs/{team_run}/trace")),
     "POST /api/runs/{id}/cancel": Row(answers(SPEAK, 409), on("/runs/{team_run}/cancel")),  # it has finished
+    "POST /api/runs/{id}/retry": Row(answers(OTHERS_RUN, 201), on("/runs/{team_run}/retry")),
     "POST /api/setup": Row(
         answers(ANYBODY, 409), on("/setup", {"code": "x", "name": "Nemo", "password": "correct horse"})
     ),

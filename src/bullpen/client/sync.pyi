@@ -35,6 +35,7 @@ from bullpen.wire.nouns import (
     BudgetUnit,
     Chat,
     Command,
+    ConnectionProvider,
     ContextMode,
     Decision,
     Delivery,
@@ -51,9 +52,11 @@ from bullpen.wire.nouns import (
     Me,
     MissedPolicy,
     ModelCheck,
+    ModelConnection,
     NewHook,
     NewInvite,
     NewWebhook,
+    OfferedModel,
     OpenSession,
     Passage,
     Pause,
@@ -61,6 +64,7 @@ from bullpen.wire.nouns import (
     PendingKind,
     PendingStatus,
     Person,
+    PinnedMessage,
     Policy,
     Prompt,
     Rotation,
@@ -173,6 +177,31 @@ class Passages:
     ) -> Passage: ...
 
 class Models:
+    def list(self) -> Page[ModelConnection]: ...
+    def connect(
+        self,
+        provider: ConnectionProvider,
+        *,
+        name: str | None = ...,
+        base_url: str | None = ...,
+        api_key: str | None = ...,
+        api_key_variable: str | None = ...,
+        default_model: str | None = ...,
+        models: Mapping[str, Any] | None = ...,
+    ) -> ModelConnection: ...
+    def update(
+        self,
+        id: str,
+        *,
+        name: str = ...,
+        base_url: str | None = ...,
+        api_key: str | None = ...,
+        api_key_variable: str | None = ...,
+        default_model: str | None = ...,
+        models: Mapping[str, Any] = ...,
+    ) -> ModelConnection: ...
+    def delete(self, id: str) -> None: ...
+    def offered(self, id: str, *, fresh: bool = ...) -> Page[OfferedModel]: ...
     def check(self, model: Any, *, api_key_variable: str | None = ..., api_key: str | None = ...) -> ModelCheck: ...
 
 class Policies:
@@ -404,6 +433,8 @@ class SpaceHandle:
     def archive(self) -> Space: ...
     def restore(self) -> Space: ...
     def contents(self) -> SpaceContents: ...
+    def pins(self) -> list[PinnedMessage]: ...
+    def typing(self) -> None: ...
     def mark_read(self, seq: int) -> None: ...
 
 class Messages:
@@ -416,6 +447,8 @@ class MessageHandle:
     def edit(self, text: str, *, seen: Message | None = ...) -> Message: ...
     def delete(self) -> None: ...
     def react(self, emoji: str) -> None: ...
+    def pin(self) -> PinnedMessage: ...
+    def unpin(self) -> None: ...
     def unreact(self, emoji: str) -> None: ...
 
 class Runs:
