@@ -2970,49 +2970,6 @@ export interface components {
             parameters?: string | null;
         };
         /**
-         * Connection
-         * @description A place where models are asked. An agent's model names it: `{connection: ID, name}`.
-         */
-        Connection: {
-            /** Agents */
-            agents?: string[];
-            /** Apikeyvariable */
-            apiKeyVariable?: string | null;
-            /** Baseurl */
-            baseUrl?: string | null;
-            /** Confirmed */
-            confirmed?: string | null;
-            /** Createdat */
-            createdAt: string;
-            /** Createdby */
-            createdBy: string;
-            /** Defaultmodel */
-            defaultModel?: string | null;
-            /**
-             * Haskey
-             * @default false
-             */
-            hasKey: boolean;
-            /** Id */
-            id: string;
-            /** Models */
-            models?: components["schemas"]["ConnectionModel"][];
-            /** Name */
-            name: string;
-            /**
-             * Needsconfirming
-             * @default false
-             */
-            needsConfirming: boolean;
-            /**
-             * Provider
-             * @enum {string}
-             */
-            provider: "anthropic" | "openai" | "openai-chat";
-            /** Updatedat */
-            updatedAt: string;
-        };
-        /**
          * ConnectionModel
          * @description What somebody said of one model of a connection: what it costs, and how many tokens it takes at once.
          */
@@ -4091,6 +4048,49 @@ export interface components {
             reached: boolean;
         };
         /**
+         * ModelConnection
+         * @description A place where models are asked. An agent's model names it: `{connection: ID, name}`.
+         */
+        ModelConnection: {
+            /** Agents */
+            agents?: string[];
+            /** Apikeyvariable */
+            apiKeyVariable?: string | null;
+            /** Baseurl */
+            baseUrl?: string | null;
+            /** Confirmed */
+            confirmed?: string | null;
+            /** Createdat */
+            createdAt: string;
+            /** Createdby */
+            createdBy: string;
+            /** Defaultmodel */
+            defaultModel?: string | null;
+            /**
+             * Haskey
+             * @default false
+             */
+            hasKey: boolean;
+            /** Id */
+            id: string;
+            /** Models */
+            models?: components["schemas"]["ConnectionModel"][];
+            /** Name */
+            name: string;
+            /**
+             * Needsconfirming
+             * @default false
+             */
+            needsConfirming: boolean;
+            /**
+             * Provider
+             * @enum {string}
+             */
+            provider: "anthropic" | "openai" | "openai-chat";
+            /** Updatedat */
+            updatedAt: string;
+        };
+        /**
          * ModelPrice
          * @description Dollars for a million tokens. What is read from the provider's cache costs `cached`, what is written to it
          *     `written`: as much as other input unless it is said.
@@ -4321,13 +4321,6 @@ export interface components {
             /** Next */
             next?: string | null;
         };
-        /** Page[Connection] */
-        Page_Connection_: {
-            /** Items */
-            items: components["schemas"]["Connection"][];
-            /** Next */
-            next?: string | null;
-        };
         /** Page[Delivery] */
         Page_Delivery_: {
             /** Items */
@@ -4381,6 +4374,13 @@ export interface components {
         Page_Message_: {
             /** Items */
             items: components["schemas"]["Message"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[ModelConnection] */
+        Page_ModelConnection_: {
+            /** Items */
+            items: components["schemas"]["ModelConnection"][];
             /** Next */
             next?: string | null;
         };
@@ -8715,7 +8715,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Connection_"];
+                    "application/json": components["schemas"]["Page_ModelConnection_"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -8748,7 +8748,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Connection"];
+                    "application/json": components["schemas"]["ModelConnection"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -8845,7 +8845,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Connection"];
+                    "application/json": components["schemas"]["ModelConnection"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
