@@ -292,9 +292,7 @@ async def test_a_file_that_is_too_large_is_not_read(office: Driver, monkeypatch:
 
 
 @pytest.mark.one_database
-async def test_a_file_that_cannot_be_read_is_copied_all_the_same(
-    office: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_that_cannot_be_read_is_still_copied(office: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "SECONDS", 1)
     found = await read(office, "a.pdf", papers.endless_pdf(), copy=True)
     assert found["note"] == reading.TOO_DEAR

@@ -47,6 +47,10 @@ def _words(text: str) -> list[str]:
 _CLOSED: Final = frozenset(_words(_SMALL))
 
 
+_OPENING: Final = frozenset("(<\"'")
+_CLOSING: Final = frozenset(".,;:!?)>\"'")
+
+
 def are_own(texts: Iterable[str], said: str, names: Iterable[str] = ()) -> bool:
     """Do all these texts say only what was said? `names`: of those who spoke with each other, and where."""
     told = _words(said[:MOST_LETTERS])
@@ -56,8 +60,23 @@ def are_own(texts: Iterable[str], said: str, names: Iterable[str] = ()) -> bool:
 
 def stands_in(text: str, said: str) -> bool:
     """Did they write it letter by letter, and as a whole? Half an address is another one."""
-    whole = rf"(?<![^\s(<\"']){re.escape(text)}(?=[.,;:!?)>\"']*(?:\s|$))"
-    return bool(text.strip()) and re.search(whole, said) is not None
+    if not text.strip():
+        return False
+    ends = _ends(said)
+    at = said.find(text)
+    while at >= 0:
+        if (at == 0 or said[at - 1].isspace() or said[at - 1] in _OPENING) and ends[at + len(text)]:
+            return True
+        at = said.find(text, at + 1)
+    return False
+
+
+def _ends(said: str) -> list[bool]:
+    """At each place: does nothing but closing marks follow, until a blank or the end?"""
+    ends = [True] * (len(said) + 1)
+    for at in range(len(said) - 1, -1, -1):
+        ends[at] = said[at].isspace() or (said[at] in _CLOSING and ends[at + 1])
+    return ends
 
 
 def _is_own(text: str, told: list[str], known: frozenset[str] | set[str]) -> bool:
