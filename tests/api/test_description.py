@@ -24,6 +24,7 @@ WITHOUT_SCHEMA = {
     "GET /api/spaces/{id}/skills/{name}/export": "a SKILL.md",
     "GET /api/files/{id}/content": "the bytes of a file",
     "GET /api/files/{id}/thumbnail": "the bytes of a small picture",
+    "GET /api/avatars/{id}": "the bytes of a small picture",
 }
 
 

@@ -34,6 +34,7 @@ async def test_at_100_percent_the_run_pauses_and_owners_hear_once(office: Driver
     assert (run["status"], run["pausedReason"]) == ("thinking", agent["pausedReason"])
     assert "finishedAt" not in run
     assert run["usage"]["cost"] == 1.2
+    await office.event("budget_reached")
     (reached,) = told(office, "budget_reached")
     assert (reached["kind"], reached["subjectId"], reached["amount"], reached["spent"]) == ("agent", "ada", 1.0, 1.2)
     # More work waits behind it, and nobody is told again.

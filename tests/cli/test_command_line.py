@@ -19,6 +19,8 @@ from tests.waits import BOUND
 COMMANDS = (
     "serve",
     "bridges",
+    "models",
+    "retry",
     "worker",
     "migrate",
     "token",
@@ -196,6 +198,7 @@ def test_every_command_leads_to_a_module_that_runs_it() -> None:
         "resolve": "resolve x 1",
         "prompt": "prompt x",
         "run": "run x",
+        "retry": "retry x",
         "upload": "upload x",
         "download": "download fil_x",
         "search": "search x",

@@ -59,7 +59,7 @@ class CreateAgentFields(TypedDict, total=False):
     name: Required[str]
     description: str
     instructions: str
-    model: Required[ModelSpec]
+    model: ModelSpec
     scope: Literal["space", "agent"]
     auto_enter: bool
     limits: LimitFields

@@ -4,20 +4,19 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { useLive } from "../live/store";
 import { IconButton, TextButton } from "../parts/Button";
-import { askAgain, retryRun, useKnowsRetry } from "./again";
+import { retryRun } from "./again";
 
 /** The same run once more: the same question, read anew. Where the office cannot do that, the question is asked again. */
 export function TryAgain({ runId, icon }: { runId: string; icon?: boolean }) {
-  const knows = useKnowsRetry();
   const [busy, setBusy] = useState(false);
   const over = useLive((state) => !state.runs[runId] || !!state.runs[runId]?.finishedAt);
   const act = async (): Promise<void> => {
     setBusy(true);
-    await (knows ? retryRun(runId) : askAgain(runId));
+    await retryRun(runId);
     setBusy(false);
   };
-  if (!over || (icon && !knows)) return null;
-  const label = knows ? "Try again" : "Ask again";
+  if (!over) return null;
+  const label = "Try again";
   return icon ? (
     <IconButton label={label} mini disabled={busy} onClick={() => void act()}>
       <RotateCcw size={16} />

@@ -41,8 +41,8 @@ export function SystemRow({ message }: { message: Message }) {
   });
   const before = useLive((state) => state.rooms[message.spaceId]?.messages.findLast((each) => each.seq < message.seq)?.id);
   const name = useName(last);
-  if (message.metadata.skill) return <SkillRow message={message} />;
   const stopped = useLiveShallow((state) => Object.values(state.runs).filter((run) => run.spaceId === message.spaceId && !run.finishedAt && run.pausedReason && message.text.startsWith(run.pausedReason)));
+  if (message.metadata.skill) return <SkillRow message={message} />;
   if (stopped.length)
     return (
       <div className={s.sys}>
@@ -91,15 +91,17 @@ function SkillRow({ message }: { message: Message }) {
   );
 }
 
-export function NoticeRow({ notice }: { notice: Notice; spaceId: string }) {
+export function NoticeRow({ notice, spaceId }: { notice: Notice; spaceId: string }) {
   const name = useName(notice.agentId);
   const by = useName(notice.by);
+  // The office says so itself where it is known who did it; here is what can be done about it.
+  const said = useLive((state) => state.rooms[spaceId]?.messages.some((each) => each.type === "system" && each.text === stoppedBy(name, by)) ?? false);
   const [, setPanel] = usePanel();
   if (notice.kind === "stopped")
     return (
       <div className={s.sys}>
         <Square size={13} aria-hidden />
-        <span>{stoppedBy(name, by)}</span>
+        {!said && <span>{stoppedBy(name, by)}</span>}
         {notice.runId && <TryAgain runId={notice.runId} />}
         <TextButton onClick={() => setPanel("run", notice.runId ?? "")}>Show its run</TextButton>
       </div>

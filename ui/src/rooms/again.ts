@@ -1,16 +1,10 @@
 // Another answer to the same question: the run once more, or the question once more. What was answered before stays.
-import { createStore } from "zustand/vanilla";
-import { useStore } from "zustand";
-import { api, Problem } from "../api/client";
+import { api } from "../api/client";
 import type { Message } from "../api/nouns";
 import { send } from "../live/outbox";
 import { withRun } from "../live/reduce";
 import { change, store } from "../live/store";
 import { toast } from "../parts/toasts";
-
-// An office that does not know how to retry says 404; then nobody is offered it any more.
-const knows = createStore<{ retry: boolean }>(() => ({ retry: true }));
-export const useKnowsRetry = (): boolean => useStore(knows, (state) => state.retry);
 
 /** The message that a run answered. */
 export async function questionOf(runId: string): Promise<Message | null> {
@@ -32,8 +26,7 @@ export async function retryRun(runId: string): Promise<boolean> {
     change((state) => withRun(state, run));
     return true;
   } catch (error) {
-    if (error instanceof Problem && (error.status === 404 || error.status === 405)) knows.setState({ retry: false });
-    else toast(error);
+    toast(error);
     return false;
   }
 }
