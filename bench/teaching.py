@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -82,7 +82,9 @@ def an_office() -> Iterator[tuple[Api, Api, str]]:
         olga = Api(url, token)
         husam = olga.post("/people", {"name": "Husam"})
         theirs = olga.post("/tokens", {"name": "Husam", "personId": husam["id"]})
-        yield olga, Api(url, theirs["token"]), husam["id"]
+        other = Api(url, theirs["token"])
+        with closing(olga.http), closing(other.http):
+            yield olga, other, husam["id"]
 
 
 # ── one situation ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -87,6 +87,18 @@ async def unreact(world: World) -> None:
     await world.office.ask("DELETE", f"/messages/{world.messages['pia']['id']}/reactions/👍")
 
 
+@action(
+    "message_pinned",
+    "message_unpinned",
+    routes="PUT /api/messages/{id}/pin, DELETE /api/messages/{id}/pin",
+)
+async def pin(world: World) -> None:
+    path = f"/messages/{world.messages['pia']['id']}/pin"
+    await world["pia"].ask("PUT", path)
+    await world.office.ask("DELETE", path)
+    await world.office.ask("PUT", path)
+
+
 @action("space_created", "member_joined", routes="POST /api/spaces")
 async def create_spaces(world: World) -> None:
     await world.office.space("club", ["psn_pia", "ada"], name="The club", trigger="hey", timezone="UTC")
@@ -435,6 +447,14 @@ NOT_FOLLOWED = {
     "POST /api/invites": "as above",
     "DELETE /api/invites/{id}": "as above",
     "POST /api/invites/accept": "as above",
+    "POST /api/invites/look": "changes nothing",
+    "DELETE /api/sessions/{id}": "as DELETE /api/session",
+    "POST /api/models": "connections are listed when somebody asks; every question to a model reads its own",
+    "PATCH /api/models/{id}": "as above",
+    "DELETE /api/models/{id}": "as above",
+    "POST /api/runs/{id}/retry": "a run like any other, which is followed",
+    "POST /api/spaces/{id}/skills/{name}/undo": "tells what storing or deleting a skill tells; tests/skills",
+    "POST /api/spaces/{id}/typing": "live only",
     "PUT /api/variables/{name}": "an event would tell everybody what is set where; runs read it when they need it",
     "DELETE /api/variables/{name}": "as above",
     "POST /api/models/check": "asks a model and changes nothing",

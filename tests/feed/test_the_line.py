@@ -22,7 +22,7 @@ from tests.waits import BOUND
 _SELECT_TYPES = Statement(select(events.c.type).distinct())
 # Nobody is present yet: people sign in later. What somebody has read: tests/path/test_unread.py. How far a program is
 # with a call: tests/client/test_tools.py.
-SENT_LIVE = LIVE_EVENTS - {"presence", "space_read", "tool.progress"}
+SENT_LIVE = LIVE_EVENTS - {"presence", "space_read", "tool.progress", "person_typing"}
 
 
 # ── headers and heartbeats ──────────────────────────────────────────────────────────────────────────────────────────

@@ -160,7 +160,6 @@ async def test_an_agent_sees_attached_files_with_their_ids(office: Driver) -> No
     name = f'<outside id="{file["id"]}" source="file">two lines.txt</outside id="{file["id"]}">'
     line = f"    [file: {name} (text/plain, 2 KB), id {file['id']}]"
     assert [untimed(text) for text in told(ada.shown[0])] == [
-        f"The latest messages in general, oldest first:\n[{posted['id']}] Olga: see this\n{line}",
         f"New for you:\n[{posted['id']} in general] Olga (person {office.owner_id}): see this\n{line}",
     ]
     read = (await office.results((await office.runs())[0]["id"]))[0]
@@ -177,6 +176,6 @@ async def test_an_agent_is_woken_by_a_file_without_words(office: Driver) -> None
     await office.run_finished("ada")
     name = f'<outside id="{file["id"]}" source="file">note.txt</outside id="{file["id"]}">'
     line = f"[file: {name} (text/plain, 5 bytes), id {file['id']}]"
-    assert untimed(told(ada.shown[0])[1]) == (
+    assert untimed(told(ada.shown[0])[0]) == (
         f"New for you:\n[{posted['id']} in general] Olga (person {office.owner_id}): {line}"
     )

@@ -236,7 +236,7 @@ async def test_an_attachment_enters_the_folder_under_a_safe_name(blobs: Blobs, f
         id = ids.file()
         await blobs.keep(id, given([name.encode()]), most=1000)
         written = await from_blob(blobs, id, name, folders, CHILD)
-        assert written.path.startswith("/workspace/attachments/")
+        assert written.path.startswith("/workspace/media/")
         assert await read(folders, CHILD, written.path) == name.encode()
         again = await from_blob(blobs, id, name, folders, CHILD)
         assert again == written

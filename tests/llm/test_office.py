@@ -194,7 +194,7 @@ async def test_a_run_waiting_for_a_model_is_cancelled_at_once(
     (run,) = await office.runs()
     await office.create(f"/runs/{run['id']}/cancel", {})
     assert (await office.run_finished("ada"))["status"] == "cancelled"
-    assert await office.texts("general") == ["hello"]
+    assert await office.texts("general") == ["hello", "Olga stopped Ada."]
 
 
 # ── keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -103,7 +103,7 @@ async def test_a_run_under_way_is_seen_live_and_stopped(house: House, visit: Vis
     await page.get_by_role("link", name=re.compile(agent.capitalize())).first.click()
     await page.get_by_role("button", name="Stop").click()
     await expect(page.get_by_role("status").filter(has_text="stopped")).to_be_visible()
-    await expect(page.get_by_text("somebody stopped it").first).to_be_visible()
+    await expect(page.get_by_text("Olga stopped it").first).to_be_visible()
 
 
 async def test_an_agent_is_looked_at_changed_paused_and_talked_to(house: House, visit: Visit) -> None:
@@ -189,6 +189,6 @@ async def test_a_room_shows_unavailable_models_and_used_up_budgets(house: House,
     await held.filter(has_text="waits for its model").get_by_role("link").click()
     await expect(page.get_by_role("status").get_by_text("waits for its model")).to_be_visible()
     await page.get_by_role("button", name="Stop").click()
-    await expect(page.get_by_text("somebody stopped it").first).to_be_visible()
+    await expect(page.get_by_text("Olga stopped it").first).to_be_visible()
     await visit.room(room)
     await expect(held).to_have_count(0)

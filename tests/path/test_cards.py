@@ -168,7 +168,8 @@ async def test_a_crashed_call_in_a_cancelled_run_has_unknown_outcome(
             {"error": unknown, "outcome": "unknown"},
             {"error": "Not run: the run was cancelled."},
         ]
-        (_, card) = await office.messages("general")
+        (_, card, stopped) = await office.messages("general")
+        assert stopped["text"] == "Olga stopped Ada."
         assert (card["status"], card["metadata"]["error"]) == ("error", unknown)
         assert card["metadata"]["outcome"] == "unknown"
 

@@ -26,7 +26,7 @@ async def test_a_run_is_cancelled_while_its_model_thinks(office: Driver) -> None
     assert (run["status"], run["stopReason"]) == ("cancelled", "cancelled")
     assert "outcome" not in run
     assert run["finishedAt"]
-    assert await office.texts("general") == ["hello"]
+    assert await office.texts("general") == ["hello", "Olga stopped Ada."]
     # What comes next is answered as if nothing had been.
     ada.release()
     await office.post("general", "and now?")
@@ -185,7 +185,7 @@ async def test_another_process_can_cancel_a_run_even_without_the_signal(offices:
     await door.create(f"/runs/{running['id']}/cancel", {})
     run = await worker.run_finished("ada")
     assert (run["status"], await worker.results(run["id"])) == ("cancelled", [STOPPED])
-    assert await worker.texts("general") == ["hello"]
+    assert await worker.texts("general") == ["hello", "Olga stopped Ada."]
 
 
 @pytest.mark.parametrize("database", ["postgres"], indirect=True)

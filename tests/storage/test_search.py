@@ -25,7 +25,7 @@ WINDOW = 256
 _INSERT = Statement(insert(messages))
 # As messages were before the migration that is tested.
 _INSERT_BEFORE = Statement(
-    insert(messages).values({c.name: bindparam(c.name) for c in messages.columns if c.name != "files"})
+    insert(messages).values({c.name: bindparam(c.name) for c in messages.columns if c.name not in ("files", "card")})
 )
 _DELETE = Statement(delete(messages).where(messages.c.id == bindparam("id_")))
 _EMPTY = Statement(update(messages).where(messages.c.id == bindparam("id_")).values(text=""))

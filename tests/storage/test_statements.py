@@ -136,7 +136,7 @@ async def test_any_of_uses_the_index_on_sqlite(store: Store, database: Database)
     statement = Statement(select(meta.c.value).where(any_of(meta.c.key, "keys")))
     plan = Statement(select(1))
     plan._compiled["sqlite"] = statement.on(SQLITE).__class__(
-        "EXPLAIN QUERY PLAN " + statement.on(SQLITE).sql, ("keys",), frozenset({"keys"}), {}
+        "EXPLAIN QUERY PLAN " + statement.on(SQLITE).sql, ("keys",), frozenset({"keys"}), {}, (0,)
     )
     steps = await store.read(fetching(plan, keys=["a"]))
     assert any("USING INDEX" in step[3] and step[3].startswith("SEARCH") for step in steps), steps

@@ -195,6 +195,7 @@ async def test_a_call_missing_a_required_variable_fails_and_names_it(shop: Drive
     assert result["result"]["missing"][0]["description"] == "the key of the shop"
     assert "SHOP_KEY" in result["result"]["error"]
     await put(shop, "SHOP_KEY", SECRET, type="secret")
+    await shop.space("lab", ["ada"], wake={"people": "all", "agents": "none"})
     assert (await again(shop))["result"] == {"city": None, "key": len(SECRET)}
 
 

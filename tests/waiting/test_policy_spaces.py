@@ -34,7 +34,7 @@ class Case:
         return f"{'-'.join(steps)}-{'-'.join(self.args(dict.fromkeys(IDS, 'x')))}-{self.woken_in}"
 
 
-IDS = ("message", "task", "dm")
+IDS = ("message", "task", "dm", "file")
 REGISTER: Json = {"jid": "tg:-1", "name": "New", "folder": "new-chat", "trigger": "@Andy"}
 LEAVE = (call("leave_space"),)
 MOVE = (call("enter_space", spaceId="lab"),)
@@ -45,6 +45,7 @@ CASES = [
     Case("react_to_message", lambda ids: {"messageId": ids["message"], "emoji": "👍"}),
     Case("read_messages", lambda ids: {"spaceId": "den"}),
     Case("read_messages", lambda ids: {"space_id": "den", "query": "planted"}),
+    Case("read_file", lambda ids: {"file_id": ids["file"]}),
     Case("enter_space", lambda ids: {"spaceId": "den"}),
     Case("schedule_task", lambda ids: {**LATER, "targetGroup": "family"}, "family", "home"),
     Case("schedule_task", lambda ids: {**LATER, "targetGroup": "family-chat"}, "family", "home"),
@@ -67,7 +68,7 @@ CASES = [
     Case("pay", lambda ids: {"amount": 5}, "lab", "lab", (call("enter_space", spaceId="den"),)),
 ]
 # They act in the space the agent is in and have no way to name another.
-HERE = {"send_file", "leave_space", "list_spaces", "do_nothing", "skip"}
+HERE = {"send_file", "write_file", "leave_space", "list_spaces", "do_nothing", "skip"}
 PAY: Json = {
     "name": "pay",
     "description": "Pay",
@@ -95,7 +96,9 @@ async def house(office: Driver) -> Json:
     message = await office.post("den", "planted")
     task = await office.create("/tasks", {"agentId": "ada", "spaceId": "family", **LATER})
     turned = "dm-bo-ada" if dm["id"] == "dm-ada-bo" else "dm-ada-bo"
-    return {"message": message["id"], "task": task["id"], "dm": turned}
+    planted = {"file": ("note.txt", b"planted")}
+    file = await office.ask("POST", "/files", params={"spaceId": "den"}, files=planted)
+    return {"message": message["id"], "task": task["id"], "dm": turned, "file": file["id"]}
 
 
 async def decide(office: Driver, case: Case, decision: str, judged: str | None = None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import re
 import socket
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -289,7 +290,9 @@ async def test_instructions_in_a_late_result_are_shown_as_data(office: Driver) -
     first = (await office.journal(run["id"]))[0]
     assert first["type"] == "user_message"
     assert "fetchExternalData" in first["content"]
-    assert orjson.dumps(order).decode() in first["content"], "inside JSON, and so labelled as a result"
+    frame = re.search(r'<outside id="(\S+)" source="tool:[^"]*">(.*?)</outside id="\1">', first["content"])
+    assert frame is not None
+    assert frame[2] == order, "framed, and so labelled as data"
     assert await office.items("/policies") == []
     now = await office.items("/agents")
     assert [(a["policy"], a["tools"]) for a in now] == [(a["policy"], a["tools"]) for a in agents]
@@ -334,7 +337,8 @@ async def test_an_agent_that_left_gets_its_result_and_posts_nothing(office: Driv
     if waits:
         assert "yes" in await office.results(run["id"])
     else:
-        assert '"result":"yes"' in journal[0]["content"]
+        assert "Olga (person " in journal[0]["content"]
+        assert 'answered your call confirmAction(what="?"): yes' in journal[0]["content"]
     assert any("error" in (entry.get("result") or {}) for entry in journal if entry.get("toolName") == "send_message")
 
 

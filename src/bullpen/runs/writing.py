@@ -151,7 +151,8 @@ class Writing:
     def _begin(self, delta: CallDelta) -> Growing:
         earlier = list(self._calls.values())
         tool = self._tools.get(delta.name)
-        told_in = self._place_of(tool, earlier)
+        # A call before it that was not seen growing may move the agent.
+        told_in = self._place_of(tool, earlier) if delta.index == len(earlier) else None
         name = actions.tool_name(here().clean(delta.name))
         each = Growing(delta, tool, OpenCall(ids.call(), name, told_in), _before(earlier), ended=_ends(earlier))
         if tool is None or not tool.visible or told_in is not None:

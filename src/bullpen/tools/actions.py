@@ -228,7 +228,13 @@ def tell_end(tx: Transaction, waiting: Waiting, said: Mapping[str, Any]) -> None
     """Its run has gone on without it, and this is what came of it: `result`, or `error`."""
     failed = "error" in said
     result = here().clean_json({"error": said["error"]} if failed else said.get("result"))
-    call = SettledCall(call_id=waiting.call_id, tool_name=waiting.tool_name, args=waiting.args, result=result)
+    call = SettledCall(
+        call_id=waiting.call_id,
+        tool_name=waiting.tool_name,
+        args=waiting.args,
+        result=result,
+        answered_by=waiting.answered_by,
+    )
     kind = ToolError if failed else ToolDone
     event = kind(space_id=waiting.space_id, agent_id=waiting.agent_id, run_id=waiting.run_id, call=call)
     record(tx, event, audience=audience(waiting))

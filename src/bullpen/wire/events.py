@@ -269,6 +269,7 @@ class SettledCall(StartedCall):
         description="The arguments; the model's own text if that is not JSON. Null: the call was not run."
     )
     result: Any = Field(description="The result, or `{error: …}`.")
+    answered_by: str | None = Field(default=None, description="The person or program that gave it later.")
     code: str | None = Field(
         default=None,
         description="What kind of error it is, for programs. `abandoned`: the model's answer was discarded before it "

@@ -5899,6 +5899,11 @@ export interface components {
          */
         SettledCall: {
             /**
+             * Answeredby
+             * @description The person or program that gave it later.
+             */
+            answeredBy?: string | null;
+            /**
              * Args
              * @description The arguments; the model's own text if that is not JSON. Null: the call was not run.
              */

@@ -12,7 +12,7 @@ import { done, toast } from "../parts/toasts";
 import { modelWords, offers, price, runsOn } from "../words/en";
 import { useAgents } from "../work/data";
 import { Checked, Failure } from "./Checked";
-import { isNear, LOCAL, originOf } from "./near";
+import { hostOf, isNear, LOCAL, originOf } from "./near";
 import s from "./start.module.css";
 
 const PROVIDERS = [
@@ -78,7 +78,7 @@ function Where({ onConnected }: { onConnected(found: Found): void }) {
         <div className={p.actions}>
           {LOCAL.map((each) => (
             <Button key={each.name} disabled={!owner || !!busy} busy={busy === each.name} onClick={() => local(each)}>
-              {each.name} · {originOf(each.address).replace("http://", "")}
+              {each.name} · {hostOf(each.address)}
             </Button>
           ))}
         </div>

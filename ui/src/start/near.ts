@@ -15,6 +15,10 @@ export function originOf(address: string): string {
   }
 }
 
+export function hostOf(address: string): string {
+  return new URL(address).host;
+}
+
 export function isNear(address: string): boolean {
   try {
     const { hostname, port } = new URL(address.trim());
