@@ -37,6 +37,8 @@ async def test_an_archived_space_is_read_but_not_written(office: Driver) -> None
     ):
         error = await refused(office, method, path, 409, json=body)
         assert error["code"] == "space_archived"
+    (run,) = await office.runs()
+    assert (await refused(office, "POST", f"/runs/{run['id']}/retry", 409))["code"] == "space_archived"
     seen = await office.messages("attic")
     assert [m["text"] for m in seen][:2] == ["@ada hello", "here I am"]
     assert "archived this space" in seen[-1]["text"]

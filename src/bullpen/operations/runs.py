@@ -23,6 +23,7 @@ from bullpen.replacing import replace
 from bullpen.runs import actions, rows
 from bullpen.runs.types import Run
 from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Transaction
 from bullpen.threads import rows as thread_rows
 
@@ -80,6 +81,8 @@ async def retry(tx: Transaction, caller: Principal, id: str, client_retry_id: st
         raise Conflict(f"Run {id} is not over yet. Stop it first, or wait for it.", fields={"id": "is under way"})
     if await agent_rows.select_definition(tx, run.agent_id) is None:
         raise Conflict("Its agent was deleted.", fields={"id": "has no agent"})
+    if run.space_id is not None and (room := await space_rows.select_room(tx, run.space_id)) is not None:
+        spaces.refuse_archived(room)
     items = await _tell_again(tx, caller, run)
     await inbox.deliver_retry(tx, items, key if client_retry_id is not None else items[0].id)
     return _promised(run, items[0]), True

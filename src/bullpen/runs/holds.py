@@ -68,7 +68,8 @@ async def _name(tx: Transaction, standing: Standing) -> str:
     id = standing.subject_id
     if standing.kind == "space":
         room = await spaces.select_room(tx, id)
-        return f"#{room.name}" if room is not None and room.name else id
+        # Everybody reads on the agent's card why it is paused.
+        return f"#{room.name}" if room is not None and not room.private else "a private room"
     return (await agent_rows.select_names(tx, [id])).get(id, id)
 
 
