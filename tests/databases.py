@@ -43,7 +43,8 @@ class Database:
             return SqliteStore(self.path, watch_turns=watch_turns)
         from bullpen.storage.postgres import PostgresStore
 
-        return PostgresStore(self.url, pool_size=pool_size)
+        # Longer than anything waits for on a machine that does eight other things; outages have bounds of their own.
+        return PostgresStore(self.url, pool_size=pool_size, answer_seconds=45.0)
 
 
 def aside(work: Callable[[], Awaitable[T]]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +95,7 @@ async def hits(database: Database, word: str) -> list[str]:
     if database.kind == "sqlite":
         for suffix in ("", "-wal"):
             path = database.path.with_name(database.path.name + suffix)
-            if path.exists() and word.lower().encode() in path.read_bytes().lower():
-                found.append(f"bytes of {path.name}")
+            with suppress(FileNotFoundError):  # the log is removed with the last connection
+                if word.lower().encode() in path.read_bytes().lower():
+                    found.append(f"bytes of {path.name}")
     return sorted(set(found))

@@ -878,7 +878,8 @@ async def test_a_malformed_approval_answer_is_refused(room: Room) -> None:
 
 @pytest.mark.proves("C11")
 async def test_an_approval_from_a_trigger_expires_and_is_reported_once(rooms: Rooms) -> None:
-    room = await rooms(50, LimitSettings(**{**vars_of(UNLIMITED), "approval_seconds": 0.2}))
+    # Longer than the run waits (50 ms), so that it goes on first, on a busy machine, too.
+    room = await rooms(50, LimitSettings(**{**vars_of(UNLIMITED), "approval_seconds": 2.0}))
     script = [*WAITS, {"kind": "trigger", "steps": [step(call("pay", to="Bo", amount=5)), step(text="done")]}]
     await room.office.agent("ada", script, tools=["messaging", "ledger"], policy={"pay": "ask"}, scope="agent")
     await room.office.create("/agents/ada/trigger", {"serviceName": "bell"})
