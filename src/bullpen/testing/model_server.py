@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from bullpen.testing.json_server import listen, read_request, write_answer
 from bullpen.testing.wire_checks import Given, problems, said_before, unreturned
 from bullpen.testing.wires import PATHS, Answer, Part, Thought, Wanted, Wire, frames
 
@@ -98,12 +99,9 @@ def cut(data: bytes, seed: int | None) -> list[bytes]:
 
 def fails(status: int, body: Any = None, **headers: str) -> Behaviour:
     """An error, as JSON unless the body is bytes."""
-    data = body if isinstance(body, bytes) else orjson.dumps({"error": {"message": "no"}} if body is None else body)
-    fields = {"Content-Type": "application/json", **{n.replace("_", "-"): v for n, v in headers.items()}}
-    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
 
     async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
-        writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(data)}\r\n{lines}\r\n".encode() + data)
+        write_answer(writer, status, {"error": {"message": "no"}} if body is None else body, **headers)
 
     return behave
 
@@ -193,11 +191,12 @@ class ModelServer:
         self.connections += 1
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             while not writer.is_closing():
-                path, headers, body = await _read(reader)
+                request = await read_request(reader)
+                path, headers = request.path, request.headers
                 if path == "/v1/models":
                     await self._list(headers, writer)
                     continue
-                asked = Asked(path, PATHS[path], headers, body, orjson.loads(body))
+                asked = Asked(path, PATHS[path], headers, request.body, request.json)
                 self.asked.append(asked)
                 self._heard.set()
                 await self._answer(asked)(asked, writer)
@@ -207,13 +206,12 @@ class ModelServer:
     async def _list(self, headers: Mapping[str, str], writer: asyncio.StreamWriter) -> None:
         """The models it offers, as all three formats list them."""
         self.listed.append(headers)
-        status = 200
-        data = orjson.dumps({"object": "list", "data": self.offers, "has_more": False})
         sent = _key_in(headers)
         if self.key is not None and sent != self.key:
-            status, data = 401, orjson.dumps({"error": {"type": "authentication_error", "message": f"Bad key: {sent}"}})
-        head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-        writer.write(head.encode() + data)
+            wrong = {"type": "authentication_error", "message": f"Bad key: {sent}"}
+            write_answer(writer, 401, {"error": wrong})
+        else:
+            write_answer(writer, 200, {"object": "list", "data": self.offers, "has_more": False})
         await writer.drain()
 
     def _answer(self, asked: Asked) -> Behaviour:
@@ -247,40 +245,11 @@ def _key_in(headers: Mapping[str, str]) -> str:
     return headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[str, Mapping[str, str], bytes]:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    line, *fields = head.rstrip("\r\n").split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in fields)}
-    body = await reader.readexactly(int(headers.get("content-length", 0)))
-    path = line.split(" ")[1].partition("?")[0]
-    return path, headers, body
-
-
 @asynccontextmanager
 async def model_server(
     *answers: Behaviour, thoughts: Sequence[Thought] = (), **more: Any
 ) -> AsyncIterator[ModelServer]:
     made = ModelServer(list(answers), **more)
     made.knows(*thoughts)
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(made.serve(reader, writer))
-        tasks.add(task)
-        try:
-            await task
-        except asyncio.CancelledError:
-            task.cancel()
-        finally:
-            tasks.discard(task)
-            writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listen(made.serve) as made.port:
         yield made
-    finally:
-        server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
