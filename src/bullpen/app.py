@@ -58,6 +58,9 @@ from bullpen.llm import prices
 from bullpen.llm.models import Models
 from bullpen.llm.offers import Offer, Offers
 from bullpen.llm.types import Model, Reach
+from bullpen.memory import supermemory
+from bullpen.memory.sender import CopySender
+from bullpen.memory.supermemory import Supermemory
 from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
 from bullpen.operations import people, projects, variables
@@ -146,6 +149,8 @@ def open_egress(settings: Settings) -> Egress:
         allowance.add(s3.USE, s3.url_of(settings.s3))
     for url in base_urls(settings).values():
         allowance.add("model", url)
+    if settings.supermemory_base_url:
+        allowance.add(supermemory.USE, settings.supermemory_base_url)
     return Egress(allowance)
 
 
@@ -223,6 +228,9 @@ class Office:
         self.posting = PostingRules.from_settings(settings)
         self.task_rules = TaskRules(settings.tasks, settings.timezone, self.registry.names_of)
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
+        url = settings.supermemory_base_url or supermemory.URL
+        self.supermemory = Supermemory(self.egress, self.vault, settings.memory.engine, url)
+        self.copies = CopySender(store, self.supermemory)
         self.bridges = Bridges(store, self.posting, self.owner, bridges)
         self.feed.listen(self.bridges.hint)
         self.blobs = open_blobs(settings, self.egress)
@@ -304,6 +312,7 @@ class Office:
             check_model=self.models.check_choice,
             skills_per_space=self.settings.skills.per_space,
             executors=self.executors,
+            supermemory=self.supermemory,
         )
 
     async def tidy(self) -> None:
@@ -315,6 +324,7 @@ class Office:
         await expiry.expire_due(self.store)
         await holds.lapse(self.store)
         await self.webhooks.look()
+        await self.copies.look()
         await self.bridges.look()
 
     async def fire_tasks(self) -> None:
@@ -458,6 +468,7 @@ async def office(
         if drive:
             await opened.engine.start()
             opened.webhooks.start()
+            opened.copies.start()
             opened.bridges.start()
             opened.upkeep.start()
         lag = asyncio.create_task(process.watch())
@@ -470,6 +481,7 @@ async def office(
             await opened.engine.stop()
             await opened.executors.close()
             await opened.webhooks.stop()
+            await opened.copies.stop()
             await opened.bridges.stop()
             await opened.feed.stop()
             await opened.signals.stop()

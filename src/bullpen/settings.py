@@ -121,6 +121,14 @@ class SkillSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySettings:
+    engine: str = "auto"  # supermemory: notes of spaces are kept there, too; own: here alone; auto: if there is a key
+
+
+MEMORY_ENGINES = ("auto", "supermemory", "own")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
@@ -140,6 +148,7 @@ class Settings:
     # Where models of these providers are asked, when that is not the provider itself. Counts as listed for egress.
     anthropic_base_url: str = ""
     openai_base_url: str = ""
+    supermemory_base_url: str = ""  # where Supermemory is, if not at its own address; listed for it alone
     metrics_token: str = ""  # whoever holds it may read /metrics, and nothing else
     public_url: str = ""  # how people reach us, when that is not where we listen
     trusted_proxies: tuple[str, ...] = ()  # addresses or networks whose X-Forwarded-… headers are believed
@@ -153,6 +162,7 @@ class Settings:
     s3: S3Settings = field(default_factory=S3Settings)
     tasks: TaskSettings = field(default_factory=TaskSettings)
     skills: SkillSettings = field(default_factory=SkillSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
 
     @property
     def socket_path(self) -> Path:
@@ -197,6 +207,7 @@ Group: TypeAlias = (
     | S3Settings
     | TaskSettings
     | SkillSettings
+    | MemorySettings
 )
 _GROUPS: Mapping[str, type[Group]] = {
     "engine": EngineSettings,
@@ -208,12 +219,14 @@ _GROUPS: Mapping[str, type[Group]] = {
     "s3": S3Settings,
     "tasks": TaskSettings,
     "skills": SkillSettings,
+    "memory": MemorySettings,
 }
 # The same thing under the name people already have in their environment.
 _PLAIN_NAMES = {
     "DATABASE_URL": "database_url",
     "ANTHROPIC_BASE_URL": "anthropic_base_url",
     "OPENAI_BASE_URL": "openai_base_url",
+    "SUPERMEMORY_BASE_URL": "supermemory_base_url",
 }
 # Variables that keep the names they have everywhere.
 _KNOWN_VARIABLES = frozenset(
@@ -270,7 +283,7 @@ def _build(merged: Mapping[str, Any]) -> Settings:
     if url and not settings.on_postgres and not url.startswith("sqlite:///"):
         raise CannotStart("DATABASE_URL must look like sqlite:///path or postgresql://user@host/database.")
     _check_edge(settings)
-    for name in ("anthropic_base_url", "openai_base_url"):
+    for name in ("anthropic_base_url", "openai_base_url", "supermemory_base_url"):
         place = urlsplit(getattr(settings, name))
         if getattr(settings, name) and not (place.scheme in ("http", "https") and place.hostname and not place.query):
             raise CannotStart(f"{name.upper()} must look like https://models.example.com/v1.")
@@ -279,6 +292,10 @@ def _build(merged: Mapping[str, Any]) -> Settings:
             raise CannotStart(f"The setting {days.name!r} is a number of days, at most 36500. 0 keeps things for ever.")
     if not is_zone(settings.timezone):
         raise CannotStart(f"BULLPEN_TIMEZONE holds {settings.timezone!r}; write a zone as in Europe/Berlin, or UTC.")
+    if settings.memory.engine not in MEMORY_ENGINES:
+        raise CannotStart(
+            f"BULLPEN_MEMORY__ENGINE is one of {', '.join(MEMORY_ENGINES)}, not {settings.memory.engine!r}."
+        )
     _check_logs(settings)
     _check_s3(settings.s3)
     return settings

@@ -486,6 +486,21 @@ group_blocks = Table(
     _id("outside", null=True),  # as of blocks
 )
 
+_open = text("due_at IS NOT NULL")
+
+# What Supermemory has of passages, or is to get. A row outlives its passage until the copy there is dropped, too.
+passage_copies = Table(
+    "passage_copies",
+    metadata,
+    _id("passage_id", primary_key=True),
+    _id("container"),  # the container tag of its space
+    _fixed("wanted"),  # kept | dropped
+    _number("attempts", default=0),
+    _number("due_at", null=True),  # milliseconds; null: there is nothing to do
+    _words("error", null=True),  # what came of the last attempt
+    Index("passage_copies_due", "container", "due_at", sqlite_where=_open, postgresql_where=_open),
+)
+
 # Chats that bridges have seen, and the space that each is, once somebody has registered it.
 chats = Table(
     "chats",
