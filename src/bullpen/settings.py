@@ -122,6 +122,7 @@ class SkillSettings:
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
+    passages_per_scope: int = 100_000  # of one agent, one agent in one space, or one space; 0 limits nothing
     engine: str = "auto"  # supermemory: notes of spaces are kept there, too; own: here alone; auto: if there is a key
 
 
