@@ -149,6 +149,11 @@ def file() -> str:
     return "fil_" + _stem()
 
 
+def passage_for(call_id: str) -> str:
+    """The passage a tool call makes: what was sent elsewhere before a crash has its id already."""
+    return "psg_" + call_id.removeprefix("call_")
+
+
 def file_for(call_id: str) -> str:
     """The file a tool call makes: tried again after a crash, it keeps its bytes in the same place."""
     return "fil_" + call_id.removeprefix("call_")

@@ -11,7 +11,7 @@ from bullpen import ids
 from bullpen.clock import Clock
 from bullpen.errors import Conflict, Invalid
 from bullpen.events.actions import record
-from bullpen.memory import near, rows, search
+from bullpen.memory import copies, near, rows, search
 from bullpen.memory.rules import Place
 from bullpen.memory.types import Origin, Stored
 from bullpen.replacing import replace
@@ -30,6 +30,7 @@ class Wish:
     outside: Sequence[str] = ()  # what its writer had read from outside the office
     supersedes: str | None = None
     expires_at: int | None = None
+    id: str | None = None  # of the passage, if somebody has named it before
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ async def store(
     folded, hash = fragments.folded(wish.content, wish.tags), _hash(place, wish.content)
     earlier = None if wish.supersedes is None else await _replaceable(tx, place, wish.supersedes)
     stored = Stored(
-        id=ids.passage(),
+        id=wish.id or ids.passage(),
         scope=place.scope,
         agent_id=agent_id,
         space_id=place.space_id,
@@ -90,6 +91,10 @@ async def _again(tx: Transaction, first: Stored, wish: Wish, earlier: Stored | N
     return first
 
 
+def is_in_force(clock: Clock, stored: Stored) -> bool:
+    return stored.superseded_by is None and not _is_over(clock, stored)
+
+
 def _is_over(clock: Clock, stored: Stored) -> bool:
     return stored.expires_at is not None and stored.expires_at <= clock.millis()
 
@@ -106,6 +111,11 @@ async def _replaceable(tx: Transaction, place: Place, id: str) -> Stored:
     if found is None or found.scope != place.scope:
         raise Invalid(f"There is no passage {id!r} here that could be replaced.", fields={"supersedes": "is not here"})
     return found
+
+
+async def find_same(tx: Transaction, place: Place, content: str) -> Stored | None:
+    """The passage that says exactly this already."""
+    return await rows.select_by_hash(tx, place.scope, _hash(place, content))
 
 
 async def _check_room(tx: Transaction, scope: str, most: int) -> None:
@@ -151,6 +161,7 @@ async def correct(tx: Transaction, stored: Stored, by: str) -> Stored:
     if same is not None and same.id != now.id:
         raise Conflict(f"{same.id} says the same already. Delete one of them.")
     await rows.correct_passage(tx, now, folded=fragments.folded(now.content, now.tags), hash=hash)
+    await copies.change(tx, now.id)
     _tell(tx, now)
     return now
 

@@ -6,7 +6,7 @@ The row says what is wanted; memory/sender.py carries it out. Only the spaces' o
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +40,15 @@ class Errand:
     document: Document | None
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A passage that was sent before it was kept, under the id that it will have, and what came of that."""
+
+    passage_id: str
+    container: str
+    failure: SupermemoryFailed | None
+
+
 async def find_key(tx: Transaction, supermemory: Supermemory) -> Value | None:
     """The first of the known names that has a value in the office's variables or in the settings. None also if notes
     are to be kept here alone."""
@@ -53,27 +62,28 @@ async def find_key(tx: Transaction, supermemory: Supermemory) -> Value | None:
     return None
 
 
-async def want(
-    tx: Transaction, passage_id: str, container: str, *, sent: bool = False, error: str | None = None
-) -> None:
-    """Supermemory shall have a copy of this passage. `sent`: it has; `error`: what came of the first attempt."""
-    due_at = None if sent else tx.clock.millis() + (0 if error is None else WAITS[0] * 1000)
-    await rows.put_copy(tx, Copy(passage_id, container, "kept", 0 if error is None else 1, due_at, error))
-    if not sent:
-        tx.tell(DUE, container)
+async def note_attempt(tx: Transaction, passage_id: str, attempt: Attempt) -> None:
+    """Supermemory shall have a copy of this passage, and one attempt was made. What it got under another id goes."""
+    if passage_id != attempt.passage_id:
+        await rows.put_copy(tx, Copy(attempt.passage_id, attempt.container, "dropped", due_at=tx.clock.millis()))
+        return
+    failure = attempt.failure
+    if failure is None:
+        await rows.put_copy(tx, Copy(passage_id, attempt.container, "kept"))
+        return
+    due_at = None if failure.is_final else tx.clock.millis() + wait_after(1, failure.retry_after)
+    error = _told(failure)
+    await rows.put_copy(tx, Copy(passage_id, attempt.container, "kept", 1, due_at, error))
 
 
-async def changed(tx: Transaction, passage_id: str) -> None:
+def _told(failure: SupermemoryFailed) -> str:
+    return REDACTOR.clean(failure.message)[:500]
+
+
+async def change(tx: Transaction, passage_id: str) -> None:
     """The passage says something else: the copy shall, too."""
-    if await rows.send_again(tx, passage_id):
+    if await rows.set_wanted(tx, [passage_id], "kept"):
         tx.tell(DUE, passage_id)
-
-
-async def forget(tx: Transaction, passage_ids: Iterable[str]) -> None:
-    """Those passages are gone, so their copies go."""
-    ids = list(passage_ids)
-    if ids and await rows.drop_copies(tx, ids):
-        tx.tell(DUE, ids[0])
 
 
 # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -93,10 +103,10 @@ async def settle(tx: Transaction, errand: Errand, failure: SupermemoryFailed | N
     copy = errand.copy
     if failure is not None:
         next_at = None if failure.is_final else tx.clock.millis() + wait_after(copy.attempts, failure.retry_after)
-        await rows.settle(tx, copy, next_at=next_at, error=REDACTOR.clean(failure.message)[:500])
-    elif errand.document is None:
+        await rows.settle(tx, copy, next_at=next_at, error=_told(failure))
+    elif errand.document is None and await rows.select_document(tx, copy.passage_id) is None:
         await rows.delete_copy(tx, copy)
-    else:
+    else:  # also when it was dropped: a passage that another stands in place of may come back
         await rows.settle(tx, copy, next_at=None, error=None)
 
 

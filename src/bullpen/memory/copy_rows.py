@@ -69,12 +69,11 @@ _SETTLE = Statement(
     update(passage_copies).where(_IS, _MINE).values(due_at=bindparam("next_at"), error=bindparam("why"))
 )
 _DELETE = Statement(delete(passage_copies).where(_IS, _MINE))
-_DROP = Statement(
+_WANT = Statement(
     update(passage_copies)
     .where(any_of(passage_copies.c.passage_id, "ids"))
-    .values(wanted="dropped", attempts=0, due_at=bindparam("now_"), error=None)
+    .values(wanted=bindparam("wanted_"), attempts=0, due_at=bindparam("now_"), error=None)
 )
-_SEND_AGAIN = Statement(update(passage_copies).where(_IS).values(attempts=0, due_at=bindparam("now_"), error=None))
 _COUNT = Statement(
     select(
         func.count(passage_copies.c.due_at),
@@ -110,14 +109,10 @@ async def delete_copy(tx: Transaction, copy: Copy) -> None:
     await tx.run(_DELETE, id_=copy.passage_id, seen=copy.attempts)
 
 
-async def drop_copies(tx: Transaction, passage_ids: Sequence[str]) -> int:
-    """Those passages are gone: so shall be what Supermemory has of them."""
-    return await tx.run(_DROP, ids=list(passage_ids), now_=tx.clock.millis())
-
-
-async def send_again(tx: Transaction, passage_id: str) -> bool:
-    """The passage says something else now."""
-    return await tx.run(_SEND_AGAIN, id_=passage_id, now_=tx.clock.millis()) > 0
+async def set_wanted(tx: Transaction, passage_ids: Sequence[str], wanted: Wanted) -> bool:
+    """From now on Supermemory shall have copies of these, as the passages are now, or none. Of what it never was to
+    have there is no row."""
+    return await tx.run(_WANT, ids=list(passage_ids), wanted_=wanted, now_=tx.clock.millis()) > 0
 
 
 async def select_document(tx: Transaction, passage_id: str) -> Document | None:

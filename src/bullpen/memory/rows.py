@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from bullpen.ids import Whose
-from bullpen.memory import rules
+from bullpen.memory import copy_rows, rules
 from bullpen.memory.types import Block, Stored
 from bullpen.storage import Statement, Transaction, any_of, fragments
 from bullpen.storage.mapped import JSON, TUPLE, TUPLE_OR_NULL, Mapped
@@ -175,11 +175,13 @@ _write_correction = _STORED.writer(_CORRECTED)
 async def supersede(tx: Transaction, id: str, by: str | None) -> None:
     """`by` stands in its place from now on. None: it is found again, once its words are added."""
     await tx.run(_SUPERSEDE, id_=id, superseded_by_=by)
+    await copy_rows.set_wanted(tx, [id], "kept" if by is None else "dropped")
     await delete_words(tx, id)
 
 
 async def revive(tx: Transaction, stored: Stored, folded: str) -> None:
     """Nothing stands in its place any more."""
+    await copy_rows.set_wanted(tx, [stored.id], "kept")
     await tx.run(_REVIVE, id_=stored.id, expires_at_=stored.expires_at)
     await delete_words(tx, stored.id)
     await add_words(tx, stored, folded)
@@ -191,6 +193,7 @@ async def set_supersedes(tx: Transaction, id: str, earlier: str) -> None:
 
 async def delete_these(tx: Transaction, found: Sequence[tuple[str, str]]) -> None:
     """Passages, each with its scope. A trigger takes their words out of the index."""
+    await copy_rows.set_wanted(tx, [id for id, _ in found], "dropped")
     await tx.run(_DELETE, ids=[id for id, _ in found])
     gone = Counter(scope for _, scope in found)
     for scope in sorted(gone):  # in one order, so that two who delete do not wait for each other

@@ -100,9 +100,8 @@ class Supermemory:
         raise _failure(answer)
 
 
-def container_of(space_id: str, folder: str | None) -> str:
-    """The container tag of a space: that of its folder, if it has one."""
-    name = space_id if folder is None else folder
+def container_of(name: str) -> str:
+    """The container tag of a space with this folder, or of this id if it has none."""
     tag = f"nanoclaw_{name}"
     return tag if _TAG.fullmatch(tag) else f"nanoclaw_{sha256(name.encode()).hexdigest()[:40]}"
 

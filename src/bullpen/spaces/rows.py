@@ -255,6 +255,11 @@ async def select_timezone(tx: Transaction, id: str) -> str | None:
     return None if options is None else orjson.loads(options).get("timezone")
 
 
+async def select_folder(tx: Transaction, id: str) -> str | None:
+    options = await tx.value(_SELECT_OPTIONS, id=id)
+    return None if options is None else orjson.loads(options).get("folder")
+
+
 async def select_groups(tx: Transaction) -> list[str]:
     """All groups there are."""
     return await tx.values(_SELECT_GROUPS)

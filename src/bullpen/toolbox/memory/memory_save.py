@@ -6,6 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from bullpen.memory import copies
+from bullpen.memory.copies import Attempt
+from bullpen.toolbox.memory import supermemory
 from bullpen.toolbox.memory.passages import Expires, Supersedes, answer, keep
 from bullpen.tools import ToolContext, remembering, tool
 
@@ -13,7 +16,19 @@ Key = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Value = Annotated[str, StringConstraints(max_length=1000)]
 
 
-@tool(effect="tx", grant="post")
+async def send_first(
+    context: ToolContext,
+    content: str,
+    metadata: dict[str, str] | None = None,
+    supersedes: str | None = None,
+    expires: str | None = None,
+) -> Attempt | None:
+    """Before the transaction: give Supermemory its copy, if it is to have one."""
+    place = await context.look(remembering.find_store)
+    return await supermemory.send_first(context, place, content.replace("\x00", ""), metadata or {})
+
+
+@tool(effect="tx", grant="post", prepare=send_first)
 async def memory_save(
     context: ToolContext,
     content: Annotated[str, Field(min_length=1, max_length=20_000, description="What to remember, in full.")],
@@ -25,4 +40,17 @@ async def memory_save(
     people there can read it. What is saved twice is kept once; of something almost the same you are told the earlier
     id, and both are kept."""
     place = await remembering.find_store(context)
-    return answer(await keep(context, place, None, content, [], dict(metadata or {}), supersedes, expires))
+    attempt: Attempt | None = context.prepared
+    id = None if attempt is None else attempt.passage_id
+    came = await keep(context, place, None, content, [], dict(metadata or {}), supersedes, expires, id)
+    result = answer(came)
+    if attempt is not None:
+        await copies.note_attempt(context.tx, came.stored.id, attempt)
+        if attempt.failure is not None:
+            result["error"] = f"{attempt.failure.message} {_kept(attempt)}"
+    return result
+
+
+def _kept(attempt: Attempt) -> str:
+    is_final = attempt.failure is not None and attempt.failure.is_final
+    return "The note is kept here." if is_final else "The note is kept here, and is sent again by itself."

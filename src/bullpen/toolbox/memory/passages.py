@@ -40,6 +40,7 @@ async def keep(
     metadata: dict[str, Any],
     supersedes: str | None,
     expires: str | None,
+    id: str | None = None,
 ) -> memory.Came:
     tx, said = context.tx, content.replace("\x00", "")
     if not said.strip():
@@ -47,7 +48,7 @@ async def keep(
     words = [tag.replace("\x00", "") for tag in tags]
     outside = context.sources_of(said, " ".join([*words, *metadata, *map(str, metadata.values())]))
     expires_at = None if expires is None else expiry.read(expires, tx.clock.millis())
-    wish = memory.Wish(said, words, metadata, outside, supersedes, expires_at)
+    wish = memory.Wish(said, words, metadata, outside, supersedes, expires_at, id)
     return await memory.store(tx, place, agent_id, wish, _origin(context), most=context.means.passages_per_scope)
 
 
