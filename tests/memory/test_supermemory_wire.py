@@ -114,8 +114,7 @@ async def test_results_are_bounded_and_checked(client: Supermemory, server: Supe
 
 
 def test_containers_are_those_of_the_founding_paper() -> None:
-    assert supermemory.container_of("grp-1", "family") == "nanoclaw_family"
-    assert supermemory.container_of("general", None) == "nanoclaw_general"
-    strange = supermemory.container_of("grp-1", "Ümläut & co")
-    assert strange != supermemory.container_of("grp-1", "Umlaut & co")
+    assert supermemory.container_of("family") == "nanoclaw_family"
+    strange = supermemory.container_of("Ümläut & co")
+    assert strange != supermemory.container_of("Umlaut & co")
     assert strange.removeprefix("nanoclaw_").isalnum()

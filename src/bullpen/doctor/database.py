@@ -24,6 +24,7 @@ from bullpen.errors import BullpenError, CannotStart, Unavailable
 from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
 from bullpen.llm.prices import load as load_prices
+from bullpen.memory import copy_rows
 from bullpen.observe import names as kept_names
 from bullpen.outbox import rows as outbox_rows
 from bullpen.settings import Settings
@@ -297,6 +298,20 @@ async def _bridge(patient: Patient, id: str) -> Finding:
     return ok("bridges", shown)
 
 
+async def supermemory(patient: Patient) -> list[Finding]:
+    """Notes that Supermemory was to have and has not."""
+    backlog = await patient.store.read(copy_rows.count_backlog)
+    if not backlog.due and not backlog.refused:
+        return []
+    said = f"Supermemory is still to be told of {backlog.due} notes, and has refused {backlog.refused}."
+    said = f"{said} {backlog.error or ''}".rstrip()
+    if backlog.error is None:
+        return [ok("memory", said)]
+    return [
+        warning("memory", said, "All are kept here. Check SUPERMEMORY_API_KEY, and that it can be reached.")
+    ]
+
+
 async def prices(patient: Patient) -> list[Finding]:
     """Models that answered lately and that nobody has priced: what they cost is in no sum and no budget."""
     try:
@@ -400,6 +415,7 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     queue,
     scheduled,
     bridged,
+    supermemory,
     prices,
     tool_schemas,
     audit_log,

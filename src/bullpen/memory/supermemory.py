@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from bullpen.errors import EgressError, EgressTooLarge, ToolError
+from bullpen.errors import EgressError, EgressTooLarge
 from bullpen.net.types import Limits
 from bullpen.variables.actions import Vault
 from bullpen.variables.types import Value
@@ -38,13 +38,12 @@ _TAG: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _AGAIN: Final = frozenset({401, 402, 403, 408, 409, 425, 429})  # besides 500 and more: a key or a plan can be mended
 
 
-class SupermemoryFailed(ToolError):
-    """`is_final`: this request would be refused again."""
-
-    code = "supermemory_failed"
+class SupermemoryFailed(Exception):
+    """What went wrong, for models and people. `is_final`: this request would be refused again."""
 
     def __init__(self, message: str, *, is_final: bool = False, retry_after: float | None = None) -> None:
         super().__init__(message)
+        self.message = message
         self.is_final = is_final
         self.retry_after = retry_after
 
