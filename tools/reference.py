@@ -93,6 +93,8 @@ SETTINGS = {
     "memory.passages_per_scope": "How many passages are kept for one agent, for one agent in one space, or for one space; "
     "0: any number.",
     "skills.per_space": "How many skills a space may have, those that wait for approval included; 0: any number.",
+    "memory.engine": "Where notes of spaces (`memory_save`) are kept: `own`, here alone; `supermemory`, there too, and without a key not at all; `auto`, there too if there is a key.",
+    "supermemory_base_url": "Where Supermemory is, if not at its own address. Listed for it alone.",
     "session_days": "How long somebody who signed in stays signed in.",
     "log_format": "`text` or `json`: one line for each thing worth knowing, with the ids it is about.",
     "key_file": "The file with the keys that secrets are sealed with. Left out: `keys.json` in the data folder. All processes of one database need the same.",
