@@ -38,6 +38,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "invite": lambda: import_module("bullpen.cli.invite"),
     "keys": lambda: import_module("bullpen.cli.keys"),
     "listings": lambda: import_module("bullpen.cli.listings"),
+    "memory": lambda: import_module("bullpen.cli.memory"),
     "migrate": lambda: import_module("bullpen.cli.migrate"),
     "models": lambda: import_module("bullpen.cli.models"),
     "password": lambda: import_module("bullpen.cli.password"),

@@ -1,4 +1,7 @@
-"""Remember and look up. Exact duplicates are kept once; a query is keywords, and nothing in it is a wildcard."""
+"""Remember and look up, and tell of blocks that changed.
+
+Exact duplicates are kept once; a query is keywords, and nothing in it is a wildcard.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,27 @@ from hashlib import sha256
 from typing import Any
 
 from bullpen import ids
+from bullpen.events.actions import record
 from bullpen.memory import rows
+from bullpen.memory.types import Block, Writer
 from bullpen.storage import Transaction
+from bullpen.wire.events import BlockUpdated, ChangedBlock
 from bullpen.wire.nouns import Passage
+
+
+def tell_change(tx: Transaction, block: Block, writer: Writer) -> None:
+    """That a block is another now, without its words: followers who may see them ask for them."""
+    changed = ChangedBlock(
+        label=block.label,
+        version=block.version,
+        by=writer.id,
+        deleted=block.deleted or None,
+        characters=len(block.content),
+        limit=block.size_limit,
+    )
+    place = block.space_id or None
+    event = BlockUpdated(space_id=place, agent_id=block.agent_id, run_id=writer.run_id, block=changed)
+    record(tx, event, audience="owners")
 
 
 async def store(

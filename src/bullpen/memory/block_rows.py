@@ -210,6 +210,11 @@ async def delete_shares_of(tx: Transaction, agent_id: str) -> None:
 async def export_blocks(tx: Transaction, whose: Whose) -> list[dict[str, Any]]:
     """Of an agent, or those that agents keep for a space."""
     found = _BLOCKS.read_all(await tx.all(_EXPORT, member_id=whose.member, place=whose.space or _NO_SPACE))
+    shared: dict[str, dict[str, list[str]]] = {}
+    for share in await select_shares(tx, whose.member):
+        if share.owner_id == whose.member:
+            given = shared.setdefault(share.label, {"readers": [], "writers": []})
+            given["writers" if share.may_write else "readers"].append(share.reader_id)
     return [
         {
             "agentId": block.agent_id,
@@ -221,6 +226,7 @@ async def export_blocks(tx: Transaction, whose: Whose) -> list[dict[str, Any]]:
             "version": block.version,
             "updatedAt": block.updated_at,
             **({"outside": list(block.outside)} if block.outside else {}),
+            **({"shared": shared[block.label]} if block.label in shared and not block.space_id else {}),
         }
         for block in found
     ]

@@ -12,12 +12,11 @@ from typing import Final
 
 from bullpen.agents.instructions import compare_texts
 from bullpen.errors import Conflict, Invalid, NotFound
-from bullpen.events.actions import record
 from bullpen.memory import block_rows as rows
+from bullpen.memory.actions import tell_change
 from bullpen.memory.types import EVERYWHERE, Block, Key, Share, Sharing, ShownBlock, Version, Writer
 from bullpen.replacing import replace
 from bullpen.storage import Transaction
-from bullpen.wire.events import BlockUpdated, ChangedBlock
 
 BLOCKS: Final = 100  # of an agent in one place: all of them are in its prompt
 VERSIONS: Final = 200  # of a block
@@ -157,23 +156,8 @@ async def _keep(tx: Transaction, block: Block, writer: Writer) -> Block:
     )
     await rows.insert_version(tx, block.key, kept)
     await rows.delete_old_versions(tx, block.key, block.version - VERSIONS)
-    _tell(tx, block, writer)
+    tell_change(tx, block, writer)
     return block
-
-
-def _tell(tx: Transaction, block: Block, writer: Writer) -> None:
-    """Without its words: followers who may see them ask for them."""
-    changed = ChangedBlock(
-        label=block.label,
-        version=block.version,
-        by=writer.id,
-        deleted=block.deleted or None,
-        characters=len(block.content),
-        limit=block.size_limit,
-    )
-    place = block.space_id or None
-    event = BlockUpdated(space_id=place, agent_id=block.agent_id, run_id=writer.run_id, block=changed)
-    record(tx, event, audience="owners")
 
 
 async def delete(tx: Transaction, key: Key, writer: Writer) -> Block:
@@ -196,7 +180,7 @@ async def forget(tx: Transaction, key: Key, writer: Writer) -> None:
     if key.space_id == EVERYWHERE:
         await rows.delete_shares(tx, key.agent_id, key.label)
     await rows.delete_row(tx, key)
-    _tell(tx, replace(block, content="", deleted=True, version=block.version + 1), writer)
+    tell_change(tx, replace(block, content="", deleted=True, version=block.version + 1), writer)
 
 
 async def revert(tx: Transaction, key: Key, version: int, writer: Writer) -> Block:
