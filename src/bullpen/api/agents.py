@@ -14,15 +14,13 @@ from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.errors import Invalid
 from bullpen.inbox import rows as inbox_rows
-from bullpen.operations import agents, memory, seeing
+from bullpen.operations import agents, seeing
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
-from bullpen.wire.nouns import InboxItem, InstructionsVersion, Passage, Pause, Prompt, Woken
-from bullpen.wire.requests import CreateAgent, CreatePassage, TriggerAgent, UpdateAgent
+from bullpen.wire.nouns import InboxItem, InstructionsVersion, Pause, Prompt, Woken
+from bullpen.wire.requests import CreateAgent, TriggerAgent, UpdateAgent
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
-
-Search = Annotated[str, Query(max_length=1000, description="Words the passage contains, in any case.")]
 
 
 @router.post("", status_code=201, response_model=Agent)
@@ -197,21 +195,3 @@ async def trigger_agent(id: str, request: TriggerAgent, caller: Caller, store: S
 
 
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@router.get("/{id}/passages", response_model=Page[Passage])
-async def list_passages(id: str, caller: Caller, store: Store, q: Search = "", limit: Limit = 50) -> Response:
-    words = q.replace("\x00", "")
-    return answer({"items": await store.read(lambda tx: memory.search(tx, caller, id, words, limit))})
-
-
-@router.post("/{id}/passages", status_code=201, response_model=Passage)
-async def create_passage(id: str, request: CreatePassage, caller: Caller, store: Store) -> Response:
-    """The same content again answers 200 with the first passage."""
-    content, tags, metadata = request.content, list(request.tags), request.metadata
-
-    async def body(tx: Transaction) -> tuple[Passage, bool]:
-        return await memory.store_passage(tx, caller, id, content, tags, metadata)
-
-    passage, new = await store.transact(body)
-    return answer(passage, 201 if new else 200)

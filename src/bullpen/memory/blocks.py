@@ -67,16 +67,18 @@ def sharings(shares: Iterable[Share]) -> dict[tuple[str, str], Sharing]:
 # ── changes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def find_for_run(tx: Transaction, agent_id: str, place: str, label: str) -> Key:
-    """The block that an agent means by a label, in a run that keeps what it writes for this place."""
-    own = await rows.select_blocks(tx, agent_id, *dict.fromkeys((EVERYWHERE, place)))
-    has_own = any(block.label == label for block in own)
-    share = None if has_own else await rows.select_share(tx, agent_id, label)
+async def find_for_run(tx: Transaction, agent_id: str, label: str, *, kept_for: str, shown_in: str) -> Key:
+    """The block that an agent means by a label: the one that its prompt shows in this space, if there is one that the
+    run may change; else its own that is kept for the other one."""
+    own = await rows.select_blocks(tx, agent_id, *dict.fromkeys((EVERYWHERE, kept_for, shown_in)))
+    there = {block.space_id for block in own if block.label == label}
+    share = None if there else await rows.select_share(tx, agent_id, label)
     if share is None:
-        return Key(agent_id, place, label)
+        # What the prompt shows for this space alone is what is rewritten, whatever may be kept for everywhere.
+        return Key(agent_id, shown_in if kept_for == EVERYWHERE and shown_in in there else kept_for, label)
     if not share.may_write:
         raise Invalid(f"The block {label!r} is shared by {share.owner_id}, and you may only read it. {_ANOTHER}")
-    if place != EVERYWHERE:
+    if kept_for != EVERYWHERE:
         raise Invalid(
             f"The block {label!r} is shared with other agents, and what you learn here stays in this space. {_ANOTHER}"
         )

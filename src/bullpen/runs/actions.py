@@ -33,7 +33,8 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Item
 from bullpen.llm.types import Reply
 from bullpen.memory import blocks as memory
-from bullpen.memory.types import EVERYWHERE, ShownBlock
+from bullpen.memory.rules import shown_for
+from bullpen.memory.types import ShownBlock
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
 from bullpen.replacing import replace
@@ -55,6 +56,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
+from bullpen.tools.remembering import situate
 from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import (
     Denied,
@@ -349,7 +351,8 @@ async def read_system(
 ) -> System:
     """The system part as a run that begins now would be shown it, before secrets are masked."""
     stays_in = room.id if room is not None and room.stays else None
-    blocks = await memory.select_shown(tx, agent.id, stays_in or EVERYWHERE)
+    situation = await situate(tx, agent, stays_in=stays_in, active=None if room is None else room.id)
+    blocks = await memory.select_shown(tx, agent.id, shown_for(situation))
     lessons = [*teaching.choose(tuple(agent.tools)), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
     return System(transcript.system_parts(agent, blocks, lessons, spaces), blocks)

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from bullpen.memory import blocks
-from bullpen.memory.types import EVERYWHERE, Writer
+from bullpen.memory.types import Writer
 from bullpen.tools import ToolContext, tool
+from bullpen.tools.remembering import find_block_places
 
 # Labels that say nothing themselves; any other one is shown as words of whoever chose it.
 PLAIN = frozenset(
@@ -26,8 +27,8 @@ async def update_memory(
     """Rewrite one of your own memory blocks: who you are, how you feel, what you think of others."""
     said, why = content.replace("\x00", ""), (reason or "").replace("\x00", "")
     outside = context.sources_of(said, "" if label in PLAIN else label)
-    place = context.run.stays_in or EVERYWHERE  # who it is elsewhere is not for this group to say
-    key = await blocks.find_for_run(context.tx, context.agent.id, place, label)
+    kept_for, shown_in = await find_block_places(context)
+    key = await blocks.find_for_run(context.tx, context.agent.id, label, kept_for=kept_for, shown_in=shown_in)
     writer = Writer("agent", context.agent.id, run_id=context.run.id, reason=why or None)
     await blocks.write(context.tx, key, said, writer, outside=outside)
     return {"success": True}
