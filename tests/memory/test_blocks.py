@@ -365,3 +365,22 @@ async def test_a_private_spaces_block_is_not_for_outsiders(office: Driver) -> No
     await anna.ask("DELETE", MOOD, params={"spaceId": "team"}, status=404)
     assert "sly" not in str(await anna.items("/agents/ada/blocks"))
     assert (await office.get(MOOD, params={"spaceId": "team"}))["content"] == "sly"
+
+
+@pytest.mark.parametrize("across", [False, True])
+async def test_a_block_from_a_private_space_stays_there_unless_allowed(office: Driver, across: bool) -> None:
+    change = turn("change", step(call("update_memory", label="mood", content="sly")))
+    memory = {"acrossSpaces": across}
+    ada = await puppet(
+        office, "ada", [change, turn("", say("hm"))], tools=TOOLS, blocks={"mood": "calm"}, memory=memory
+    )
+    await office.space("back", ["ada"], private=True, wake={"people": "all"})
+    await office.space("lab", ["ada"], wake={"people": "all"})
+    await office.post("back", "change")
+    await office.run_finished("ada")
+    for nth, (space, mood) in enumerate([("back", "sly"), ("lab", "sly" if across else "calm")], 2):
+        await office.post(space, "hello")
+        await office.run_finished("ada", nth=nth)
+        assert f"\n{mood}\n</mood>" in ada.shown[-1].system
+    assert (await office.get(MOOD))["content"] == ("sly" if across else "calm")
+    await office.ask("PUT", MOOD, params={"spaceId": "lab"}, json={"content": "x"}, status=422)

@@ -356,7 +356,7 @@ def _add_memory(add: Add) -> None:
     actions = memory.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_blocks(actions)
     for action in actions.choices.values():
-        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+        action.add_argument("--json", action="store_true", help="machine-readable output")
 
 
 def _add_blocks(actions: Any) -> None:

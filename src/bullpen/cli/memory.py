@@ -20,7 +20,7 @@ def run(args: Namespace) -> int:
 
 
 async def _run(args: Namespace) -> int:
-    async with door.to_server(load_settings(data=args.data)) as bp:
+    async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
         await named.use_ids(bp, args, agent="agent", space="space")
         await ACTIONS[args.action](bp, args)
     return 0

@@ -16,6 +16,7 @@ from bullpen.memory import block_rows as rows
 from bullpen.memory import blocks
 from bullpen.memory.types import EVERYWHERE, LIMIT, Key, Sharing, ShownBlock, Version, Writer
 from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Transaction
 from bullpen.wire.nouns import Block, BlockVersion, SharedWith
 from bullpen.wire.requests import PutBlock, RevertBlock
@@ -92,6 +93,11 @@ async def _check_put(tx: Transaction, caller: Principal, key: Key, request: PutB
     if request.shared is not None:
         access.authorize(caller, "manage_agents")
     before = await rows.select_block(tx, key)
+    if before is None and key.space_id in await space_rows.select_free(tx, [key.space_id]):
+        message = (
+            f"What an agent learns in {key.space_id!r} is for everywhere, so it has no blocks for that space alone."
+        )
+        raise Invalid(message, fields={"spaceId": "leave it out"})
     if request.limit is not None and request.limit > (LIMIT if before is None else before.size_limit):
         access.authorize(caller, "manage_agents")
     if (before is None or before.deleted) and key.space_id == EVERYWHERE:
