@@ -99,6 +99,16 @@ async def block(world: World, caller: str) -> tuple[str, Json | None]:
     return "/agents/ada/blocks/mood", None
 
 
+async def block_history(world: World, caller: str) -> tuple[str, Json | None]:
+    path, _ = await block(world, caller)
+    return f"{path}/history", None
+
+
+async def block_to_revert(world: World, caller: str) -> tuple[str, Json | None]:
+    path, _ = await block(world, caller)
+    return f"{path}/revert", {"version": 1}
+
+
 async def new_passage(world: World, caller: str) -> tuple[str, Json | None]:
     return "/agents/ada/passages", {"content": fresh("fact ")}
 
@@ -386,6 +396,8 @@ TABLE: dict[str, Row] = {
     "GET /api/agents/{id}/blocks/{label}": Row(OWN, block),
     "PUT /api/agents/{id}/blocks/{label}": Row(OWN, on("/agents/ada/blocks/mood", {"content": "wild"})),
     "DELETE /api/agents/{id}/blocks/{label}": Row(answers(OWN, 204), block),
+    "GET /api/agents/{id}/blocks/{label}/history": Row(OWN, block_history),
+    "POST /api/agents/{id}/blocks/{label}/revert": Row(OWN, block_to_revert),
     "GET /api/agents/{id}/passages": Row(OWN, on("/agents/ada/passages")),
     "POST /api/agents/{id}/passages": Row(answers(OWN, 201), new_passage),
     "POST /api/spaces": Row(answers(MAKERS, 201), new_space),

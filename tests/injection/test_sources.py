@@ -56,7 +56,7 @@ async def test_a_person_who_writes_a_block_makes_it_theirs(office: Driver) -> No
     await office.ask("PUT", "/agents/ada/blocks/news", json={"content": "red"})
     await office.post("lab", "hello")
     assert (await office.run_finished("ada", nth=2))["outside"] == []
-    assert "<news>\nred\n</news>" in bare(seen.shown[-1])
+    assert "<news> (3 / 4,000)\nred\n</news>" in bare(seen.shown[-1])
 
 
 @pytest.mark.proves("H4")

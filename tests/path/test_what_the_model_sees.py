@@ -161,7 +161,7 @@ async def test_memory_block_changes_show_only_from_the_next_run(office: Driver) 
         await office.run_finished("ada", nth=nth)
     first, second, third, fourth, *_ = (shown.system for shown in ada.shown)
     assert first == second == third
-    assert first.startswith("You are Ada (id ada).\n\nBe kind.\n\nYour memory:\n<mood>\ncalm\n</mood>\n\n")
+    assert first.startswith("You are Ada (id ada).\n\nBe kind.\n\nYour memory:\n<mood> (4 / 4,000)\ncalm\n</mood>\n\n")
     assert fourth == first.replace("calm", "glad")
 
 

@@ -23,7 +23,7 @@ CARD: Json = {
 }
 
 REMEMBER = call("store_memory", content="plum jam")
-TABLES = ("policies", "tasks", "skills", "hooks", "pending_calls", "passages", "messages", "group_blocks", "threads")
+TABLES = ("policies", "tasks", "skills", "hooks", "pending_calls", "passages", "messages", "blocks", "threads")
 ROUTES = {"agent": "agents", "space": "spaces"}
 
 
@@ -98,7 +98,7 @@ async def test_erasing_a_space_leaves_the_agent_of_its_id(office: Driver, databa
     await shared_id(office)
     theirs = {"space_id": "hall", "agent_id": "studio"}
     before = await held(database, theirs)
-    assert all(before[table] for table in before if table != "group_blocks"), before
+    assert all(before[table] for table in before if table != "blocks"), before
     await office.ask("DELETE", "/spaces/studio")
     await office.idle()
     assert await held(database, theirs) == before

@@ -12,10 +12,18 @@ from tests.driver import Driver
 from tests.path.scripts import call, say, step, turn
 
 # Columns that name the agent, in the office below. A table that is new in here belongs into one of the lists.
-GONE_WITH_BOTH = {"members.member_id", "policies.agent_id", "hooks.agent_id", "budgets.subject_id"}
+GONE_WITH_BOTH = {
+    "block_shares.owner_id",
+    "block_shares.reader_id",
+    "members.member_id",
+    "policies.agent_id",
+    "hooks.agent_id",
+    "budgets.subject_id",
+}
 GONE_WHEN_ERASED = {
     "blocks.agent_id",
-    "group_blocks.agent_id",
+    "block_versions.agent_id",
+    "block_versions.by_id",
     "instructions.agent_id",
     "passages.agent_id",
     "pending_calls.agent_id",
@@ -56,6 +64,9 @@ async def ada(office: Driver) -> Driver:
     turns = [turn("keep", keep), turn("ask", ask), turn("", say("hello"))]
     policy = {"react_to_message": "ask"}
     await office.agent("ada", turns, tools=["messaging", "memory"], blocks={"a": "b"}, policy=policy)
+    await office.agent("bo", blocks={"plan": "c"})
+    await office.ask("PUT", "/agents/ada/blocks/a", json={"content": "b", "shared": {"readers": ["bo"]}})
+    await office.ask("PUT", "/agents/bo/blocks/plan", json={"content": "c", "shared": {"writers": ["ada"]}})
     await office.ask("PATCH", "/agents/ada", json={"instructions": "Be kind."})
     await office.space("home", ["ada"], kind="group", main=True, wake={"people": "all"})
     await office.space("team", ["ada"], kind="group", folder="team", wake={"people": "all"})

@@ -60,7 +60,11 @@ async def read(tx: Transaction, agent: Agent, *, before: int, limit: int) -> lis
 
 
 async def compare(tx: Transaction, agent: Agent, old: int, new: int) -> str:
-    one, other = await _content(tx, agent, old), await _content(tx, agent, new)
+    return compare_texts(await _content(tx, agent, old), await _content(tx, agent, new), old, new)
+
+
+def compare_texts(one: str, other: str, old: int, new: int) -> str:
+    """A unified diff of what two versions say."""
     return "\n".join(
         difflib.unified_diff(
             one.splitlines()[:DIFF_LINES],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal, Thing
@@ -14,15 +14,13 @@ from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
 from bullpen.errors import Invalid
 from bullpen.inbox import rows as inbox_rows
-from bullpen.operations import agents, memory, seeing
+from bullpen.operations import agents, seeing
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
-from bullpen.wire.nouns import Block, InboxItem, InstructionsVersion, Pause, Prompt, Woken
-from bullpen.wire.requests import CreateAgent, PutBlock, TriggerAgent, UpdateAgent
+from bullpen.wire.nouns import InboxItem, InstructionsVersion, Pause, Prompt, Woken
+from bullpen.wire.requests import CreateAgent, TriggerAgent, UpdateAgent
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
-
-Label = Annotated[str, Path(max_length=200)]
 
 
 @router.post("", status_code=201, response_model=Agent)
@@ -197,25 +195,3 @@ async def trigger_agent(id: str, request: TriggerAgent, caller: Caller, store: S
 
 
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@router.get("/{id}/blocks", response_model=Page[Block])
-async def list_blocks(id: str, caller: Caller, store: Store) -> Response:
-    return answer({"items": await store.read(lambda tx: memory.list_blocks(tx, caller, id))})
-
-
-@router.get("/{id}/blocks/{label}", response_model=Block)
-async def get_block(id: str, label: str, caller: Caller, store: Store) -> Response:
-    return answer(await store.read(lambda tx: memory.get_block(tx, caller, id, label)))
-
-
-@router.put("/{id}/blocks/{label}", response_model=Block)
-async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, store: Store) -> Response:
-    await store.transact(lambda tx: memory.put_block(tx, caller, id, label, request.content))
-    return answer({"label": label, "content": request.content, "outside": []})
-
-
-@router.delete("/{id}/blocks/{label}", status_code=204, response_class=Response)
-async def delete_block(id: str, label: str, caller: Caller, store: Store) -> Response:
-    await store.transact(lambda tx: memory.delete_block(tx, caller, id, label))
-    return Response(status_code=204)

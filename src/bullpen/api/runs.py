@@ -55,8 +55,11 @@ async def list_runs(
 
 @router.get("/{id}", response_model=WireRun)
 async def get_run(id: str, caller: Caller, store: Store) -> Response:
-    run = await store.read(lambda tx: runs.get(tx, caller, id))
-    return answer(rows.on_the_wire(run))
+    async def body(tx: Transaction) -> WireRun:
+        run = await runs.get(tx, caller, id)
+        return rows.on_the_wire(run).model_copy(update={"blocks": await runs.read_blocks(tx, caller, run)})
+
+    return answer(await store.read(body))
 
 
 @router.get("/{id}/messages", response_model=Page[RunMessage])

@@ -13,7 +13,7 @@ from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import answer
 from bullpen.errors import NotFound
 from bullpen.operations import say
-from bullpen.operations.runs import thing_of
+from bullpen.operations.runs import read_blocks, thing_of
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
 from bullpen.spaces import actions as spaces
@@ -91,6 +91,7 @@ async def _run(tx: Transaction, caller: Principal, message: Message, run: Run) -
         depth=run.depth,
         cause=Cause(kind=run.cause_kind, id=run.cause_id) if shows_cause else None,
         message_ids=[said.id for said in posted if said.space_id in readable],
+        blocks=await read_blocks(tx, caller, run),
         started_at=run.started_at,
         finished_at=run.finished_at,
     )

@@ -352,14 +352,14 @@ def _add_skills(add: Add) -> None:
 
 
 def _add_memory(add: Add) -> None:
-    memory = add("memory", "memory", "List what agents and spaces remember; the actions search, export and import it.")
+    memory = add("memory", "memory", "List what agents and spaces remember; the actions search, move and change it.")
     actions = memory.add_subparsers(title="actions", metavar="ACTION")
     memory.set_defaults(action="list")
     said = {
         "list": "List the newest passages of an agent or a space.",
         "search": "Find passages by their words, the best first.",
         "export": "Write passages as lines of JSON, of all agents and spaces that you may read, or of one.",
-        "import": "Store the passages that `memory export` has written.",
+        "import": "Store the passages that `memory export` has written, or bring agents from a file of Letta (.af).",
     }
     made = {name: _add_action(actions, name, help) for name, help in said.items()}
     for name, action in made.items():
@@ -375,8 +375,39 @@ def _add_memory(add: Add) -> None:
     made["export"].add_argument("--force", action="store_true", help="replace a file that is there")
     made["import"].add_argument("file", metavar="FILE", help="what to read; - reads stdin")
     made["import"].add_argument("--create", action="store_true", help="make the agents and spaces that are not there")
+    _add_blocks(actions)
     memory.add_argument("--json", action="store_true", help="machine-readable output", default=False)
     memory.set_defaults(agent=None, space=None, tags=[], limit=None, cursor=None)
+
+
+def _add_blocks(actions: Any) -> None:
+    said = {
+        "blocks": "List the blocks of an agent: the texts that are always in its prompt.",
+        "set": "Write a block, or make one. The agent sees it from its next run on.",
+        "history": "List what a block was, newest first, and who changed it.",
+        "revert": "Write what a block was in an earlier version.",
+        "delete": "Delete a block. `revert` brings it back.",
+    }
+    made = {name: _add_action(actions, name, help) for name, help in said.items()}
+    for name, action in made.items():
+        action.add_argument("agent", metavar="AGENT", help="id of the agent")
+        if name != "blocks":
+            action.add_argument("label", metavar="LABEL", help="which block")
+        action.add_argument("--space", metavar="ID", help="the block that is kept for this space alone")
+        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+    made["history"].add_argument("--limit", type=_count, help="at most this many (20; up to 200)")
+    made["history"].add_argument("--cursor", help="go on where an earlier listing ended")
+    made["history"].add_argument("--diff", nargs=2, type=_whole, metavar=("OLD", "NEW"), help="compare two versions")
+    made["set"].add_argument("content", metavar="TEXT", help="what it says from now on; - reads it from stdin")
+    made["set"].add_argument("--description", metavar="TEXT", help="what it is for; the agent is shown this")
+    made["set"].add_argument("--limit", type=_whole, metavar="N", help="so many characters at most (4000)")
+    made["set"].add_argument("--readers", type=_names, metavar="A,B", help="agents that it is shown to")
+    made["set"].add_argument("--writers", type=_names, metavar="A,B", help="agents that may write it as well")
+    made["set"].add_argument("--private", action="store_true", help="share it with no agent any more")
+    made["revert"].add_argument("version", type=_whole, metavar="VERSION", help="as `memory history` lists it")
+    for name in ("set", "revert"):
+        made[name].add_argument("--reason", metavar="TEXT", help="why, for its history")
+    made["delete"].add_argument("--history", action="store_true", help="forget what it was, too")
 
 
 def _add_hooks(add: Add) -> None:
@@ -619,6 +650,12 @@ def _amount(text: str) -> float:
     if not 0 <= amount <= 1e15:
         raise ArgumentTypeError(f"{text!r} is no amount. Write a number, such as 5 or 0.25.")
     return amount
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) < 2**53:
+        raise ArgumentTypeError("write a number from 1 on")
+    return int(text)
 
 
 def _count(text: str) -> int:

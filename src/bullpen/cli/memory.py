@@ -1,4 +1,4 @@
-"""bullpen memory: what agents and spaces remember; list, search, export and import passages.
+"""bullpen memory: what agents and spaces remember; list, search, export and import passages. Blocks: memory_blocks.py.
 
 An export has one passage on each line, as the API shows it. An import stores each for the agent or the space that it
 names; what is there already stays as it is, so it may be done again.
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bullpen.cli import door, named, show
+from bullpen.cli import door, memory_blocks, memory_letta, named, show
 from bullpen.cli.export import write_lines
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import ApiError, Bullpen, Forbidden, NotFound, Page
@@ -36,10 +36,15 @@ async def _run(args: Namespace) -> int:
         match args.action:
             case "export":
                 await write_lines(_export(bp, args), args.file, force=args.force)
+            case "import" if (raw := memory_letta.read(args.file)) is not None:
+                moved = await memory_letta.move_in(bp, raw, agent_id=args.agent)
+                print(show.as_json([asdict(each) for each in moved])) if args.json else memory_letta.tell(moved)
             case "import":
                 _tell(await _import(bp, args), args)
-            case _:
+            case "list" | "search":
                 _show(await _find(bp, args), args)
+            case _:
+                await memory_blocks.ACTIONS[args.action](bp, args)
     return 0
 
 

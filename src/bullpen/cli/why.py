@@ -42,5 +42,6 @@ def _run(run: WhyRun) -> list[str]:
         "silent": run.silence_reason,
         "error": run.error,
         "said": ", ".join(run.message_ids),
+        "memory": ", ".join(f"{block.label} (version {block.version})" for block in run.blocks or ()),
     }
     return [f"{name:<7}{show.one_line(text, 200)}" for name, text in details.items() if text]

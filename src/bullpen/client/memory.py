@@ -7,28 +7,82 @@ from typing import Any, Unpack
 
 from bullpen.client.connection import Connection, Page, path
 from bullpen.client.fields import UpdatePassageFields
-from bullpen.wire.nouns import Block, Passage
+from bullpen.wire.nouns import Block, BlockVersion, Passage
 
 
 class Blocks:
+    """`space`: the blocks that the agent keeps for that space alone."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def list(self, agent: str) -> Page[Block]:
-        """By label."""
-        found = await self._connection.request("GET", path("agents", agent, "blocks"))
+    async def list(self, agent: str, *, space: str | None = None) -> Page[Block]:
+        """By label: its own, and those that other agents share with it."""
+        found = await self._connection.request("GET", path("agents", agent, "blocks"), query={"spaceId": space})
         return Page([Block.model_validate(item) for item in found["items"]], found.get("next"))
 
-    async def get(self, agent: str, label: str) -> Block:
-        return Block.model_validate(await self._connection.request("GET", path("agents", agent, "blocks", label)))
+    async def get(self, agent: str, label: str, *, space: str | None = None) -> Block:
+        address, query = path("agents", agent, "blocks", label), {"spaceId": space}
+        return Block.model_validate(await self._connection.request("GET", address, query=query))
 
-    async def set(self, agent: str, label: str, content: str) -> Block:
-        """What it says from the agent's next run on; made, if there is none of this label."""
-        address, body = path("agents", agent, "blocks", label), {"content": content}
-        return Block.model_validate(await self._connection.request("PUT", address, body=body, repeatable=True))
+    async def set(
+        self,
+        agent: str,
+        label: str,
+        content: str,
+        *,
+        description: str | None = None,
+        limit: int | None = None,
+        readers: Sequence[str] | None = None,
+        writers: Sequence[str] | None = None,
+        reason: str | None = None,
+        space: str | None = None,
+    ) -> Block:
+        """What it says from the agent's next run on; made, if there is none of this label.
 
-    async def delete(self, agent: str, label: str) -> None:
-        await self._connection.request("DELETE", path("agents", agent, "blocks", label))
+        `readers` and `writers` are the agents that it is shared with from now on: `[]` ends the sharing, and without
+        either it stays as it is.
+        """
+        body: dict[str, Any] = {"content": content, "description": description, "limit": limit, "reason": reason}
+        if readers is not None or writers is not None:
+            body["shared"] = {"readers": list(readers or ()), "writers": list(writers or ())}
+        body = {name: value for name, value in body.items() if value is not None}
+        address, query = path("agents", agent, "blocks", label), {"spaceId": space}
+        found = await self._connection.request("PUT", address, query=query, body=body, repeatable=True)
+        return Block.model_validate(found)
+
+    async def delete(self, agent: str, label: str, *, history: bool = False, space: str | None = None) -> None:
+        """It can be brought back with `revert`, unless its `history` goes, too."""
+        query = {"spaceId": space, "history": "true" if history else None}
+        await self._connection.request("DELETE", path("agents", agent, "blocks", label), query=query)
+
+    async def history(
+        self,
+        agent: str,
+        label: str,
+        *,
+        space: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[BlockVersion]:
+        """What it was, newest first, and who changed it."""
+        query = {"spaceId": space, "limit": limit, "cursor": cursor}
+        found = await self._connection.request("GET", path("agents", agent, "blocks", label, "history"), query=query)
+        return Page([BlockVersion.model_validate(item) for item in found["items"]], found.get("next"))
+
+    async def diff(self, agent: str, label: str, old: int, new: int, *, space: str | None = None) -> str:
+        """A unified diff of two versions."""
+        query = {"spaceId": space, "from": old, "to": new, "limit": 1}
+        found = await self._connection.request("GET", path("agents", agent, "blocks", label, "history"), query=query)
+        return str(found["diff"])
+
+    async def revert(
+        self, agent: str, label: str, version: int, *, reason: str | None = None, space: str | None = None
+    ) -> Block:
+        """Write what it was in this version: a change like any other."""
+        body = {"version": version} | ({} if reason is None else {"reason": reason})
+        address, query = path("agents", agent, "blocks", label, "revert"), {"spaceId": space}
+        return Block.model_validate(await self._connection.request("POST", address, query=query, body=body))
 
 
 class Passages:

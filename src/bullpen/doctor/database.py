@@ -307,9 +307,7 @@ async def supermemory(patient: Patient) -> list[Finding]:
     said = f"{said} {backlog.error or ''}".rstrip()
     if backlog.error is None:
         return [ok("memory", said)]
-    return [
-        warning("memory", said, "All are kept here. Check SUPERMEMORY_API_KEY, and that it can be reached.")
-    ]
+    return [warning("memory", said, "All are kept here. Check SUPERMEMORY_API_KEY, and that it can be reached.")]
 
 
 async def prices(patient: Patient) -> list[Finding]:

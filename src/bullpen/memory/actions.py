@@ -1,4 +1,7 @@
-"""Store, find, correct and delete passages. Exact duplicates are kept once. Who may is for callers to check."""
+"""Store, find, correct and delete passages, and tell of blocks that changed.
+
+Exact duplicates are kept once. Who may is for callers to check.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from bullpen.errors import Conflict, Invalid
 from bullpen.events.actions import record
 from bullpen.memory import copies, near, rows, search
 from bullpen.memory.rules import Place
-from bullpen.memory.types import Origin, Stored
+from bullpen.memory.types import Block, Origin, Stored, Writer
 from bullpen.replacing import replace
 from bullpen.storage import Transaction, fragments
-from bullpen.wire.events import PassageStored, StoredPassage
+from bullpen.wire.events import BlockUpdated, ChangedBlock, PassageStored, StoredPassage
 from bullpen.wire.nouns import Learned, Passage
 
 
@@ -40,6 +43,21 @@ class Came:
     stored: Stored
     is_new: bool
     similar: Stored | None = None
+
+
+def tell_change(tx: Transaction, block: Block, writer: Writer) -> None:
+    """That a block is another now, without its words: followers who may see them ask for them."""
+    changed = ChangedBlock(
+        label=block.label,
+        version=block.version,
+        by=writer.id,
+        deleted=block.deleted or None,
+        characters=len(block.content),
+        limit=block.size_limit,
+    )
+    place = block.space_id or None
+    event = BlockUpdated(space_id=place, agent_id=block.agent_id, run_id=writer.run_id, block=changed)
+    record(tx, event, audience="owners")
 
 
 async def store(

@@ -1,68 +1,20 @@
-"""SQL for blocks and passages."""
+"""SQL for passages. That of blocks stands in block_rows.py."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-import orjson
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bullpen.ids import Whose
 from bullpen.memory import copy_rows, rules
-from bullpen.memory.types import Block, Stored
+from bullpen.memory.types import Stored
 from bullpen.storage import Statement, Transaction, any_of, fragments
 from bullpen.storage.mapped import JSON, TUPLE, TUPLE_OR_NULL, Mapped
-from bullpen.storage.statements import insert_or_ignore, upsert
-from bullpen.storage.tables import blocks, group_blocks, passage_scopes, passage_words, passages
-
-_UPSERT_BLOCK = upsert(blocks, ["agent_id", "label"], ["content", "updated_at", "outside"])
-_BLOCKS = Mapped(Block, blocks, outside=TUPLE_OR_NULL)
-_SELECT_BLOCKS = Statement(
-    select(*_BLOCKS.columns).where(blocks.c.agent_id == bindparam("agent_id")).order_by(blocks.c.label)
-)
-_UPSERT_GROUP_BLOCK = upsert(group_blocks, ["agent_id", "space_id", "label"], ["content", "updated_at", "outside"])
-_GROUP_BLOCKS = Mapped(Block, group_blocks, outside=TUPLE_OR_NULL)
-_SELECT_GROUP_BLOCKS = Statement(
-    select(*_GROUP_BLOCKS.columns)
-    .where(group_blocks.c.agent_id == bindparam("agent_id"), group_blocks.c.space_id == bindparam("space_id"))
-    .order_by(group_blocks.c.label)
-)
-_DELETE_BLOCK = Statement(
-    delete(blocks).where(blocks.c.agent_id == bindparam("agent_id"), blocks.c.label == bindparam("label"))
-)
-
-
-async def upsert_block(tx: Transaction, agent_id: str, label: str, content: str, outside: Sequence[str] = ()) -> None:
-    kept = _BLOCKS.write(Block(label, content, tx.clock.now(), tuple(outside)))
-    await tx.run(_UPSERT_BLOCK, agent_id=agent_id, version=1, **kept)
-
-
-async def select_blocks(tx: Transaction, agent_id: str) -> list[Block]:
-    return _BLOCKS.read_all(await tx.all(_SELECT_BLOCKS, agent_id=agent_id))
-
-
-async def upsert_group_block(
-    tx: Transaction, agent_id: str, space_id: str, label: str, content: str, outside: Sequence[str] = ()
-) -> None:
-    kept = _GROUP_BLOCKS.write(Block(label, content, tx.clock.now(), tuple(outside)))
-    await tx.run(_UPSERT_GROUP_BLOCK, agent_id=agent_id, space_id=space_id, **kept)
-
-
-async def select_shown(tx: Transaction, agent_id: str, group_id: str | None) -> list[Block]:
-    """The blocks that a prompt shows: a group's own stand in place of others of the same label."""
-    shown = {block.label: block for block in await select_blocks(tx, agent_id)}
-    if group_id is not None:
-        own = _GROUP_BLOCKS.read_all(await tx.all(_SELECT_GROUP_BLOCKS, agent_id=agent_id, space_id=group_id))
-        shown |= {block.label: block for block in own}
-    return [shown[label] for label in sorted(shown)]
-
-
-async def delete_block(tx: Transaction, agent_id: str, label: str) -> bool:
-    return await tx.run(_DELETE_BLOCK, agent_id=agent_id, label=label) > 0
-
+from bullpen.storage.statements import insert_or_ignore
+from bullpen.storage.tables import passage_scopes, passage_words, passages
 
 # ── passages ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -224,9 +176,6 @@ async def delete_expired(tx: Transaction, limit: int) -> int:
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_IN_GROUP_BLOCKS = or_(
-    group_blocks.c.agent_id == bindparam("member_id"), group_blocks.c.space_id == bindparam("space_id")
-)
 # Of an agent, or for a space; and what was learned there, or from somebody.
 _IN_PASSAGES = or_(
     passages.c.agent_id == bindparam("member_id"),
@@ -234,22 +183,8 @@ _IN_PASSAGES = or_(
     passages.c.space_id == bindparam("space_id"),
     passages.c.learned_in == bindparam("space_id"),
 )
-_DELETE_BLOCKS = Statement(delete(blocks).where(blocks.c.agent_id == bindparam("agent_id")))
-_DELETE_GROUP_BLOCKS = Statement(delete(group_blocks).where(_IN_GROUP_BLOCKS))
 _SELECT_SOME_PASSAGES = Statement(
     select(passages.c.id, passages.c.scope).where(_IN_PASSAGES).order_by(passages.c.id).limit(bindparam("limit"))
-)
-_EXPORT_GROUP_BLOCKS = Statement(
-    select(
-        group_blocks.c.agent_id,
-        group_blocks.c.space_id,
-        group_blocks.c.label,
-        group_blocks.c.content,
-        group_blocks.c.updated_at,
-        group_blocks.c.outside,
-    )
-    .where(_IN_GROUP_BLOCKS)
-    .order_by(group_blocks.c.agent_id, group_blocks.c.space_id, group_blocks.c.label)
 )
 _EXPORT_PASSAGES = Statement(
     select(*_STORED.columns)
@@ -259,31 +194,12 @@ _EXPORT_PASSAGES = Statement(
 )
 
 
-async def delete_blocks(tx: Transaction, agent_id: str) -> None:
-    await tx.run(_DELETE_BLOCKS, agent_id=agent_id)
-
-
-async def delete_group_blocks(tx: Transaction, whose: Whose) -> None:
-    """Of an agent, or of a group."""
-    await tx.run(_DELETE_GROUP_BLOCKS, member_id=whose.member, space_id=whose.space)
-
-
 async def delete_passages(tx: Transaction, whose: Whose, limit: int) -> int:
     """Some of those of an agent, of a space or from somebody; how many."""
     some = await tx.all(_SELECT_SOME_PASSAGES, member_id=whose.member, space_id=whose.space, limit=limit)
     if some:
         await delete_these(tx, [(id, scope) for id, scope in some])
     return len(some)
-
-
-async def export_group_blocks(tx: Transaction, whose: Whose) -> list[dict[str, Any]]:
-    """Of an agent, or of a group."""
-    found = await tx.all(_EXPORT_GROUP_BLOCKS, member_id=whose.member, space_id=whose.space)
-    return [
-        {"agentId": agent_id, "spaceId": space_id, "label": label, "content": content, "updatedAt": at}
-        | ({"outside": orjson.loads(outside)} if outside else {})
-        for agent_id, space_id, label, content, at, outside in found
-    ]
 
 
 async def export_passages(tx: Transaction, whose: Whose, after: str, limit: int) -> list[Stored]:

@@ -54,6 +54,24 @@ def keep(situation: Situation) -> Place | None:
     return Place(agent_scope(agent_id)) if situation.across else None
 
 
+def keep_block(situation: Situation) -> str | None:
+    """The space that a block is kept for; '': for wherever the agent is. None: as of `keep`.
+
+    With `across` it is for everywhere, but in a group: one label says the same wherever it is read.
+    """
+    if situation.across and situation.stays_in is None:
+        return ""
+    place = keep(situation)
+    return None if place is None else place.space_id or ""
+
+
+def shown_for(situation: Situation) -> str:
+    """The space whose blocks a prompt shows in place of those for everywhere; '': it shows those alone."""
+    if situation.stays_in is not None:
+        return situation.stays_in
+    return situation.active if situation.is_private and situation.active is not None else ""
+
+
 def read_spaces(situation: Situation) -> tuple[str | None, ...]:
     """Of which spaces the run reads what is kept. None: what is for everywhere."""
     if situation.stays_in is not None:

@@ -1,17 +1,97 @@
-"""A block and a passage of memory, as their rows hold them."""
+"""Blocks and passages of memory, as their rows hold them, and who changes blocks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
+
+LIMIT: Final = 4000  # characters that a block may have, if nobody says otherwise
+EVERYWHERE: Final = ""  # the place of a block that is for wherever its agent is
+
+
+class Key(NamedTuple):
+    """Which block: whose, kept for which space, and under which label."""
+
+    agent_id: str
+    space_id: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
+    agent_id: str
     label: str
     content: str
     updated_at: str
+    version: int = 0
     outside: tuple[str, ...] = ()  # what the run that wrote it had read from outside the office
+    space_id: str = EVERYWHERE
+    description: str = ""
+    size_limit: int = LIMIT
+    deleted: bool = False
+
+    @property
+    def key(self) -> Key:
+        return Key(self.agent_id, self.space_id, self.label)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a block was."""
+
+    version: int
+    content: str
+    description: str
+    deleted: bool
+    outside: tuple[str, ...]
+    at: str
+    by_kind: str | None
+    by_id: str | None
+    token_id: str | None
+    run_id: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who changes a block, with which token or in which run, and why."""
+
+    kind: str
+    id: str
+    token_id: str | None = None
+    run_id: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One agent is shown the block of another."""
+
+    reader_id: str
+    label: str
+    owner_id: str
+    may_write: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """With whom an agent shares a block: who is shown it, and who may write it as well."""
+
+    readers: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.readers or self.writers)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBlock:
+    """A block as one agent is shown it: its own, or one that another agent shares with it."""
+
+    block: Block
+    sharing: Sharing = Sharing()
+    may_write: bool = True
+    shared_by: str | None = None  # the agent whose block it is, if that is another one
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
 from bullpen.llm.models import Models
-from bullpen.memory import rows as memory_rows
-from bullpen.operations import memory, policies, portraits
+from bullpen.memory import block_rows
+from bullpen.operations import blocks, policies, portraits
 from bullpen.runs import actions as runs
 from bullpen.runs import holds
 from bullpen.runs import rows as run_rows
@@ -61,8 +61,7 @@ async def get(tx: Transaction, id: str) -> Agent:
     """The agent with its blocks, and the calls that it waits for."""
     agent = await agents.get(tx, id)
     (agent,) = await _add_calls(tx, [agent])
-    blocks = {block.label: block.content for block in await memory.read_blocks(tx, id)}
-    return agent.model_copy(update={"blocks": blocks})
+    return agent.model_copy(update={"blocks": await blocks.own_contents(tx, id)})
 
 
 async def list_agents(tx: Transaction, *, before: str, limit: int) -> list[Agent]:
@@ -127,18 +126,9 @@ async def insert(tx: Transaction, caller: Principal, request: CreateAgent) -> st
     if agent.instructions:
         await instructions.begin(tx, agent, caller.id)
     await portraits.change_for_agent(tx, caller, agent)
-    await add_missing_blocks(tx, agent.id, request)
+    await blocks.add_missing(tx, caller, agent.id, request.blocks)
     note(tx, caller, "agent.created", "agent", agent.id, tools=agent.tools)
     return agent.id
-
-
-async def add_missing_blocks(tx: Transaction, agent_id: str, request: CreateAgent) -> bool:
-    """Memory is the agent's own once it has it, so a block is only made when it is missing. True: one was."""
-    there = {block.label for block in await memory.read_blocks(tx, agent_id)}
-    missing = {label: content for label, content in request.blocks.items() if label not in there}
-    for label, content in missing.items():
-        await memory_rows.upsert_block(tx, agent_id, label, content)
-    return bool(missing)
 
 
 async def list_instructions(
@@ -309,7 +299,7 @@ async def _blank_definition(tx: Transaction, agent: Leaving) -> None:
     await files.remove_portrait(tx, agent.id)
     await instructions.forget(tx, agent.id)
     await agent_rows.erase_agent(tx, agent.id, NAMES["agent"])
-    await memory_rows.delete_blocks(tx, agent.id)
+    await block_rows.delete_blocks(tx, Whose(member=agent.id))
 
 
 async def _revoke_tokens(tx: Transaction, agent: Leaving) -> None:
@@ -330,8 +320,8 @@ async def _remove_tasks(tx: Transaction, agent: Leaving) -> None:
     await tasks.forget(tx, Whose(member=agent.id))
 
 
-async def _remove_group_memory(tx: Transaction, agent: Leaving) -> None:
-    await memory_rows.delete_group_blocks(tx, Whose(member=agent.id))
+async def _end_sharing(tx: Transaction, agent: Leaving) -> None:
+    await block_rows.delete_shares_of(tx, agent.id)
 
 
 async def _remove_skills(tx: Transaction, agent: Leaving) -> None:
@@ -359,12 +349,12 @@ PARTS: Sequence[Part] = (
     Part(_drop_firings),
     Part(_empty_inbox),
     Part(_leave_spaces),
+    Part(_end_sharing),  # its readers have no block any more whose owner is gone
     # What it was and knew stays when it is deleted: people may want to read it.
     Part(_blank_definition, deleted=False),
     Part(_revoke_tokens, deleted=False),  # those of an agent that is deleted open nothing any more
     Part(_remove_variables, deleted=False),
     Part(_remove_budgets, deleted=False),
     Part(_remove_tasks, deleted=False),
-    Part(_remove_group_memory, deleted=False),
     Part(_remove_skills, deleted=False),
 )

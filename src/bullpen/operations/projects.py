@@ -18,7 +18,7 @@ from bullpen.connections import actions as connections
 from bullpen.errors import Invalid
 from bullpen.events.actions import in_turn
 from bullpen.llm.models import Models
-from bullpen.operations import agents, variables
+from bullpen.operations import agents, blocks, variables
 from bullpen.skills import actions as skills
 from bullpen.skills import rows as skill_rows
 from bullpen.skills.actions import Wish
@@ -119,7 +119,7 @@ async def _apply_agent(tx: Transaction, request: CreateAgent, caller: Principal)
     differing = {name: value for name, value in wanted.items() if value is not None and value != getattr(there, name)}
     if differing:
         await agents.update(tx, caller, there.id, UpdateAgent(**differing))
-    made = await agents.add_missing_blocks(tx, there.id, request)
+    made = await blocks.add_missing(tx, caller, there.id, request.blocks)
     return {"id": there.id, "change": "updated" if differing or made else "unchanged"}
 
 

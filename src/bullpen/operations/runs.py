@@ -20,12 +20,13 @@ from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import RETRY, Cause, Item
 from bullpen.replacing import replace
-from bullpen.runs import actions, rows
+from bullpen.runs import actions, rows, steps
 from bullpen.runs.types import Run
 from bullpen.spaces import actions as spaces
 from bullpen.spaces import rows as space_rows
 from bullpen.storage import Transaction
 from bullpen.threads import rows as thread_rows
+from bullpen.wire.nouns import PromptBlock
 
 
 async def get(tx: Transaction, caller: Principal, id: str, action: Action = "see_run") -> Run:
@@ -63,6 +64,14 @@ async def thing_of(tx: Transaction, caller: Principal, run: Run) -> Thing:
         member=run.space_id in readable,
         people=0 if run.space_id is None else 1,
     )
+
+
+async def read_blocks(tx: Transaction, caller: Principal, run: Run) -> list[PromptBlock] | None:
+    """The blocks of memory that it was shown. None: that is not the caller's to know, or nobody knows it any more."""
+    if not access.allows(caller, "see_inside_run", await thing_of(tx, caller, run)):
+        return None
+    entries = await rows.select_entry_page(tx, run.id, after=-1, limit=1)
+    return steps.read_blocks(entries[0]) if entries else None
 
 
 # ── once more ───────────────────────────────────────────────────────────────────────────────────────────────────────

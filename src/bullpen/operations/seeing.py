@@ -44,7 +44,7 @@ async def see_now(tx: Transaction, world: World, caller: Principal, agent_id: st
 
     scope = scope_in(agent.scope, stays=room is not None and room.stays)
     system = await actions.read_system(tx, agent, room, home_of(scope, space_id), world.teaching)
-    return await seeing.see_now(tx, world, run, system.parts, hides)
+    return await seeing.see_now(tx, world, run, system, hides)
 
 
 async def see_step(tx: Transaction, world: World, caller: Principal, run_id: str, step: int, *, body: bool) -> Seen:

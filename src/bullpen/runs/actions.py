@@ -32,8 +32,9 @@ from bullpen.inbox import actions as inbox
 from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Item
 from bullpen.llm.types import Reply
-from bullpen.memory import rows as memory_rows
-from bullpen.memory.types import Block
+from bullpen.memory import blocks as memory
+from bullpen.memory.rules import shown_for
+from bullpen.memory.types import ShownBlock
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
 from bullpen.replacing import replace
@@ -55,6 +56,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
+from bullpen.tools.remembering import situate
 from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import (
     Denied,
@@ -113,10 +115,9 @@ def shown(text: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _shown_again(parts: tuple[tuple[str, str], ...], version: object) -> tuple[str, str]:
-    """The same for prompts, which are the same in most runs of an agent. And how long each part is, as JSON."""
-    sizes = [(name, len(shown(text))) for name, text in parts]
-    return shown(transcript.join_parts(parts)), steps.written_sizes(sizes)
+def _shown_again(parts: tuple[tuple[str, str], ...], version: object) -> tuple[str, list[tuple[str, int]]]:
+    """The same for prompts, which are the same in most runs of an agent. And how long each part is."""
+    return shown(transcript.join_parts(parts)), [(name, len(shown(text))) for name, text in parts]
 
 
 # ── start or resume ─────────────────────────────────────────────────────────────────────────────────────
@@ -174,7 +175,7 @@ async def _start(
     space_id = _active_space(thread, agent, items)
     home = None if space_id is None else await space_rows.select_home(tx, space_id)
     room = None if home is None else home.room
-    prompt, sizes, memory = await _prompt(tx, agent, room, thread.space_id, teaching)
+    prompt, sizes, blocks = await _prompt(tx, agent, room, thread.space_id, teaching)
     newest = items[-1]
     run = Run(
         id=id,
@@ -211,8 +212,10 @@ async def _start(
         cost=0.0,
         started_at=tx.clock.now(),
         finished_at=None,
-        outside=together(*(transcript.sources(item.payload) for item in items), *(block.outside for block in memory)),
-        seen_in=merge_places(_spoken_in(items), (MEMORY,) if memory else ()),
+        outside=together(
+            *(transcript.sources(item.payload) for item in items), *(shown.block.outside for shown in blocks)
+        ),
+        seen_in=merge_places(_spoken_in(items), (MEMORY,) if blocks else ()),
         retry_of=None if newest.retry is None else newest.retry["of"],
     )
     entry_id = ids.run_message()
@@ -325,14 +328,14 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
 
 async def _prompt(
     tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: Teaching
-) -> tuple[str, str, Sequence[Block]]:
+) -> tuple[str, str, Sequence[ShownBlock]]:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. Also
     how long its parts are, and the blocks that it shows."""
     system = await read_system(tx, agent, room, thread_space, teaching)
     text, sizes = _shown_again(tuple(system.parts), here().version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
-    return hash, sizes, system.blocks
+    return hash, steps.written_sizes(sizes, transcript.block_costs(system.blocks)), system.blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +343,7 @@ class System:
     """The system part, piece by piece, and the blocks of memory that it shows."""
 
     parts: list[tuple[str, str]]
-    blocks: list[Block]
+    blocks: list[ShownBlock]
 
 
 async def read_system(
@@ -348,7 +351,8 @@ async def read_system(
 ) -> System:
     """The system part as a run that begins now would be shown it, before secrets are masked."""
     stays_in = room.id if room is not None and room.stays else None
-    blocks = await memory_rows.select_shown(tx, agent.id, stays_in)
+    situation = await situate(tx, agent, stays_in=stays_in, active=None if room is None else room.id)
+    blocks = await memory.select_shown(tx, agent.id, shown_for(situation))
     lessons = [*teaching.choose(tuple(agent.tools)), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
     return System(transcript.system_parts(agent, blocks, lessons, spaces), blocks)

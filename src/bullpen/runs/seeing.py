@@ -23,11 +23,12 @@ from bullpen.llm.types import AssistantTurn, Attachment, ShowsRequest, ToolSpec,
 from bullpen.observe.redact import concerning, here
 from bullpen.replacing import replace
 from bullpen.runs import actions, asking, bounds, loop, pictures, rows, steps, transcript
+from bullpen.runs.actions import System
 from bullpen.runs.lines import Line, change_lines, change_summaries
 from bullpen.runs.loop import Drive, World
 from bullpen.runs.types import Entry, MessageState, Run
 from bullpen.storage import Transaction
-from bullpen.wire.nouns import PromptChange, PromptPart, PromptTool
+from bullpen.wire.nouns import PromptBlock, PromptChange, PromptPart, PromptTool
 
 EDITED: Final = "(edited since)"
 DELETED: Final = "(deleted since)"
@@ -61,14 +62,15 @@ class Seen:
 # ── now ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def see_now(tx: Transaction, world: World, run: Run, system: Sequence[tuple[str, str]], hides: Hides) -> Seen:
+async def see_now(tx: Transaction, world: World, run: Run, system: System, hides: Hides) -> Seen:
     """`run` is one that has not begun and never will."""
-    drive = await loop.look(tx, world, run, [], transcript.join_parts(system))
+    drive = await loop.look(tx, world, run, [], transcript.join_parts(system.parts))
     hidden = await hides(drive.seen_in)
     with concerning(drive.concern):
         asking.clean(drive)
-        parts = [_part(name, here().clean(drive.fill(text))) for name, text in system]
+        parts = [_part(name, here().clean(drive.fill(text))) for name, text in system.parts]
         parts += [_part(name, _read_out(turns)) for name, turns in _past(drive) if turns]
+    parts = _with_blocks(parts, transcript.block_costs(system.blocks))
     shown = [part for part in parts if part.name not in hidden]
     seen = Seen(shown, _tools(asking.specs(drive)), drive.tokens, steps.name_of(drive.model))
     seen.left_out = [part.name for part in parts if part.name in hidden]
@@ -96,6 +98,7 @@ async def see_step(
         drive.pictures = await _blank_pictures(tx, run, shown)
         sizes = steps.read_sizes(entries[0])
         seen = await _see(tx, drive, transcript.split_parts(system, sizes), answer, changes, await hides(drive.seen_in))
+        seen.parts = _with_blocks(seen.parts, steps.read_blocks(entries[0]))
         if body:
             seen.body = _body(drive, seen)
     return seen
@@ -233,6 +236,11 @@ def _past(drive: Drive) -> list[tuple[str, list[Turn]]]:
         found.append((name, list(drive.before[at : at + count])))
         at += count
     return found
+
+
+def _with_blocks(parts: Sequence[PromptPart], blocks: list[PromptBlock] | None) -> list[PromptPart]:
+    """What memory costs, block by block, stands with the part that it is."""
+    return [part.model_copy(update={"blocks": blocks}) if part.name == "memory" else part for part in parts]
 
 
 def _part(name: str, text: str) -> PromptPart:

@@ -16,6 +16,7 @@ from bullpen import ids
 from bullpen.budgets.types import DOLLAR, Spent, Subject
 from bullpen.llm.types import Reply
 from bullpen.runs.types import Entry, Run
+from bullpen.wire.nouns import PromptBlock
 
 BREAK: Final = "\x00"
 
@@ -83,9 +84,22 @@ def written(asking: Asking, reply: Reply) -> str:
     return orjson.dumps(said).decode()
 
 
-def written_sizes(parts: Sequence[tuple[str, int]]) -> str:
-    """How long each part of the system part is: kept beside what woke the run, since the text itself is kept whole."""
-    return orjson.dumps({"parts": parts}).decode()
+def written_sizes(parts: Sequence[tuple[str, int]], blocks: Sequence[PromptBlock]) -> str:
+    """How long each part of the system part is, and which blocks of memory are in it: kept beside what woke the run,
+    since the text itself is kept whole."""
+    kept = [[block.label, block.version, block.tokens, block.space_id, block.shared_by] for block in blocks]
+    return orjson.dumps({"parts": parts, "blocks": kept}).decode()
+
+
+def read_blocks(entry: Entry) -> list[PromptBlock] | None:
+    """None: the run is from before this was kept."""
+    kept = read(entry).get("blocks")
+    if kept is None:
+        return None
+    return [
+        PromptBlock(label=label, version=version, tokens=tokens, space_id=space_id, shared_by=shared_by)
+        for label, version, tokens, space_id, shared_by in kept
+    ]
 
 
 def read_sizes(entry: Entry) -> list[tuple[str, int]]:

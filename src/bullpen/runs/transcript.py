@@ -31,7 +31,7 @@ from bullpen.llm.types import (
     Turn,
     UserTurn,
 )
-from bullpen.memory.types import Block
+from bullpen.memory.types import ShownBlock
 from bullpen.observe.redact import here
 from bullpen.replacing import replace
 from bullpen.runs import bounds, now
@@ -52,7 +52,7 @@ from bullpen.runs.now import Moment
 from bullpen.runs.types import Entry, Run, WindowMessage
 from bullpen.tools.outside import FILE, MORE, together
 from bullpen.wire import Agent, cards
-from bullpen.wire.nouns import File, ToolConfig
+from bullpen.wire.nouns import File, PromptBlock, ToolConfig
 
 WINDOW = 20
 JOURNALS = 5
@@ -89,7 +89,7 @@ def window_start(last: int, size: int = WINDOW) -> int:
 
 
 def system_parts(
-    agent: Agent, blocks: Sequence[Block], teaching: Sequence[str], spaces: str = ""
+    agent: Agent, blocks: Sequence[ShownBlock], teaching: Sequence[str], spaces: str = ""
 ) -> list[tuple[str, str]]:
     """The system part, piece by piece, each with the name under which people see it."""
     parts = [("identity", f"You are {agent.name} (id {agent.id}).")]
@@ -104,13 +104,42 @@ def system_parts(
     return parts
 
 
-def _block(block: Block) -> str:
+def _block(shown: ShownBlock) -> str:
     """What was written after reading outside text stands in a frame. Nobody can write a text that names its own hash,
     and the same text has the same frame in each run."""
-    shown = f"<{block.label}>\n{block.content}\n</{block.label}>"
+    block = shown.block
+    used = "; ".join([f"{len(block.content):,} / {block.size_limit:,}", *_sharing(shown)])
+    about = f" {block.description}" if block.description else ""
+    text = f"<{block.label}> ({used}){about}\n{block.content}\n</{block.label}>"
     if not block.outside:
-        return shown
-    return framed(shown, block.outside, sha256(shown.encode()).hexdigest()[:32])
+        return text
+    return framed(text, block.outside, sha256(text.encode()).hexdigest()[:32])
+
+
+def _sharing(shown: ShownBlock) -> Iterable[str]:
+    """By ids: a name could say anything."""
+    sharing = shown.sharing
+    if shown.shared_by is not None:
+        yield f"shared by {shown.shared_by}"
+        yield "you may change it" if shown.may_write else "you can only read it"
+        yield f"written by {', '.join([shown.shared_by, *sharing.writers])}"
+    elif sharing:
+        yield f"shared with {', '.join([*sharing.readers, *sharing.writers])}"
+        yield f"written by {', '.join(['you', *sharing.writers])}"
+
+
+def block_costs(blocks: Iterable[ShownBlock]) -> list[PromptBlock]:
+    """What the model is shown of its memory, and what each block takes of the prompt."""
+    return [
+        PromptBlock(
+            label=here().clean(shown.block.label),
+            version=shown.block.version,
+            tokens=bounds.tokens(_block(shown)),
+            space_id=shown.block.space_id or None,
+            shared_by=shown.shared_by,
+        )
+        for shown in blocks
+    ]
 
 
 def join_parts(parts: Iterable[tuple[str, str]]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Column, MetaData, Text
+from sqlalchemy import Column, MetaData, Text, text
 from sqlalchemy.dialects import postgresql
 
 # By bytes, whatever the database's locale: both databases then sort alike, and so does Python when it sorts locks.
@@ -33,8 +33,11 @@ class Holds(Enum):
 SHARED = frozenset({Holds.COPIES, Holds.LINES, Holds.SUMMARY})
 
 
-def text_column(name: str, holds: Holds, *, null: bool = False, primary_key: bool = False) -> Column[Any]:
-    return Column(name, _TEXT, nullable=null, primary_key=primary_key, info={"holds": holds})
+def text_column(
+    name: str, holds: Holds, *, null: bool = False, primary_key: bool = False, default: str | None = None
+) -> Column[Any]:
+    given = None if default is None else text(f"'{default}'")
+    return Column(name, _TEXT, nullable=null, primary_key=primary_key, server_default=given, info={"holds": holds})
 
 
 def shared_columns(metadata: MetaData) -> Mapping[str, Mapping[str, Holds]]:

@@ -422,7 +422,9 @@ run_messages = Table(
     _number("started", default=0),  # a call whose effect may have begun outside our database
     _time("at"),
     _id("outside", null=True),  # JSON: where a result came from, if that is outside the office
-    _fixed("usage", null=True),  # JSON, of an answer: who gave it, the tokens, the money, how long it took
+    # JSON, of an answer: who gave it, the tokens, the money, how long it took. Of what woke a run: the sizes of what it
+    # is shown, with the labels of blocks.
+    _name("usage", null=True),
     _id("streamed", null=True),  # JSON, of a call: which spaces saw it while the model wrote it
     _sealed("shows", null=True),  # SHA-256 of a picture that belongs to a result, which says where it is
     UniqueConstraint("run_id", "position", name="run_messages_position"),
@@ -459,9 +461,47 @@ blocks = Table(
     _id("agent_id", primary_key=True),
     _name("label", primary_key=True),
     _words("content"),
-    _number("version", default=1),
+    _number("version", default=1),  # one more with each change, a deletion too
     _time("updated_at"),
     _id("outside", null=True),  # JSON: what the run that wrote it had read from outside the office
+    # The space that it is kept for, where it stands in place of another one of its label. '': wherever the agent is.
+    _id("space_id", primary_key=True, default=""),
+    _words("description", default=""),  # what it is for
+    _number("size_limit", default=4000),  # so many characters at most
+    _number("deleted", default=0),  # a row that stays, so that its versions go on where they were
+    Index("blocks_space", "space_id"),
+)
+
+# What a block was, one row for each change.
+block_versions = Table(
+    "block_versions",
+    metadata,
+    _id("agent_id", primary_key=True),
+    _name("label", primary_key=True),
+    _id("space_id", primary_key=True),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    _words("content"),
+    _words("description"),
+    _number("deleted"),
+    _id("outside", null=True),  # as of blocks
+    _time("at"),
+    _fixed("by_kind", null=True),  # person | agent | system
+    _id("by_id", null=True),  # None: it is from before changes were kept
+    _id("token_id", null=True),  # what they came with, if it was a token
+    _id("run_id", null=True),
+    _words("reason", null=True),
+    Index("block_versions_space", "space_id"),
+)
+
+# Agents that are shown a block of another agent: one of each label, so that a label says which is meant.
+block_shares = Table(
+    "block_shares",
+    metadata,
+    _id("reader_id", primary_key=True),
+    _name("label", primary_key=True),
+    _id("owner_id"),
+    _number("may_write"),
+    Index("block_shares_owner", "owner_id", "label"),
 )
 
 passages = Table(
@@ -507,18 +547,6 @@ passage_words = Table(
     _id("passage_id"),
     _words("words"),
     UniqueConstraint("passage_id", name="passage_words_passage_id"),
-)
-
-# What an agent has written into its blocks for one group, in place of those of the same label that it has elsewhere.
-group_blocks = Table(
-    "group_blocks",
-    metadata,
-    _id("agent_id", primary_key=True),
-    _id("space_id", primary_key=True),
-    _name("label", primary_key=True),
-    _words("content"),
-    _time("updated_at"),
-    _id("outside", null=True),  # as of blocks
 )
 
 _open = text("due_at IS NOT NULL")

@@ -145,13 +145,16 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
         "skills": sorted(
             names.plain(f"{s['space_id']} /{s['name']}: {s['active']}, {s['proposed']}") for s in snapshot["skills"]
         ),
-        "blocks": sorted(f"{b['agent_id']} {b['label']}: {b['content']}" for b in snapshot["blocks"]),
+        "blocks": sorted(
+            f"{b['agent_id']} {b['space_id']} {b['label']} {b['version']}: {b['content']}" for b in snapshot["blocks"]
+        ),
+        "block versions": sorted(
+            f"{b['agent_id']} {b['space_id']} {b['label']} {b['version']} {b['by_id']}: {b['content']}"
+            for b in snapshot["block_versions"]
+        ),
         "passages": [
             names.of(p, ("agent_id", "content", "tags", "space_id")) for p in sorted(snapshot["passages"], key=_by_id)
         ],
-        "group blocks": sorted(
-            f"{b['agent_id']} {b['space_id']} {b['label']}: {b['content']}" for b in snapshot["group_blocks"]
-        ),
         "chats": sorted(f"{c['jid']} {c['name']} → {c['space_id']}" for c in snapshot["chats"]),
         "events": _events(snapshot, names),
     }

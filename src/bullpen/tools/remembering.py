@@ -42,11 +42,23 @@ async def find_place(context: ToolContext) -> rules.Place:
     """Where the call's words are kept."""
     place = rules.keep(await situate_call(context))
     if place is None:
-        raise ToolFailed(
-            "You have read several private spaces, and what you learned there stays there. Enter the one that this "
-            "belongs to with enter_space, and store it then."
-        )
+        raise ToolFailed(_SEVERAL)
     return place
+
+
+async def find_block_places(context: ToolContext) -> tuple[str, str]:
+    """The space that a block is kept for which the call writes, and the one whose blocks stand in its prompt there."""
+    situation = await situate_call(context)
+    kept_for = rules.keep_block(situation)
+    if kept_for is None:
+        raise ToolFailed(_SEVERAL)
+    return kept_for, rules.shown_for(situation)
+
+
+_SEVERAL: Final = (
+    "You have read several private spaces, and what you learned there stays there. Enter the one that this "
+    "belongs to with enter_space, and store it then."
+)
 
 
 async def find_scopes(context: ToolContext) -> list[str]:

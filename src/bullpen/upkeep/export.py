@@ -22,6 +22,7 @@ from bullpen.files import rows as file_rows
 from bullpen.hooks import rows as hooks
 from bullpen.ids import Whose
 from bullpen.memory import actions as memory
+from bullpen.memory import block_rows
 from bullpen.memory import rows as memory_rows
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
@@ -110,8 +111,8 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
 
 async def _learned(store: Store, whose: Whose, readable: set[str] | None) -> AsyncIterator[Said]:
     """What an agent remembers, or all that a group has told its agents."""
-    for block in await store.read(lambda tx: memory_rows.export_group_blocks(tx, whose)):
-        if readable is None or block["spaceId"] in readable:
+    for block in await store.read(lambda tx: block_rows.export_blocks(tx, whose)):
+        if readable is None or block.get("spaceId") is None or block["spaceId"] in readable:
             yield "block", block
     async for said in _passages(store, whose, readable):
         yield said
@@ -173,9 +174,6 @@ async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncItera
     yield "agent", await store.read(lambda tx: agents.get(tx, id))
     async for skill in _skills_by(store, id, readable):
         yield skill
-    for block in await store.read(lambda tx: memory_rows.select_blocks(tx, id)):
-        sources = {"outside": list(block.outside)} if block.outside else {}
-        yield "block", {"label": block.label, "content": block.content, "updatedAt": block.updated_at, **sources}
     async for said in _learned(store, Whose(member=id), readable):
         yield said
     async for message in _written(store, id, readable):

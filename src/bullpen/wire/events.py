@@ -390,6 +390,25 @@ class SkillDeleted(RecordedEvent):
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class ChangedBlock(Detail):
+    """A block of an agent's memory, without its words."""
+
+    label: str = Field(description="Which block.")
+    version: int = Field(description="Its version now; each change has the next number.")
+    by: str = Field(description="The person or agent that changed it.")
+    deleted: bool | None = Field(default=None, description="True: it was deleted.")
+    characters: int = Field(description="How long it is now.")
+    limit: int = Field(description="How long it may be.")
+
+
+class BlockUpdated(RecordedEvent):
+    """A block of an agent's memory was written, put back or deleted. For owners and the agent; one that is kept for a
+    space has its `spaceId` and is for those of them who may read the space."""
+
+    type: Literal["block_updated"] = "block_updated"
+    block: ChangedBlock = Field(description="Which block, and who changed it.")
+
+
 class StoredPassage(Detail):
     """A passage of memory, without its words."""
 
@@ -587,6 +606,7 @@ AnyEvent: TypeAlias = Annotated[
     | SkillCreated
     | SkillUpdated
     | SkillDeleted
+    | BlockUpdated
     | PassageStored
     | ChainStopped
     | BudgetWarned

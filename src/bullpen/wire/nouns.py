@@ -393,6 +393,16 @@ class Trigger(Wire):
     items: int = 1
 
 
+class PromptBlock(Wire):
+    """A block that a model is shown, and what that costs. `tokens` is an estimate."""
+
+    label: str
+    version: int
+    tokens: int
+    space_id: str | None = None
+    shared_by: str | None = None
+
+
 class Run(Wire):
     id: str
     agent_id: str
@@ -408,6 +418,7 @@ class Run(Wire):
     silence_reason: str | None = None
     message_ids: list[str] = Field(default_factory=list)
     outside: list[str] = Field(default_factory=list)  # where text came from that it read, if from outside the office
+    blocks: list[PromptBlock] | None = None  # of memory, that it was shown; for those who may look inside
     usage: RunUsage = Field(default_factory=RunUsage)
     error: str | None = None
     retry_at: str | None = None  # it waits for its provider, which will be asked again then
@@ -454,6 +465,7 @@ class WhyRun(Wire):
     depth: int = 0
     cause: Cause | None = None
     message_ids: list[str] = Field(default_factory=list)
+    blocks: list[PromptBlock] | None = None  # of memory, that it was shown; for those who may look inside
     started_at: str
     finished_at: str | None = None
 
@@ -591,11 +603,43 @@ class Woken(Wire):
     item_id: str
 
 
+class SharedWith(Wire):
+    """The agents that a block is shared with: those that only read it, and those that may write it, too."""
+
+    readers: list[str] = Field(default_factory=list)
+    writers: list[str] = Field(default_factory=list)
+
+
 class Block(Wire):
+    """A text that is always in its agent's prompt."""
+
     label: str
     content: str
-    updated_at: str | None = None
+    description: str = ""  # what it is for, as the agent is told
+    limit: int  # so many characters at most
+    version: int
+    updated_at: str
+    space_id: str | None = None  # the only space that it is shown in
     outside: list[str] = Field(default_factory=list)  # what the run that wrote it had read from outside the office
+    shared: SharedWith | None = None
+    shared_by: str | None = None  # the agent whose block it is, if that is another one
+    may_write: bool = True
+
+
+class BlockVersion(Wire):
+    """What a block was after one change, who made the change, and why."""
+
+    version: int
+    content: str
+    description: str = ""
+    deleted: bool = False
+    at: str
+    by: str | None = None  # None: it is from before changes were kept
+    by_kind: str | None = None
+    token_id: str | None = None
+    run_id: str | None = None
+    reason: str | None = None
+    outside: list[str] = Field(default_factory=list)  # as of a block
 
 
 class Learned(Wire):
@@ -643,11 +687,12 @@ class Trace(Wire):
 
 
 class PromptPart(Wire):
-    """A piece of what a model is shown. `tokens` is an estimate."""
+    """A piece of what a model is shown. `tokens` is an estimate. `blocks`: those of memory that are in it."""
 
     name: str
     text: str
     tokens: int
+    blocks: list[PromptBlock] | None = None
 
 
 class PromptTool(Wire):

@@ -334,8 +334,30 @@ class TriggerAgent(Request):
     payload: Any = None
 
 
+AgentIds = Annotated[list[ShortText], Field(max_length=50)]
+Reason = Annotated[str, StringConstraints(max_length=500), AfterValidator(_storable)]
+
+
+class ShareBlock(Request):
+    """Ids of agents. Writers read it, too; nobody at all ends the sharing."""
+
+    readers: AgentIds = Field(default_factory=list)
+    writers: AgentIds = Field(default_factory=list)
+
+
 class PutBlock(Request):
+    """What is left out stays as it was. A new block may have 4,000 characters."""
+
     content: LongText
+    description: Annotated[str, StringConstraints(max_length=500), AfterValidator(_storable)] | None = None
+    limit: Annotated[int, Field(ge=1, le=262_144, description="So many characters at most.")] | None = None
+    shared: ShareBlock | None = None
+    reason: Reason | None = None
+
+
+class RevertBlock(Request):
+    version: Annotated[int, Field(ge=1, le=2**53)]
+    reason: Reason | None = None
 
 
 def _small(value: dict[str, Any]) -> dict[str, Any]:

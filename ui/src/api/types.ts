@@ -94,7 +94,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Blocks */
+        /**
+         * List Blocks
+         * @description Its own, and those that other agents share with it; with `spaceId`, those that it keeps for that space.
+         */
         get: operations["list_blocks_api_agents__id__blocks_get"];
         put?: never;
         post?: never;
@@ -113,11 +116,57 @@ export interface paths {
         };
         /** Get Block */
         get: operations["get_block_api_agents__id__blocks__label__get"];
-        /** Put Block */
+        /**
+         * Put Block
+         * @description Write a block, or make one. The agent sees it from its next run on. What is too long is refused.
+         */
         put: operations["put_block_api_agents__id__blocks__label__put"];
         post?: never;
-        /** Delete Block */
+        /**
+         * Delete Block
+         * @description It can be brought back with `revert`, unless its history goes, too.
+         */
         delete: operations["delete_block_api_agents__id__blocks__label__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{id}/blocks/{label}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Versions
+         * @description What the block was, newest first, and who changed it. The newest 200 versions are kept.
+         */
+        get: operations["list_versions_api_agents__id__blocks__label__history_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{id}/blocks/{label}/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revert Block
+         * @description Write what the block was in this version: a change like any other, with a version of its own.
+         */
+        post: operations["revert_block_api_agents__id__blocks__label__revert_post"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2771,7 +2820,7 @@ export interface components {
              */
             pausedAt?: string | null;
         };
-        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MessagePinned"] | components["schemas"]["MessageUnpinned"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["PersonTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
+        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MessagePinned"] | components["schemas"]["MessageUnpinned"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["BlockUpdated"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["PersonTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
         /** Applied */
         Applied: {
             /** Agents */
@@ -2914,16 +2963,118 @@ export interface components {
             /** Objectkind */
             objectKind: string;
         };
-        /** Block */
+        /**
+         * Block
+         * @description A text that is always in its agent's prompt.
+         */
         Block: {
             /** Content */
             content: string;
+            /**
+             * Description
+             * @default
+             */
+            description: string;
             /** Label */
             label: string;
+            /** Limit */
+            limit: number;
+            /**
+             * Maywrite
+             * @default true
+             */
+            mayWrite: boolean;
             /** Outside */
             outside?: string[];
+            shared?: components["schemas"]["SharedWith"] | null;
+            /** Sharedby */
+            sharedBy?: string | null;
+            /** Spaceid */
+            spaceId?: string | null;
             /** Updatedat */
-            updatedAt?: string | null;
+            updatedAt: string;
+            /** Version */
+            version: number;
+        };
+        /**
+         * BlockHistory
+         * @description `diff`: how the versions `from` and `to` differ, if both were asked for.
+         */
+        BlockHistory: {
+            /** Diff */
+            diff?: string | null;
+            /** Items */
+            items: components["schemas"]["BlockVersion"][];
+            /** Next */
+            next?: string | null;
+        };
+        /**
+         * BlockUpdated
+         * @description A block of an agent's memory was written, put back or deleted. For owners and the agent; one that is kept for a
+         *     space has its `spaceId` and is for those of them who may read the space.
+         */
+        BlockUpdated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Which block, and who changed it. */
+            block: components["schemas"]["ChangedBlock"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "block_updated";
+        };
+        /**
+         * BlockVersion
+         * @description What a block was after one change, who made the change, and why.
+         */
+        BlockVersion: {
+            /** At */
+            at: string;
+            /** By */
+            by?: string | null;
+            /** Bykind */
+            byKind?: string | null;
+            /** Content */
+            content: string;
+            /**
+             * Deleted
+             * @default false
+             */
+            deleted: boolean;
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /** Outside */
+            outside?: string[];
+            /** Reason */
+            reason?: string | null;
+            /** Runid */
+            runId?: string | null;
+            /** Tokenid */
+            tokenId?: string | null;
+            /** Version */
+            version: number;
         };
         /**
          * Bridge
@@ -3152,6 +3303,42 @@ export interface components {
              * @description The person or agent whose rights changed.
              */
             holderId: string;
+        };
+        /**
+         * ChangedBlock
+         * @description A block of an agent's memory, without its words.
+         */
+        ChangedBlock: {
+            /**
+             * By
+             * @description The person or agent that changed it.
+             */
+            by: string;
+            /**
+             * Characters
+             * @description How long it is now.
+             */
+            characters: number;
+            /**
+             * Deleted
+             * @description True: it was deleted.
+             */
+            deleted?: boolean | null;
+            /**
+             * Label
+             * @description Which block.
+             */
+            label: string;
+            /**
+             * Limit
+             * @description How long it may be.
+             */
+            limit: number;
+            /**
+             * Version
+             * @description Its version now; each change has the next number.
+             */
+            version: number;
         };
         /**
          * Chat
@@ -5311,6 +5498,22 @@ export interface components {
             window: number;
         };
         /**
+         * PromptBlock
+         * @description A block that a model is shown, and what that costs. `tokens` is an estimate.
+         */
+        PromptBlock: {
+            /** Label */
+            label: string;
+            /** Sharedby */
+            sharedBy?: string | null;
+            /** Spaceid */
+            spaceId?: string | null;
+            /** Tokens */
+            tokens: number;
+            /** Version */
+            version: number;
+        };
+        /**
          * PromptChange
          * @description A part that cannot be shown as it was: why, and the messages that were edited, deleted or erased since.
          */
@@ -5324,9 +5527,11 @@ export interface components {
         };
         /**
          * PromptPart
-         * @description A piece of what a model is shown. `tokens` is an estimate.
+         * @description A piece of what a model is shown. `tokens` is an estimate. `blocks`: those of memory that are in it.
          */
         PromptPart: {
+            /** Blocks */
+            blocks?: components["schemas"]["PromptBlock"][] | null;
             /** Name */
             name: string;
             /** Text */
@@ -5347,10 +5552,20 @@ export interface components {
             /** Tokens */
             tokens: number;
         };
-        /** PutBlock */
+        /**
+         * PutBlock
+         * @description What is left out stays as it was. A new block may have 4,000 characters.
+         */
         PutBlock: {
             /** Content */
             content: string;
+            /** Description */
+            description?: string | null;
+            /** Limit */
+            limit?: number | null;
+            /** Reason */
+            reason?: string | null;
+            shared?: components["schemas"]["ShareBlock"] | null;
         };
         /** PutBudget */
         PutBudget: {
@@ -5594,6 +5809,13 @@ export interface components {
             /** Clientretryid */
             clientRetryId?: string | null;
         };
+        /** RevertBlock */
+        RevertBlock: {
+            /** Reason */
+            reason?: string | null;
+            /** Version */
+            version: number;
+        };
         /**
          * Rotation
          * @description What turning the key ring came to.
@@ -5616,6 +5838,8 @@ export interface components {
         Run: {
             /** Agentid */
             agentId: string;
+            /** Blocks */
+            blocks?: components["schemas"]["PromptBlock"][] | null;
             /**
              * Depth
              * @default 0
@@ -5940,6 +6164,26 @@ export interface components {
             name: string;
             /** Password */
             password: string;
+        };
+        /**
+         * ShareBlock
+         * @description Ids of agents. Writers read it, too; nobody at all ends the sharing.
+         */
+        ShareBlock: {
+            /** Readers */
+            readers?: string[];
+            /** Writers */
+            writers?: string[];
+        };
+        /**
+         * SharedWith
+         * @description The agents that a block is shared with: those that only read it, and those that may write it, too.
+         */
+        SharedWith: {
+            /** Readers */
+            readers?: string[];
+            /** Writers */
+            writers?: string[];
         };
         /** SignIn */
         SignIn: {
@@ -7429,6 +7673,8 @@ export interface components {
          * @description What came of being woken. `messageIds` are those that the one who asks may read.
          */
         WhyRun: {
+            /** Blocks */
+            blocks?: components["schemas"]["PromptBlock"][] | null;
             cause?: components["schemas"]["Cause"] | null;
             /**
              * Depth
@@ -7693,7 +7939,10 @@ export interface operations {
     };
     list_blocks_api_agents__id__blocks_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The block that the agent keeps for this space alone. */
+                spaceId?: string | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -7724,7 +7973,10 @@ export interface operations {
     };
     get_block_api_agents__id__blocks__label__get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The block that the agent keeps for this space alone. */
+                spaceId?: string | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -7756,7 +8008,10 @@ export interface operations {
     };
     put_block_api_agents__id__blocks__label__put: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The block that the agent keeps for this space alone. */
+                spaceId?: string | null;
+            };
             header?: never;
             path: {
                 id: string;
@@ -7792,7 +8047,12 @@ export interface operations {
     };
     delete_block_api_agents__id__blocks__label__delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The block that the agent keeps for this space alone. */
+                spaceId?: string | null;
+                /** @description Also forget what it was. It cannot be brought back. */
+                history?: boolean;
+            };
             header?: never;
             path: {
                 id: string;
@@ -7808,6 +8068,87 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_versions_api_agents__id__blocks__label__history_get: {
+        parameters: {
+            query?: {
+                /** @description The block that the agent keeps for this space alone. */
+                spaceId?: string | null;
+                /** @description How many, at most 200. */
+                limit?: number;
+                cursor?: number | null;
+                /** @description Compare this version … */
+                from?: number | null;
+                /** @description … with this one: adds `diff`. */
+                to?: number | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+                label: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BlockHistory"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    revert_block_api_agents__id__blocks__label__revert_post: {
+        parameters: {
+            query?: {
+                /** @description The block that the agent keeps for this space alone. */
+                spaceId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+                label: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevertBlock"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Block"];
+                };
             };
             /** @description What is wrong, and what to do about it. */
             "4XX": {

@@ -11,8 +11,8 @@ TOOLS = (update_memory, search_memory, store_memory, memory_save, memory_search)
 
 LESSONS = (
     Lesson(
-        "Your memory blocks are shown above and change only when you call update_memory; the change shows from your "
-        "next waking on.",
+        "Your memory blocks are shown above, each with its length and the most it may have, in characters. They "
+        "change only when you call update_memory; the change shows from your next waking on.",
         ("update_memory",),
     ),
     Lesson("For facts that need not always be in view, call store_memory.", ("store_memory",)),
