@@ -38,7 +38,7 @@ async def _run(args: Namespace) -> int:
                 await write_lines(_export(bp, args), args.file, force=args.force)
             case "import" if (raw := memory_letta.read(args.file)) is not None:
                 moved = await memory_letta.move_in(bp, raw, agent_id=args.agent)
-                print(show.as_json([asdict(each) for each in moved])) if args.json else memory_letta.tell(moved)
+                memory_letta.tell(moved, as_json=args.json)
             case "import":
                 _tell(await _import(bp, args), args)
             case "list" | "search":

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bullpen.cli import show
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import ApiError, Bullpen
+from bullpen.client.fields import CreateAgentFields
 from bullpen.errors import Invalid
 from bullpen.memory import letta
 from bullpen.memory.letta import LettaAgent
 
 MOST_BYTES = 200 << 20
+SILENT = {"provider": "script", "turns": []}
 
 
 @dataclass(slots=True)
@@ -74,27 +75,38 @@ async def _move(bp: Bullpen, found: LettaAgent, agent_id: str | None) -> Moved:
 
 
 async def _make(bp: Bullpen, found: LettaAgent, moved: Moved) -> None:
-    """With its model, or without one if that cannot be used here."""
-    fields: dict[str, Any] = {
+    """With its model; if that cannot be used here, with the office's; if there is none, with one that says nothing."""
+    fields: CreateAgentFields = {
         "id": found.id,
         "name": found.name,
         "description": found.description,
         "instructions": found.instructions,
-        "tools": found.tools,
     }
+    if found.model is not None and (problem := await _try(bp, found, {**fields, "model": found.model})) is None:
+        return
+    if found.model is not None:
+        moved.losses.append(f"The model {found.model!r} cannot be used here: {problem}")
+    if await _try(bp, found, fields) is not None:  # the office has no model for new agents
+        if (problem := await _try(bp, found, {**fields, "model": SILENT})) is not None:
+            raise CommandFailed(f"The agent {found.name!r} cannot be made: {problem}")
+        moved.losses.append("The agent has no model yet, and stays silent until you choose one.")
+
+
+async def _try(bp: Bullpen, found: LettaAgent, fields: CreateAgentFields) -> ApiError | None:
     try:
-        await bp.agents.create(**fields, **({} if found.model is None else {"model": found.model}))
+        await bp.agents.create(**fields, tools=found.tools)
     except ApiError as error:
         if error.status == 409:
             said = f"There is an agent {found.id!r} already. To load the file into it, say --agent {found.id}."
             raise CommandFailed(said) from error
-        if found.model is None:
-            raise CommandFailed(f"The agent {found.name!r} cannot be made: {error}") from error
-        await bp.agents.create(**fields)
-        moved.losses.append(f"The model {found.model!r} cannot be used here: {error}")
+        return error
+    return None
 
 
-def tell(done: list[Moved]) -> None:
+def tell(done: list[Moved], *, as_json: bool) -> None:
+    if as_json:
+        print(show.as_json({"agents": [asdict(each) for each in done]}))
+        return
     for each in done:
         verb = "Made" if each.made else "Filled"
         print(f"{verb} the agent {each.agent}: {each.blocks} blocks, {each.passages} passages.")
