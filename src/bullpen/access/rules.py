@@ -198,6 +198,7 @@ Action = Literal[
     "confirm_address",
     "see_inside_agent",
     "change_inside_agent",
+    "plan_for_agent",
     "see_run",
     "see_inside_run",
     "cancel_run",
@@ -277,6 +278,8 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "confirm_address": Rule("owner", (signed_in,)),
     "see_inside_agent": Rule("read_space", (holder, agent_managers)),
     "change_inside_agent": Rule("post", (holder, agent_managers)),
+    # Its run works on behalf of whoever sets the plan, as that of a task does.
+    "plan_for_agent": Rule("schedule", (holder, agent_managers)),
     "see_run": Rule("read_space", (holder, members, owners_where_open), seen_by="see_run"),
     "see_inside_run": Rule("read_space", (holder, owners), seen_by="see_run"),
     "cancel_run": Rule("post", (holder, people), seen_by="see_run"),

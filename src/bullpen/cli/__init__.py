@@ -39,6 +39,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "keys": lambda: import_module("bullpen.cli.keys"),
     "listings": lambda: import_module("bullpen.cli.listings"),
     "migrate": lambda: import_module("bullpen.cli.migrate"),
+    "mind": lambda: import_module("bullpen.cli.mind"),
     "models": lambda: import_module("bullpen.cli.models"),
     "password": lambda: import_module("bullpen.cli.password"),
     "pause": lambda: import_module("bullpen.cli.pause"),

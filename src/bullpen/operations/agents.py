@@ -32,6 +32,7 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
 from bullpen.llm.models import Models
 from bullpen.memory import rows as memory_rows
+from bullpen.mind import actions as mind
 from bullpen.operations import memory, policies, portraits
 from bullpen.runs import actions as runs
 from bullpen.runs import holds
@@ -330,6 +331,10 @@ async def _remove_tasks(tx: Transaction, agent: Leaving) -> None:
     await tasks.forget(tx, Whose(member=agent.id))
 
 
+async def _remove_mind(tx: Transaction, agent: Leaving) -> None:
+    await mind.forget(tx, Whose(member=agent.id))
+
+
 async def _remove_group_memory(tx: Transaction, agent: Leaving) -> None:
     await memory_rows.delete_group_blocks(tx, Whose(member=agent.id))
 
@@ -365,6 +370,7 @@ PARTS: Sequence[Part] = (
     Part(_remove_variables, deleted=False),
     Part(_remove_budgets, deleted=False),
     Part(_remove_tasks, deleted=False),
+    Part(_remove_mind, deleted=False),
     Part(_remove_group_memory, deleted=False),
     Part(_remove_skills, deleted=False),
 )

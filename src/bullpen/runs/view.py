@@ -37,6 +37,7 @@ def view_run(
         approval_ms=None if rules.is_attended(run) else int(limits.approval_seconds * 1000),
         begun=begun,
         attended=rules.is_attended(run),
+        is_plan=run.trigger.get("kind") == "plan",
     )
 
 
@@ -62,6 +63,7 @@ async def view_approved(tx: Transaction, approval: Waiting, agent: Agent, run: R
         home=await _home(tx, approval, run),
         outside=approval.outside,
         attended=approval.cause.kind == "person" and (run is None or rules.is_attended(run)),
+        is_plan=run is not None and run.trigger.get("kind") == "plan",
     )
 
 

@@ -29,6 +29,7 @@ from bullpen.files import rows as file_rows
 from bullpen.hooks import rows as hooks
 from bullpen.inbox import rows as inbox_rows
 from bullpen.memory import rows as memory_rows
+from bullpen.mind import actions as mind
 from bullpen.outbox import rows as outbox
 from bullpen.runs import actions as runs
 from bullpen.runs import places
@@ -76,6 +77,7 @@ async def begin(tx: Transaction, caller: Principal, kind: Begun, id: str) -> Tar
     await tool_rows.delete_policies_of(tx, target.whose)
     await budgets.forget(tx, kind, target.id)
     await tasks.forget(tx, target.whose)
+    await mind.forget(tx, target.whose)
     await memory_rows.delete_group_blocks(tx, target.whose)
     await skills.forget(tx, target.whose)
     if kind == "space":

@@ -1,0 +1,58 @@
+"""set_plans: have oneself woken later, once or again and again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from bullpen.mind import actions as mind
+from bullpen.mind import rules
+from bullpen.mind.actions import Planner
+from bullpen.mind.rules import Timing
+from bullpen.spaces import actions as spaces
+from bullpen.spaces import rows as space_rows
+from bullpen.toolbox.mind import own
+from bullpen.tools import ToolContext, tool
+from bullpen.wire.requests import MOST_AT_ONCE, SetPlan
+
+
+@tool(effect="tx", grant="schedule", wary=True, keeps=("plans",))
+async def set_plans(
+    context: ToolContext,
+    plans: Annotated[
+        list[SetPlan],
+        Field(
+            min_length=1,
+            max_length=MOST_AT_ONCE,
+            description="Each with exactly one of runAfter, scheduledAt and cron.",
+        ),
+    ],
+) -> dict[str, Any]:
+    """Plan what you will do later: at its time each plan wakes you with its instruction, in the space you plan it in.
+
+    A plan with a single time is over then; one with cron comes again and again. The result says when each is due.
+    """
+    made = await mind.set_plans(context.tx, own.mind_of(context), plans, await _planner(context))
+    return {"plans": [own.shown(plan) for plan in made]}
+
+
+async def _planner(context: ToolContext) -> Planner:
+    """The plan works for whoever its run works for, and may what this run may."""
+    run, home = context.run, context.run.home
+    if home is not None:
+        spaces.refuse_archived(home)
+    timing = Timing(
+        now=context.tx.clock.millis(),
+        zone=await _zone(context),
+        ahead=rules.LEAST_AHEAD_OF_PLANS if run.is_plan else rules.LEAST_AHEAD,
+        min_interval=context.means.tasks.min_interval,
+    )
+    return Planner(context.agent.id, run.cause, None if home is None else home.id, timing, run.depth, run.chain_id)
+
+
+async def _zone(context: ToolContext) -> str:
+    """Whose clocks its times are meant by: the space's, else the office's."""
+    home = context.run.home
+    of_space = None if home is None else await space_rows.select_timezone(context.tx, home.id)
+    return of_space or context.means.tasks.timezone
