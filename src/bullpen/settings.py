@@ -121,6 +121,11 @@ class SkillSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySettings:
+    passages_per_scope: int = 100_000  # of one agent, one agent in one space, or one space; 0 limits nothing
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
@@ -153,6 +158,7 @@ class Settings:
     s3: S3Settings = field(default_factory=S3Settings)
     tasks: TaskSettings = field(default_factory=TaskSettings)
     skills: SkillSettings = field(default_factory=SkillSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
 
     @property
     def socket_path(self) -> Path:
@@ -197,6 +203,7 @@ Group: TypeAlias = (
     | S3Settings
     | TaskSettings
     | SkillSettings
+    | MemorySettings
 )
 _GROUPS: Mapping[str, type[Group]] = {
     "engine": EngineSettings,
@@ -208,6 +215,7 @@ _GROUPS: Mapping[str, type[Group]] = {
     "s3": S3Settings,
     "tasks": TaskSettings,
     "skills": SkillSettings,
+    "memory": MemorySettings,
 }
 # The same thing under the name people already have in their environment.
 _PLAIN_NAMES = {

@@ -40,6 +40,7 @@ class Mind:
     agent_id: str
     place: str
     sources_of: Sources
+    shown: tuple[str, ...] = ()  # the places of which the agent is shown what it has written
 
 
 def nobody_outside(*words: str) -> tuple[str, ...]:
@@ -84,12 +85,13 @@ def _refuse_twins(what: str, wanted: dict[str, SetGoal], wishes: Sequence[SetGoa
 
 
 async def _refuse_elsewhere(tx: Transaction, mind: Mind, unknown: Sequence[str]) -> None:
-    """In private an agent is shown what it wants everywhere; that is not for this place to change."""
-    if mind.place == rules.EVERYWHERE or not unknown:
+    """An agent may be shown what it wants elsewhere; that is not for this place to change."""
+    others = [place for place in mind.shown if place != mind.place]
+    if not others or not unknown:
         return
-    everywhere = {goal.id for goal in await rows.select_goals(tx, mind.agent_id, [rules.EVERYWHERE])}
-    if there := sorted(everywhere.intersection(unknown)):
-        message = f"The goal {there[0]!r} is not of this space, and is changed outside it."
+    elsewhere = {goal.id for goal in await rows.select_goals(tx, mind.agent_id, others)}
+    if there := sorted(elsewhere.intersection(unknown)):
+        message = f"The goal {there[0]!r} was not set here, and is changed where it was set."
         raise Invalid(message, fields={"goals": message})
 
 

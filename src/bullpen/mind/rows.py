@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Text, bindparam, delete, func, literal_column, or_, select
+from sqlalchemy import Text, bindparam, delete, func, literal_column, or_, select, union
 from sqlalchemy.sql import ColumnElement
 
 from bullpen.clock import Clock
 from bullpen.ids import Whose
 from bullpen.inbox.rows import cause_in
+from bullpen.memory.rules import Situation
 from bullpen.mind import rules
 from bullpen.mind.types import Goal, Memory, Plan, Shown
+from bullpen.spaces import rows as space_rows
 from bullpen.storage import Statement, Transaction, any_of
 from bullpen.storage.mapped import FLAG, TUPLE_OR_NULL, Mapped
 from bullpen.storage.statements import upsert
 from bullpen.storage.tables import goals, memories, plans, task_firings
 from bullpen.tasks import times
 from bullpen.tasks.types import Firing, Schedule
-from bullpen.wire import nouns
+from bullpen.wire import Agent, nouns
 
 
 def _here(table: Any) -> tuple[ColumnElement[bool], ...]:
@@ -340,13 +342,33 @@ def _firing_on_the_wire(firing: Firing) -> nouns.PlanFiring:
 # ── all of it ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def select_shown(tx: Transaction, agent_id: str, place: str) -> Shown:
-    """What the agent is shown of them in this place."""
-    places = rules.places_shown(place)
+_SELECT_PLACES = Statement(
+    union(
+        *(select(table.c.place).where(table.c.agent_id == bindparam("agent_id")) for table in (goals, memories, plans))
+    )
+)
+
+
+async def select_places(tx: Transaction, agent: Agent, situation: Situation) -> list[str]:
+    """Of which places the agent is shown what it has written."""
+    shown = rules.places_shown(agent, situation)
+    if not rules.shows_all(agent, situation):
+        return shown
+    for place in await tx.values(_SELECT_PLACES, agent_id=agent.id):
+        room = await space_rows.select_room(tx, place) if place not in shown else None
+        if room is not None and not room.stays:
+            shown.append(place)
+    return shown
+
+
+async def select_shown(tx: Transaction, agent: Agent, situation: Situation) -> Shown:
+    """What the agent is shown of them in this situation."""
+    places = await select_places(tx, agent, situation)
+    here = rules.place_of(agent, situation) or rules.EVERYWHERE
     return Shown(
-        rules.in_order(await select_goals(tx, agent_id, places)),
-        rules.overlaid(await select_memories(tx, agent_id, places), place),
-        tuple(await select_plans(tx, agent_id, places)),
+        rules.in_order(await select_goals(tx, agent.id, places)),
+        rules.overlaid(await select_memories(tx, agent.id, places), here),
+        tuple(await select_plans(tx, agent.id, places)),
     )
 
 

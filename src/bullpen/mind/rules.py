@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from bullpen.errors import Invalid
+from bullpen.memory.rules import Situation, keep, read_spaces, reads_across
 from bullpen.mind.types import Goal, Memory
-from bullpen.spaces.types import Room
 from bullpen.tasks import times
 from bullpen.tasks.types import Schedule
 from bullpen.threads.rules import SCOPES
@@ -30,21 +30,32 @@ _AFTER: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]+)", re.ASCII | re
 # ── places ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def place_of(agent: Agent, room: Room | None) -> str:
-    """Where what is written in this space is shown: there alone, or everywhere.
+def place_of(agent: Agent, situation: Situation) -> str | None:
+    """Where what is written is shown: there alone, or everywhere. None: nobody can say.
 
-    What a group is told stays in the group. One mind across all spaces has one place besides; any other agent keeps to
-    itself what it learns in private.
+    As passages are kept (memory/rules.py). But one mind across all spaces has one place for all of them, but for a
+    group that keeps to itself.
     """
-    if room is None or not (room.stays or room.private or room.kind == "dm"):
+    if _has_one_place(agent, situation):
         return EVERYWHERE
-    if room.stays:
-        return room.id
-    return EVERYWHERE if SCOPES[agent.scope].spans_spaces else room.id
+    found = keep(situation)
+    return None if found is None else found.space_id or EVERYWHERE
 
 
-def places_shown(place: str) -> list[str]:
-    return [EVERYWHERE] if place == EVERYWHERE else [EVERYWHERE, place]
+def places_shown(agent: Agent, situation: Situation) -> list[str]:
+    """With `reads_across` there are more: see rows.py."""
+    if _has_one_place(agent, situation):
+        return [EVERYWHERE]
+    return [space_id or EVERYWHERE for space_id in read_spaces(situation)]
+
+
+def shows_all(agent: Agent, situation: Situation) -> bool:
+    """Also what is kept in other private spaces, groups that keep to themselves excepted."""
+    return reads_across(situation) and not _has_one_place(agent, situation)
+
+
+def _has_one_place(agent: Agent, situation: Situation) -> bool:
+    return SCOPES[agent.scope].spans_spaces and situation.stays_in is None
 
 
 # ── what comes first ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -56,7 +67,7 @@ def in_order(goals: Iterable[Goal]) -> tuple[Goal, ...]:
 
 
 def overlaid(memories: Sequence[Memory], place: str) -> tuple[Memory, ...]:
-    """What the place itself knows under a key stands in place of what is known everywhere."""
+    """What is known in this very place stands before what is known elsewhere under the same key."""
     found = {memory.key: memory for memory in sorted(memories, key=lambda memory: memory.place == place)}
     return tuple(found[key] for key in sorted(found))
 

@@ -27,6 +27,7 @@ from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
 from bullpen.tasks.actions import Rules
 from bullpen.threads.rules import SCOPES
+from bullpen.tools.remembering import situate
 from bullpen.wire import Agent
 from bullpen.wire.nouns import TaskStatus
 from bullpen.wire.requests import SetGoal, SetMemory, SetPlan
@@ -122,7 +123,7 @@ async def set_plans(
     timing = Timing(tx.clock.millis(), zone or limits.timezone, min_interval=limits.min_interval)
     cause = Cause(caller.kind, caller.id, access.written(caller.grants))
     planner = Planner(caller.id, cause, None if room is None else room.id, timing)
-    made = await actions.set_plans(tx, _mind(agent, room), wishes, planner)
+    made = await actions.set_plans(tx, await _find_mind(tx, agent, room), wishes, planner)
     note(tx, caller, "agent.plans_set", "agent", agent_id, plans=[plan.ref for plan in made])
     return made
 
@@ -146,11 +147,15 @@ async def delete_plan(tx: Transaction, caller: Principal, agent_id: str, space_i
 
 async def _reach_into(tx: Transaction, caller: Principal, agent_id: str, space_id: str | None) -> Mind:
     agent = await _look_into(tx, caller, agent_id, "change_inside_agent")
-    return _mind(agent, None if space_id is None else await spaces.readable_room(tx, caller, space_id))
+    room = None if space_id is None else await spaces.readable_room(tx, caller, space_id)
+    return await _find_mind(tx, agent, room)
 
 
-def _mind(agent: Agent, room: Room | None) -> Mind:
-    return Mind(agent.id, rules.place_of(agent, room), actions.nobody_outside)
+async def _find_mind(tx: Transaction, agent: Agent, room: Room | None) -> Mind:
+    """Where the agent itself would keep it, in this space."""
+    stays_in, active = (None, None) if room is None else (room.id if room.stays else None, room.id)
+    situation = await situate(tx, agent, stays_in=stays_in, active=active)
+    return Mind(agent.id, rules.place_of(agent, situation) or rules.EVERYWHERE, actions.nobody_outside)
 
 
 def _check_there(what: str, id: str, agent_id: str, came: tuple[list[str], list[str]]) -> None:

@@ -36,7 +36,6 @@ from bullpen.memory import rows as memory_rows
 from bullpen.memory.types import Block
 from bullpen.mind import items as mind_items
 from bullpen.mind import rows as mind_rows
-from bullpen.mind.rules import place_of
 from bullpen.mind.types import Shown
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
@@ -61,6 +60,7 @@ from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
 from bullpen.tools.registry import listed_by
+from bullpen.tools.remembering import situate
 from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import (
     Denied,
@@ -367,7 +367,8 @@ async def read_system(
     """The system part as a run that begins now would be shown it, before secrets are masked."""
     stays_in = room.id if room is not None and room.stays else None
     blocks = await memory_rows.select_shown(tx, agent.id, stays_in)
-    mind = await mind_rows.select_shown(tx, agent.id, place_of(agent, room))
+    situation = await situate(tx, agent, stays_in=stays_in, active=None if room is None else room.id)
+    mind = await mind_rows.select_shown(tx, agent, situation)
     lessons = [*teaching.choose(listed_by(agent)), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
     parts = transcript.system_parts(agent, blocks, lessons, spaces, mind_parts(mind))

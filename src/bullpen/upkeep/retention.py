@@ -19,6 +19,7 @@ from bullpen.ending import end
 from bullpen.engine.worker import survive
 from bullpen.events import rows as event_rows
 from bullpen.hooks import rows as hooks
+from bullpen.memory import rows as memory
 from bullpen.mind import actions as plan_actions
 from bullpen.mind import rows as plans
 from bullpen.outbox import rows as outbox
@@ -48,6 +49,7 @@ class Forgotten:
     firings: int = 0
     tasks: int = 0
     plans: int = 0
+    passages: int = 0
 
     def __bool__(self) -> bool:
         return any(getattr(self, each.name) for each in fields(self))
@@ -56,6 +58,7 @@ class Forgotten:
 async def forget(store: Store, settings: RetentionSettings) -> Forgotten:
     """One round. Safe at any time, and safe to stop anywhere: the next one goes on."""
     done = Forgotten()
+    done.passages = await _until_none(store, _forget_passages)
     if settings.events_days:
         done.events = await _until_none(store, lambda tx: _forget_events(tx, settings.events_days))
     if settings.journals_days:
@@ -135,6 +138,13 @@ async def _forget_over(
             return total
         total += await store.transact(partial(forget, these=over, before=before))
         await asyncio.sleep(0)
+
+
+async def _forget_passages(tx: Transaction) -> int:
+    """Those that were to be forgotten by now. Nobody finds them any more, so nobody waits for this."""
+    if not await rows.try_turn(tx):
+        return 0
+    return await memory.delete_expired(tx, EVENTS)
 
 
 async def _forget_deliveries(tx: Transaction, days: int) -> int:

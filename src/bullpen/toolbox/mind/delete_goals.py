@@ -18,4 +18,4 @@ async def delete_goals(
     goal_ids: Annotated[list[Ref], Field(min_length=1, max_length=MOST_AT_ONCE, description="Their ids.")],
 ) -> dict[str, Any]:
     """Delete goals of yours."""
-    return own.told_of(*await mind.delete_goals(context.tx, own.mind_of(context), goal_ids))
+    return own.told_of(*await mind.delete_goals(context.tx, await own.find_mind(context), goal_ids))

@@ -18,4 +18,4 @@ async def delete_memories(
     keys: Annotated[list[Key], Field(min_length=1, max_length=MOST_AT_ONCE, description="Their keys.")],
 ) -> dict[str, Any]:
     """Forget what you keep under these keys."""
-    return own.told_of(*await mind.delete_memories(context.tx, own.mind_of(context), keys))
+    return own.told_of(*await mind.delete_memories(context.tx, await own.find_mind(context), keys))

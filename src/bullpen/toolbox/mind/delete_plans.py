@@ -18,4 +18,4 @@ async def delete_plans(
     plan_ids: Annotated[list[Ref], Field(min_length=1, max_length=MOST_AT_ONCE, description="Their ids.")],
 ) -> dict[str, Any]:
     """Delete plans of yours: they do not wake you any more."""
-    return own.told_of(*await mind.delete_plans(context.tx, own.mind_of(context), plan_ids))
+    return own.told_of(*await mind.delete_plans(context.tx, await own.find_mind(context), plan_ids))

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bullpen.mind import rules
+from bullpen.errors import ToolFailed
+from bullpen.mind import rows, rules
 from bullpen.mind.actions import Mind
 from bullpen.mind.types import Plan
 from bullpen.tasks import times
 from bullpen.tools import ToolContext
+from bullpen.tools.remembering import situate_call
 
 
-def mind_of(context: ToolContext) -> Mind:
-    place = rules.place_of(context.agent, context.run.home)
-    return Mind(context.agent.id, place, context.sources_of)
+async def find_mind(context: ToolContext) -> Mind:
+    """Whose goals, memories and plans a call means, and where what it says is kept."""
+    situation = await situate_call(context)
+    place = rules.place_of(context.agent, situation)
+    if place is None:
+        raise ToolFailed(
+            "You have read several private spaces, and what you learned there stays there. Enter the one that this "
+            "belongs to with enter_space, and call this then."
+        )
+    shown = await rows.select_places(context.tx, context.agent, situation)
+    return Mind(context.agent.id, place, context.sources_of, tuple(shown))
 
 
 def told_of(deleted: Sequence[str], unknown: Sequence[str]) -> dict[str, Any]:

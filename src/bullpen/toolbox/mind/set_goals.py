@@ -18,5 +18,5 @@ async def set_goals(
     goals: Annotated[list[SetGoal], Field(min_length=1, max_length=MOST_AT_ONCE, description="New or changed goals.")],
 ) -> dict[str, Any]:
     """Set goals of yours, or change them by their ids. You are shown them each time you wake."""
-    made = await mind.set_goals(context.tx, own.mind_of(context), goals)
+    made = await mind.set_goals(context.tx, await own.find_mind(context), goals)
     return {"goals": [{"id": goal.id, "status": goal.status, "priority": goal.priority} for goal in made]}

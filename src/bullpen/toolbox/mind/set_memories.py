@@ -21,5 +21,5 @@ async def set_memories(
     ],
 ) -> dict[str, Any]:
     """Keep facts under keys. You are shown them each time you wake."""
-    made = await mind.set_memories(context.tx, own.mind_of(context), memories)
+    made = await mind.set_memories(context.tx, await own.find_mind(context), memories)
     return {"keys": [memory.key for memory in made]}
