@@ -95,11 +95,13 @@ def schedule(wish: SetPlan, timing: Timing) -> tuple[Schedule, int]:
     except Invalid as error:  # the clock of tasks names a field of theirs
         raise _refuse(error.message) from None
     if first is None or first - timing.now < timing.ahead:
-        raise _refuse(
-            f"The plan {wish.name!r} must lie at least {timing.ahead // 1000} s ahead."
-            + (" It is set in the run of a plan." if timing.ahead == LEAST_AHEAD_OF_PLANS else "")
-        )
+        raise _too_soon(wish, timing)
     return found, first
+
+
+def _too_soon(wish: SetPlan, timing: Timing) -> Invalid:
+    why = " It is set in the run of a plan." if timing.ahead == LEAST_AHEAD_OF_PLANS else ""
+    return _refuse(f"The plan {wish.name!r} must lie at least {timing.ahead // 1000} s ahead.{why}")
 
 
 def _when(wish: SetPlan, timing: Timing) -> tuple[Schedule, int | None]:
@@ -116,7 +118,9 @@ def _times_of(wish: SetPlan) -> tuple[tuple[str, str | None], ...]:
 
 def _once(wish: SetPlan, timing: Timing) -> Schedule:
     if wish.run_after is not None:
-        return _at(timing.now + _after(wish.run_after), timing)
+        if (wait := _after(wish.run_after)) < timing.ahead:
+            raise _too_soon(wish, timing)
+        return _at(timing.now + wait, timing)
     said = (wish.scheduled_at or "").strip()
     at = times.moment_of(said)
     if at is None and not times.is_local(said, timing.zone):

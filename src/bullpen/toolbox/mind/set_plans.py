@@ -36,14 +36,15 @@ async def set_plans(
 
     A plan with a single time is over then; one with cron comes again and again. The result says when each is due.
     """
-    made = await mind.set_plans(context.tx, await own.find_mind(context), plans, await _planner(context))
+    found = await own.find_mind(context)
+    made = await mind.set_plans(context.tx, found, plans, await _planner(context, found.place))
     return {"plans": [own.shown(plan) for plan in made]}
 
 
-async def _planner(context: ToolContext) -> Planner:
+async def _planner(context: ToolContext, place: str) -> Planner:
     """The plan works for whoever its run works for, and may what this run may."""
     run = context.run
-    room = await _room(context)
+    room = await _room(context, place)
     if room is not None:
         spaces.refuse_archived(room)
     timing = Timing(
@@ -55,8 +56,10 @@ async def _planner(context: ToolContext) -> Planner:
     return Planner(context.agent.id, run.cause, None if room is None else room.id, timing, run.depth, run.chain_id)
 
 
-async def _room(context: ToolContext) -> Room | None:
-    """Where the plan is carried out: where the run was woken, else where the agent is now."""
+async def _room(context: ToolContext, place: str) -> Room | None:
+    """Where the plan is carried out: where it stays, else where the run was woken, else where the agent is now."""
+    if place != rules.EVERYWHERE:
+        return await space_rows.select_room(context.tx, place)
     if context.run.home is not None:
         return context.run.home
     room = None if context.space_id is None else await space_rows.select_room(context.tx, context.space_id)
