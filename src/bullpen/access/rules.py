@@ -383,6 +383,7 @@ _REFUSALS: Final[Mapping[Action, str]] = {
     "change_message": "Only its author may change a message.",
     "delete_file": "Only whoever gave it, or an owner, may delete a file.",
     "see_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",
+    "plan_for_agent": "Plans of an agent are for the agent itself, and for those who manage agents and may schedule.",
     "change_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",
     "see_inside_run": "The journal of a run is for owners and for the agent itself.",
     "answer_external": "Only the agent's own token, one that names the tool, or an owner may answer this call.",
