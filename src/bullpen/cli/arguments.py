@@ -57,9 +57,9 @@ def parser() -> ArgumentParser:
     _add_budgets(add)
     _add_models(add)
     _add_tasks(add)
-    _add_memory(add)
     _add_groups(add)
     _add_skills(add)
+    _add_memory(add)
     _add_hooks(add)
     _add_webhooks(add)
     _add_bridges(add)
@@ -260,11 +260,6 @@ def _add_models(add: Add) -> None:
     _add_json(check)
 
 
-def _add_memory(add: Add) -> None:
-    memory = add("memory", "mind", "Show and change what an agent wants, knows under keys and plans.")
-    _add_mind(memory.add_subparsers(title="actions", metavar="ACTION", required=True))
-
-
 def _add_mind(actions: Any) -> None:
     goals = _add_of_mind(actions, "goals", "List an agent's goals; --set writes one, --delete removes one.")
     goals.add_argument("--set", metavar="TEXT", help="what it wants: a new goal, or with --id a changed one")
@@ -289,7 +284,7 @@ def _add_of_mind(actions: Any, name: str, help: str) -> ArgumentParser:
     action.set_defaults(action=name, module="mind")
     action.add_argument("agent", metavar="AGENT", help="the agent")
     action.add_argument("--space", metavar="ID", help="the private space it stays in, or where a plan is carried out")
-    _add_json(action)
+    action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
     return action
 
 
@@ -383,6 +378,35 @@ def _add_skills(add: Add) -> None:
     made["import"].add_argument("--approve", action="store_true", help="you have looked at them: make them active")
     made["export"].add_argument("folder", metavar="FOLDER", type=Path, help="where to write NAME/SKILL.md")
     made["export"].add_argument("names", metavar="NAME", nargs="*", help="only these")
+
+
+def _add_memory(add: Add) -> None:
+    memory = add("memory", "memory", "List what agents and spaces remember; the actions search, export and import it.")
+    actions = memory.add_subparsers(title="actions", metavar="ACTION")
+    memory.set_defaults(action="list")
+    said = {
+        "list": "List the newest passages of an agent or a space.",
+        "search": "Find passages by their words, the best first.",
+        "export": "Write passages as lines of JSON, of all agents and spaces that you may read, or of one.",
+        "import": "Store the passages that `memory export` has written.",
+    }
+    made = {name: _add_action(actions, name, help) for name, help in said.items()}
+    for name, action in made.items():
+        action.add_argument("--agent", metavar="ID", help="only what this agent remembers")
+        action.add_argument("--space", metavar="ID", help="only what this space remembers")
+        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+        if name in ("list", "search"):
+            action.add_argument("--tags", type=_names, default=[], metavar="A,B", help="only with all of these tags")
+            action.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
+            action.add_argument("--cursor", help="go on where an earlier listing ended")
+    made["search"].add_argument("text", metavar="TEXT", help="words to look for, in any order")
+    made["export"].add_argument("file", metavar="FILE", help="where to write; - writes to stdout")
+    made["export"].add_argument("--force", action="store_true", help="replace a file that is there")
+    made["import"].add_argument("file", metavar="FILE", help="what to read; - reads stdin")
+    made["import"].add_argument("--create", action="store_true", help="make the agents and spaces that are not there")
+    memory.add_argument("--json", action="store_true", help="machine-readable output", default=False)
+    memory.set_defaults(agent=None, space=None, tags=[], limit=None, cursor=None)
+    _add_mind(actions)
 
 
 def _add_hooks(add: Add) -> None:
