@@ -49,7 +49,7 @@ async def test_goals_memories_and_plans_stand_in_the_next_prompt(offices: Office
     assert "Your plans:\n- [l] next 2026-06-01T10:00:00+00:00 (UTC): later. look again" in system
 
 
-async def test_a_goal_is_changed_by_its_id_and_keeps_the_rest(offices: Offices) -> None:
+async def test_a_goal_changed_by_its_id_keeps_the_rest(offices: Offices) -> None:
     office, _ = await mind(
         offices,
         goals({"description": "win", "priority": 3}),
@@ -191,7 +191,7 @@ async def test_one_mind_across_all_spaces_has_one_place(offices: Offices) -> Non
 
 
 @pytest.mark.one_database
-async def test_a_manager_outside_a_private_space_does_not_read_what_stays_there(offices: Offices) -> None:
+async def test_managers_outside_a_private_space_read_nothing_of_it(offices: Offices) -> None:
     office, _ = await _in_two_rooms(offices, False, "space")
     id, pia = await office.person("Pia")
     await office.ask("PATCH", f"/people/{id}", json={"role": "admin"}, status=200)

@@ -49,7 +49,7 @@ async def test_a_plan_wakes_its_agent_once_with_its_instruction(offices: Offices
     assert list(schedules.firing_faults(seen_rows, at_rest=True)) == []
 
 
-async def test_a_cron_plan_comes_again_and_is_made_up_for_once(offices: Offices) -> None:
+async def test_a_cron_plan_comes_again_and_catches_up_once(offices: Offices) -> None:
     office, _ = await mind(offices, plans(later(**NOON)), turns=[due(step(call("skip")))])
     await told(office)
     await office.wait(hours=5)
@@ -84,7 +84,7 @@ async def test_a_deleted_plan_does_not_begin_though_it_was_fired(offices: Office
 
 
 @pytest.mark.one_database
-async def test_a_plan_that_is_set_anew_keeps_its_id_and_its_new_time(offices: Offices) -> None:
+async def test_a_plan_set_anew_keeps_its_id(offices: Offices) -> None:
     office, _ = await mind(
         offices,
         plans({**later(), "id": "call"}),
@@ -170,7 +170,7 @@ async def test_an_agent_has_fifty_plans_at_most(offices: Offices) -> None:
 
 @pytest.mark.proves("L4")
 @pytest.mark.one_database
-async def test_a_plan_of_a_plan_lies_a_minute_ahead_and_the_chain_ends(offices: Offices) -> None:
+async def test_plans_of_plans_wait_a_minute_and_end(offices: Offices) -> None:
     again = due(plans(later(runAfter="59 seconds")), plans(later(runAfter="1 minute")))
     office, _ = await mind(offices, plans(later(runAfter="1 minute")), turns=[again])
     await told(office)
@@ -243,7 +243,7 @@ async def test_an_archived_space_has_no_plans_that_fire(offices: Offices) -> Non
     assert await states(office) == ["paused", "paused"]
 
 
-async def test_a_plan_that_fails_five_times_in_a_row_is_paused(offices: Offices) -> None:
+async def test_a_plan_is_paused_after_five_failures(offices: Offices) -> None:
     office, _ = await mind(offices, answers=[ModelRefused("The provider says no.")] * 5)
     hourly = {"plans": [later(cron="0 * * * *")]}
     await office.driver.ask("PUT", "/agents/ada/plans", params={"spaceId": "desk"}, json=hourly, status=200)
@@ -256,7 +256,7 @@ async def test_a_plan_that_fails_five_times_in_a_row_is_paused(offices: Offices)
     assert len(await woken(office)) == 5
 
 
-async def test_after_the_clock_was_put_back_a_plan_is_due_by_the_right_one(offices: Offices) -> None:
+async def test_a_plan_follows_a_clock_that_is_put_back(offices: Offices) -> None:
     office, _ = await mind(offices, plans(later(**NOON)), turns=[due(step(call("skip")))])
     office.clock.advance(40 * 86_400)
     await told(office)

@@ -123,8 +123,8 @@ async def delete_goals(tx: Transaction, mind: Mind, goal_ids: Sequence[str]) -> 
 
 def _tell_goal(tx: Transaction, goal: Goal, *, deleted: bool = False) -> None:
     shown = rows.goal_on_the_wire(goal)
-    told = GoalUpdated(space_id=goal.place or None, agent_id=goal.agent_id, goal=shown, deleted=deleted)
-    record(tx, told, audience="managers")
+    shown = shown.model_copy(update={"deleted": True}) if deleted else shown
+    record(tx, GoalUpdated(space_id=goal.place or None, agent_id=goal.agent_id, goal=shown), audience="managers")
 
 
 def _split(wanted: Sequence[str], known: Mapping[str, object]) -> tuple[list[str], list[str]]:

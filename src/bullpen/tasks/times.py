@@ -31,7 +31,9 @@ MADE_UP_FOR: Final = 100  # missed times that `all` makes up for, the latest one
 _UNITS: Final = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": HOUR, "d": 24 * HOUR}
 _INTERVAL: Final = re.compile(r"(\d{1,15})\s*(ms|s|m|h|d|)", re.ASCII)
 _ONCE: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
-_WITH_ZONE: Final = re.compile(_ONCE.pattern + r"(Z|[+-]\d\d:?\d\d)", re.ASCII | re.IGNORECASE)
+_WITH_ZONE: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)", re.ASCII | re.IGNORECASE
+)
 # What a stored schedule may come to, should its zone be gone or the library have changed its mind.
 BROKEN: Final = (CronSimError, ValueError, KeyError, OSError)
 _FIELDS: Final = "minute hour day month weekday"

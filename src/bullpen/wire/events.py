@@ -394,8 +394,7 @@ class GoalUpdated(RecordedEvent):
     """A goal is new, or changed, or gone. For those who may look inside the agent."""
 
     type: Literal["goal_updated"] = "goal_updated"
-    goal: Goal = Field(description="The goal as it is now, or as it was.")
-    deleted: bool = Field(default=False, description="It is gone.")
+    goal: Goal = Field(description="The goal as it is now, or as it was when it was deleted.")
 
 
 class PlanFired(RecordedEvent):

@@ -1071,6 +1071,7 @@ class Goal(Wire):
     outside: list[str] = Field(default_factory=list)  # where its writer had read text from, if from outside the office
     created_at: str
     updated_at: str
+    deleted: bool | None = None  # in `goal_updated`: it is gone
 
 
 class Memory(Wire):
