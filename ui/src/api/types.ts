@@ -3964,6 +3964,8 @@ export interface components {
             agentId: string;
             /** Createdat */
             createdAt: string;
+            /** Deleted */
+            deleted?: boolean | null;
             /** Description */
             description: string;
             /** Id */
@@ -4000,13 +4002,7 @@ export interface components {
              * @description When it happened. The server sets it when it records or sends the event.
              */
             at: string;
-            /**
-             * Deleted
-             * @description It is gone.
-             * @default false
-             */
-            deleted: boolean;
-            /** @description The goal as it is now, or as it was. */
+            /** @description The goal as it is now, or as it was when it was deleted. */
             goal: components["schemas"]["Goal"];
             /**
              * Runid
