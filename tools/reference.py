@@ -407,6 +407,7 @@ ACTIONS_MEAN = {
     "confirm_address": "open an address in the office's own network to models; on the page alone",
     "see_inside_agent": "see an agent's instructions, model, memory and inbox",
     "change_inside_agent": "change an agent's memory",
+    "plan_for_agent": "set a plan that an agent carries out on one's behalf",
     "see_run": "see that a run happened and what came of it",
     "see_inside_run": "read a run's journal and trace",
     "cancel_run": "cancel a run",

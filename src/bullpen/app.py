@@ -61,6 +61,7 @@ from bullpen.llm.types import Model, Reach
 from bullpen.memory import supermemory
 from bullpen.memory.sender import CopySender
 from bullpen.memory.supermemory import Supermemory
+from bullpen.mind import firing as plan_firing
 from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
 from bullpen.operations import people, projects, variables
@@ -78,7 +79,7 @@ from bullpen.threads import rows as thread_rows
 from bullpen.toolbox import FAMILIES, LESSONS
 from bullpen.tools.naming import reserved_names
 from bullpen.tools.open_executors import OpenExecutors
-from bullpen.tools.registry import Registry
+from bullpen.tools.registry import Registry, listed_by
 from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import GROUP_FOLDER, Means, Tool
 from bullpen.upkeep import erasure, expiry, retention
@@ -90,6 +91,7 @@ from bullpen.variables.actions import Vault
 from bullpen.variables.keys import Keys
 from bullpen.web import pages
 from bullpen.webhooks.sender import Sender
+from bullpen.wire import Agent
 from bullpen.wire.nouns import SkillStatus
 from bullpen.wire.requests import ApplyProject
 
@@ -226,7 +228,7 @@ class Office:
         self.vault = Vault(Keys(settings.keys_path), settings.variables)
         self._egress = egress
         self.posting = PostingRules.from_settings(settings)
-        self.task_rules = TaskRules(settings.tasks, settings.timezone, self.registry.names_of)
+        self.task_rules = TaskRules(settings.tasks, settings.timezone, self._tools_of)
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
         url = settings.supermemory_base_url or supermemory.URL
         self.supermemory = Supermemory(self.egress, self.vault, settings.memory.engine, url)
@@ -298,6 +300,9 @@ class Office:
 
         return PgQueuerEngine(self.store, self.settings.engine, self.owner, holdings, callbacks)
 
+    def _tools_of(self, agent: Agent) -> frozenset[str]:
+        return self.registry.names_of(listed_by(agent))
+
     def _means(self) -> Means:
         return Means(
             vault=self.vault,
@@ -329,10 +334,12 @@ class Office:
         await self.bridges.look()
 
     async def fire_tasks(self) -> None:
-        """Count what became of tasks that were fired, fire those that are due, and be there when the next one is."""
-        await firing.count_ended(self.store, self.settings.tasks.failures)
-        if (next_at := await firing.fire_due(self.store, self.settings.limits.chain_depth)) is not None:
-            self.engine.sweep_at(next_at)
+        """Count what became of tasks and plans that were fired, fire those that are due, and be there when the next
+        one is."""
+        await firing.count_ended(self.store, self.settings.tasks.failures, plan_firing.count_ended)
+        for fire_due in (firing.fire_due, plan_firing.fire_due):
+            if (next_at := await fire_due(self.store, self.settings.limits.chain_depth)) is not None:
+                self.engine.sweep_at(next_at)
 
     async def _keep_up(self) -> None:
         """Follow a clock that was put back, finish what an earlier process began to erase, then forget what is old."""

@@ -192,6 +192,14 @@ def task_for(call_id: str) -> str:
     return "tsk_" + call_id.removeprefix("call_")
 
 
+def goal() -> str:
+    return "gol_" + _stem()
+
+
+def plan() -> str:
+    return "pln_" + _stem()
+
+
 def skill() -> str:
     return "skl_" + _stem()
 

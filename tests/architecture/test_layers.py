@@ -17,6 +17,7 @@ TABLE = """
     upkeep · doctor
     runs · toolbox
     tools
+    mind
     tasks · skills
     spaces · memory · hooks
     outbox

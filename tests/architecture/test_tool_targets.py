@@ -13,6 +13,7 @@ PLAIN = {
     *("jid", "name", "folder", "trigger", "provider", "model", "description", "instructions", "parameters"),
     *("prompt", "schedule_type", "schedule_value", "context_mode", "precheck", "sheet", "copy"),
     *("metadata", "supersedes", "expires"),
+    *("goals", "goalIds", "memories", "keys", "plans", "planIds"),
 }
 TOOLS = [tool for tools in FAMILIES.values() for tool in tools]
 

@@ -45,6 +45,7 @@ ALIKE = {
     "a budget is taken back",
     "a clock is put up",
     "somebody plans",
+    "a mind is set up",
     "a bridge sees a chat",
     "the chat is registered",
     "a group has a secret",

@@ -29,6 +29,7 @@ WEATHER = "how is the weather in Tokyo?"
 COST = "what will it cost?"
 PROJECTS = "which projects are active?"
 ARCHIVE = "look through the archive"
+REMIND = "remind me of the train"
 LATE = "What I looked up has come after all. Ask me about it."
 
 
@@ -102,6 +103,7 @@ def test_the_readme_promises_what_is_tested_here() -> None:
         ("travel", COST),
         ("projects", PROJECTS),
         ("projects", ARCHIVE),
+        ("calendar", REMIND),
     }
 
 
@@ -190,3 +192,14 @@ async def deliveries(bp: Bullpen, query: str) -> list[str | None]:
     """How the answers to this query have reached the agent, newest first."""
     found = await bp.pending.list(status="resolved", kind="external", limit=200)
     return [call.delivered_via for call in found if call.args == {"query": query}]
+
+
+async def test_a_plan_wakes_the_agent_that_keeps_the_calendar(bp: Bullpen) -> None:
+    sent = await bp.spaces("calendar").send(REMIND)
+    planned, due = await said(bp, "calendar", sent.seq, 2)
+    assert planned.text.startswith("I have a plan for it, due at 20")
+    assert due.text == "It is time: leave for the station."
+    [memory] = await bp.memories.list("lund")
+    assert (memory.key, memory.value) == ("seat", "by the window")
+    [plan] = await bp.plans.list("lund", status="completed")
+    assert plan.id == "station"

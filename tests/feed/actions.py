@@ -389,6 +389,38 @@ async def cancel_a_task(world: World) -> None:
     await world["ada"].ask("DELETE", f"/tasks/{task['id']}")
 
 
+@action("goal_updated", routes="PUT /api/agents/{id}/goals, DELETE /api/agents/{id}/goals/{goalId}")
+async def set_a_goal_and_delete_it(world: World) -> None:
+    goal = {"id": "win", "description": "win"}
+    await world.office.ask("PUT", "/agents/ada/goals", json={"goals": [goal]}, status=200)
+    await world["ada"].ask("DELETE", "/agents/ada/goals/win", status=204)
+
+
+@action(routes="PUT /api/agents/{id}/memories, DELETE /api/agents/{id}/memories")
+async def set_a_memory_and_delete_it(world: World) -> None:
+    memory = {"key": "city", "value": "Lisbon"}
+    await world.office.ask("PUT", "/agents/ada/memories", json={"memories": [memory]}, status=200)
+    await world.office.ask("DELETE", "/agents/ada/memories", params={"key": "city"}, status=204)
+
+
+@action(routes="PUT /api/agents/{id}/plans, DELETE /api/agents/{id}/plans/{planId}")
+async def set_a_plan_and_delete_it(world: World) -> None:
+    plan = {"id": "p", "name": "look", "instruction": "look", "runAfter": "1 hour"}
+    where = {"spaceId": "team"}
+    await world.office.ask("PUT", "/agents/ada/plans", params=where, json={"plans": [plan]}, status=200)
+    await world.office.ask("DELETE", "/agents/ada/plans/p", status=204)
+
+
+@action("plan_fired", "agent_created", "member_joined", "run_started", "run_finished")
+async def have_a_plan_fired(world: World) -> None:
+    plan = {"name": "look", "instruction": "look", "runAfter": "1 second"}
+    where = {"spaceId": "lobby"}
+    await world.office.agent("planner", steps=[])
+    await world.office.create("/spaces/lobby/members", {"memberId": "planner"})
+    await world.office.ask("PUT", "/agents/planner/plans", params=where, json={"plans": [plan]}, status=200)
+    await world.office.event("run_finished", lambda e: e["run"]["trigger"]["kind"] == "plan")
+
+
 STANDUP = {"description": "Who did what", "instructions": "Ask everybody."}
 SKILL = "/spaces/team/skills/standup"
 

@@ -52,6 +52,8 @@ NOUN = {
     "task_updated": "task",
     "task_deleted": "task",
     "task_fired": "task",
+    "goal_updated": "goal",
+    "plan_fired": "plan",
     "skill_created": "skill",
     "skill_updated": "skill",
     "skill_deleted": "skill",
@@ -92,7 +94,14 @@ SKILL = (
     "id spaceId name description instructions parameters agentId status writtenBy approvedBy hash outside proposal "
     "undoable createdAt updatedAt"
 )
+GOAL = "id agentId description status priority spaceId outside createdAt updatedAt deleted"
+PLAN = (
+    "id agentId name instruction scheduledAt cron timezone status reason nextRun nextRuns lastRun failures spaceId "
+    "stays onBehalfOf createdBy outside createdAt updatedAt firing"
+)
 FIELDS = {
+    "goal": set(GOAL.split()),
+    "plan": set(PLAN.split()),
     "task": set(TASK.split()),
     "skill": set(SKILL.split()),
     "message": set(MESSAGE.split()),
@@ -139,7 +148,10 @@ async def live_a_day(world: World) -> None:
     await office.ask("PUT", "/spaces/team/skills/standup", json=skill)
     await world["ada"].ask("PUT", "/spaces/team/skills/standup", json={**skill, "instructions": f"{SECRET} more"})
     await office.ask("DELETE", "/spaces/team/skills/standup")
-    await office.agent("newt", steps=[], instructions=f"{SECRET} instructions")
+    await office.agent("newt", steps=[], instructions=f"{SECRET} instructions", scope="agent")
+    await office.ask("PUT", "/agents/newt/goals", json={"goals": [{"description": SECRET}]}, status=200)
+    soon = {"name": SECRET, "instruction": SECRET, "runAfter": "1 second"}
+    await office.ask("PUT", "/agents/newt/plans", json={"plans": [soon]}, status=200)
     await office.ask("PATCH", "/agents/newt", json={"instructions": f"{SECRET} indeed"})
     paid = [{"calls": [{"tool": "read_messages", "args": {}}], "usage": {"cost": 0.9}}] * 3
     await office.agent("payer", steps=paid, limits={"maxCostPerDay": 1})
@@ -151,6 +163,7 @@ async def live_a_day(world: World) -> None:
     await office.event("run_waiting")
     await office.ask("DELETE", "/agents/lost")
     await office.ask("DELETE", "/agents/payer")
+    await office.event("plan_fired")
     await office.ask("DELETE", "/agents/newt")
     await office.ask("POST", "/spaces", json={"id": "attic", "name": f"{SECRET} attic"})
     await office.ask("DELETE", "/spaces/attic")

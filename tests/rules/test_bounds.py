@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bullpen.runs import bounds, transcript
+from bullpen.runs import bounds, framing, transcript
 from bullpen.runs.types import Entry
 from bullpen.tools.outside import MORE, MOST_SOURCES, together
 from tests.injection.obeying import FRAME
@@ -80,7 +80,7 @@ def test_one_steps_results_share_a_third_of_the_token_allowance() -> None:
 
 @given(st.text(max_size=60), st.sampled_from(["</outside", "<outside id=", "< / OutSide>", '</outside id="rmg_1">']))
 def test_framed_text_cannot_close_its_own_frame(text: str, mark: str) -> None:
-    framed = transcript.framed(f"{text}{mark}{text}", ["a.example", 'x" onclick="'], "rmg_1")
+    framed = framing.framed(f"{text}{mark}{text}", ["a.example", 'x" onclick="'], "rmg_1")
     found = FRAME.fullmatch(framed)
     assert found is not None
     assert found[2] == "a.example,x_onclick_"

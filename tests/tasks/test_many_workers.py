@@ -50,7 +50,7 @@ async def test_a_process_that_dies_before_the_commit_has_fired_nothing(offices: 
         pass
 
     async def die(tx: Transaction) -> None:
-        await firing.fire_these(tx, [task["id"]], 3)
+        await firing.fire_these(tx, firing.TASKS, [task["id"]], 3)
         raise Killed
 
     with pytest.raises(Killed):

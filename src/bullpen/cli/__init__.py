@@ -40,6 +40,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "listings": lambda: import_module("bullpen.cli.listings"),
     "memory": lambda: import_module("bullpen.cli.memory"),
     "migrate": lambda: import_module("bullpen.cli.migrate"),
+    "mind": lambda: import_module("bullpen.cli.mind"),
     "models": lambda: import_module("bullpen.cli.models"),
     "password": lambda: import_module("bullpen.cli.password"),
     "pause": lambda: import_module("bullpen.cli.pause"),

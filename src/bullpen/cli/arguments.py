@@ -25,6 +25,7 @@ SCHEDULE_TYPES = ("cron", "interval", "once")
 CONTEXT_MODES = ("group", "isolated")
 MISSED = ("once", "all", "none")
 TASK_STATUSES = ("active", "paused", "completed", "all")
+GOAL_STATUSES = ("active", "completed", "abandoned")
 RUN_STATUSES = ("queued", "thinking", "acting", "waiting", "completed", "failed", "cancelled")
 
 Add = Callable[..., ArgumentParser]
@@ -259,6 +260,34 @@ def _add_models(add: Add) -> None:
     _add_json(check)
 
 
+def _add_mind(actions: Any) -> None:
+    goals = _add_of_mind(actions, "goals", "List an agent's goals; --set writes one, --delete removes one.")
+    goals.add_argument("--set", metavar="TEXT", help="what it wants: a new goal, or with --id a changed one")
+    goals.add_argument("--id", metavar="ID", help="the goal that --set changes")
+    goals.add_argument("--status", choices=GOAL_STATUSES, help="how far it has come, with --set")
+    goals.add_argument("--priority", type=int, metavar="NUMBER", help="higher ones come first, with --set")
+    goals.add_argument("--delete", metavar="ID", help="the goal that is to go")
+    memories = _add_of_mind(actions, "memories", "List what an agent keeps under keys; --set and --delete change it.")
+    memories.add_argument("--set", nargs=2, metavar=("KEY", "VALUE"), help="what it is to know under this key")
+    memories.add_argument("--delete", metavar="KEY", help="the key that is to go")
+    plans = _add_of_mind(actions, "plans", "List an agent's plans; --set makes one, --delete removes one.")
+    plans.add_argument("--set", nargs=2, metavar=("NAME", "TEXT"), help="what it is to do, with one of the next three")
+    plans.add_argument("--after", metavar="TIME", help="how long from now, as in '2 hours'")
+    plans.add_argument("--at", metavar="TIME", help="when, with the zone, as in 2026-02-01T15:30:00+01:00")
+    plans.add_argument("--cron", metavar="FIELDS", help="again and again, as in '0 9 * * *'")
+    plans.add_argument("--id", metavar="ID", help="the plan that --set replaces")
+    plans.add_argument("--delete", metavar="ID", help="the plan that is to go")
+
+
+def _add_of_mind(actions: Any, name: str, help: str) -> ArgumentParser:
+    action = _add_action(actions, name, help)
+    action.set_defaults(action=name, module="mind")
+    action.add_argument("agent", metavar="AGENT", help="the agent")
+    action.add_argument("--space", metavar="ID", help="the private space it stays in, or where a plan is carried out")
+    action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+    return action
+
+
 def _add_tasks(add: Add) -> None:
     tasks = add("tasks", "tasks", "List what is scheduled, with its next times; the actions change it.")
     actions = tasks.add_subparsers(title="actions", metavar="ACTION")
@@ -378,6 +407,7 @@ def _add_memory(add: Add) -> None:
     _add_blocks(actions)
     memory.add_argument("--json", action="store_true", help="machine-readable output", default=False)
     memory.set_defaults(agent=None, space=None, tags=[], limit=None, cursor=None)
+    _add_mind(actions)
 
 
 def _add_blocks(actions: Any) -> None:

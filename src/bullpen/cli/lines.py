@@ -184,6 +184,10 @@ def _prompt(event: Event) -> str:
     return f"“{show.one_line(str((event.get('task') or {}).get('prompt', '')), 60)}”"
 
 
+def _plan(event: Event) -> str:
+    return f"“{show.one_line(str((event.get('plan') or {}).get('name', '')), 60)}”"
+
+
 def _skill(event: Event, done: str, proposed: str) -> str:
     skill = event.get("skill") or {}
     return f"{proposed if skill.get('proposal') else done}: /{show.one_line(str(skill.get('name', '')), 40)}"
@@ -231,6 +235,8 @@ RENDER: Mapping[str, Render] = {
     "task_updated": _nothing,
     "task_deleted": lambda lines, event: "a task was cancelled",
     "task_fired": lambda lines, event: f"a task of {lines.name(event.agent_id)} is due: {_prompt(event)}",
+    "goal_updated": _nothing,
+    "plan_fired": lambda lines, event: f"a plan of {lines.name(event.agent_id)} is due: {_plan(event)}",
     "skill_created": lambda lines, event: _skill(event, "there is a new skill", "a skill is proposed"),
     "skill_updated": lambda lines, event: _skill(event, "a skill has changed", "a change of a skill is proposed"),
     "skill_deleted": lambda lines, event: _skill(event, "a skill is gone", ""),

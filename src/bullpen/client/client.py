@@ -38,6 +38,7 @@ from bullpen.client.follow import Follow
 from bullpen.client.groups import Groups
 from bullpen.client.hooks import Hooks, Webhooks
 from bullpen.client.memory import Blocks, Passages
+from bullpen.client.mind import Goals, Memories, Plans
 from bullpen.client.models import Models
 from bullpen.client.policies import Policies
 from bullpen.client.reply import Question, Reply
@@ -139,6 +140,9 @@ class Bullpen:
         self.agents = Agents(self._connection, self.tools)
         self.blocks = Blocks(self._connection)
         self.passages = Passages(self._connection)
+        self.goals = Goals(self._connection)
+        self.memories = Memories(self._connection)
+        self.plans = Plans(self._connection)
         self.spaces = Spaces(self._connection)
         self.messages = Messages(self._connection)
         self.files = Files(self._connection)

@@ -25,6 +25,7 @@ from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
 from bullpen.llm.prices import load as load_prices
 from bullpen.memory import copy_rows
+from bullpen.mind import rows as plan_rows
 from bullpen.observe import names as kept_names
 from bullpen.outbox import rows as outbox_rows
 from bullpen.settings import Settings
@@ -267,16 +268,20 @@ async def queue(patient: Patient) -> list[Finding]:
 
 
 async def scheduled(patient: Patient) -> list[Finding]:
-    """Tasks that the office has paused by itself, and whether what is due is fired."""
-    next_at = await patient.store.read(task_rows.select_next)
+    """Tasks and plans that the office has paused by itself, and whether what is due is fired."""
+    found = [await patient.store.read(select) for select in (task_rows.select_next, plan_rows.select_next)]
+    next_at = min((at for at in found if at is not None), default=None)
     late = 0.0 if next_at is None else (patient.store.clock.millis() - next_at) / 1000
     troubled = await patient.store.read(lambda tx: task_rows.select_troubled(tx, 5))
     if patient.running and late > LATE_SECONDS:
-        said = f"A task was due {late:.0f} s ago, and nobody has fired it."
+        said = f"A task or a plan was due {late:.0f} s ago, and nobody has fired it."
         return [problem("tasks", said, "Look at the server's log; it fires what is due with its sweep.")]
     if troubled:
         said = "; ".join(f"{id}: {reason}" for id, reason in troubled)
         return [warning("tasks", f"These tasks are paused. {said}", "Mend it, then `bullpen tasks resume ID`.")]
+    if resting := await patient.store.read(lambda tx: plan_rows.select_troubled(tx, 5)):
+        said = "; ".join(f"{id}: {reason}" for id, reason in resting)
+        return [warning("tasks", f"These plans are paused. {said}", "Mend it; the agent or you can set them anew.")]
     return [ok("tasks", "No task is late, and none was paused by itself.")]
 
 

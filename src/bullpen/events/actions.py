@@ -95,8 +95,8 @@ def access_changed(tx: Transaction, holder_id: str, credential: str | None = Non
 
 
 def limit_audience(event: Event, audience: Audience) -> Audience:
-    """What happens in no space has no members who could be told: it is for owners, unless it is for everybody."""
-    return "owners" if event.space_id is None and audience != "all" else audience
+    """What happens in no space has no members who could be told: it is for owners, unless it is for others besides."""
+    return "owners" if event.space_id is None and audience == "space" else audience
 
 
 def record(tx: Transaction, event: RecordedEvent, *, audience: Audience = "space") -> None:

@@ -114,9 +114,10 @@ class Follower:
     def may_see(self, audience: Audience, space_id: str | None, agent_id: str | None) -> bool:
         if audience == "all":
             return "read_space" in self.principal.grants
-        if audience == "owners" or space_id is None:
-            owner = self.principal.is_owner and (space_id is None or self.readable.get(space_id, False))
-            return owner or (self.principal.kind == "agent" and self.principal.id == agent_id)
+        if audience in ("owners", "managers") or space_id is None:
+            inside = self.principal.is_owner or (audience == "managers" and "manage_agents" in self.principal.grants)
+            inside = inside and (space_id is None or self.readable.get(space_id, False))
+            return inside or (self.principal.kind == "agent" and self.principal.id == agent_id)
         return self.readable.get(space_id, False)
 
     def answers(self, event: StoredEvent) -> bool:

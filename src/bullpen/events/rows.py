@@ -169,7 +169,7 @@ async def renew_incarnation(tx: Transaction) -> str:
 
 
 async def delete_of_agent(tx: Transaction, agent_id: str, after: int, upto: int) -> None:
-    types = ["agent_created", "agent_updated"]
+    types = ["agent_created", "agent_updated", "goal_updated", "plan_fired"]
     await tx.run(_DELETE_OF_AGENT, agent_id=agent_id, types=types, after=after, upto=upto)
 
 

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-# Who hears of it: the members of its space, only owners and the agent itself, or everybody who may come in.
-Audience = Literal["space", "owners", "all"]
+# Who hears of it: the members of its space, only owners and the agent itself, those and whoever else manages agents, or
+# everybody who may come in.
+Audience = Literal["space", "owners", "managers", "all"]
 
 _CURSOR = re.compile(r"([0-9a-f]{8})\.([0-9]{1,19})\.([0-9]{1,19})\Z")
 

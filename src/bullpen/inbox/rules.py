@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from bullpen.access import rules as access
 from bullpen.access.types import Grant
 from bullpen.inbox.types import Item, Recipient
 from bullpen.wire.nouns import WakePolicy
+
+ALONE: Final = frozenset({"task", "plan"})  # kinds of items that have a run of their own
 
 
 def wakes(policy: WakePolicy, *, mentioned: bool, trigger: str | None, triggered: bool) -> bool:
@@ -37,9 +40,9 @@ def drained(items: Sequence[Item]) -> Sequence[Item]:
     """The items one run takes: from the oldest on, as long as their causes hold equal grants.
 
     Ten quick messages are one run; an owner's and a guest's are two, since what a run may do is what its cause may. A
-    task has a run of its own: what it costs, and whether it failed, is counted. So has what is done once more. What
-    several people say in several spaces is not mixed: a run that works for all of them could not act for one in a group
-    that another is not in.
+    task or a plan has a run of its own: what it costs, and whether it failed, is counted. So has what is done once
+    more. What several people say in several spaces is not mixed: a run that works for all of them could not act for one
+    in a group that another is not in.
     """
     count = 0
     spaces: set[str | None] = set()
@@ -51,7 +54,7 @@ def drained(items: Sequence[Item]) -> Sequence[Item]:
             break
         if item.cause.grants != items[0].cause.grants:
             break
-        if count and "task" in (item.kind, items[0].kind):
+        if count and not ALONE.isdisjoint((item.kind, items[0].kind)):
             break
         if item.retry != items[0].retry:
             break

@@ -32,6 +32,7 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Cause
 from bullpen.llm.models import Models
 from bullpen.memory import block_rows
+from bullpen.mind import actions as mind
 from bullpen.operations import blocks, policies, portraits
 from bullpen.runs import actions as runs
 from bullpen.runs import holds
@@ -324,6 +325,10 @@ async def _end_sharing(tx: Transaction, agent: Leaving) -> None:
     await block_rows.delete_shares_of(tx, agent.id)
 
 
+async def _remove_mind(tx: Transaction, agent: Leaving) -> None:
+    await mind.forget(tx, Whose(member=agent.id))
+
+
 async def _remove_skills(tx: Transaction, agent: Leaving) -> None:
     await skills.forget(tx, Whose(member=agent.id))
 
@@ -356,5 +361,6 @@ PARTS: Sequence[Part] = (
     Part(_remove_variables, deleted=False),
     Part(_remove_budgets, deleted=False),
     Part(_remove_tasks, deleted=False),
+    Part(_remove_mind, deleted=False),
     Part(_remove_skills, deleted=False),
 )

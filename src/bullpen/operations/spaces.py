@@ -8,6 +8,7 @@ from typing import Final
 from bullpen.access.types import Principal
 from bullpen.errors import RunAlreadyFinished
 from bullpen.files import rows as file_rows
+from bullpen.mind import actions as mind
 from bullpen.runs import actions as runs
 from bullpen.runs import rows as run_rows
 from bullpen.skills import rows as skill_rows
@@ -27,10 +28,12 @@ async def update(tx: Transaction, caller: Principal, id: str, request: UpdateSpa
     room = await spaces.room_for(tx, caller, "manage_space", id)
     if request.archived:
         await tasks.take_turns_in(tx, room.id)
+        await mind.take_turns_in(tx, room.id)
     space = await spaces.update(tx, caller, id, request)
     if space.archived_at is not None and room.archived_at is None:
         await _stop_runs(tx, caller, space.id)
         await tasks.pause_all_in(tx, space.id, ARCHIVED)
+        await mind.pause_all_in(tx, space.id, ARCHIVED)
         await spaces.announce(tx, space.id, f"{caller.name} archived this space. Its tasks are paused.")
     elif space.archived_at is None and room.archived_at is not None:
         await spaces.announce(tx, space.id, f"{caller.name} restored this space. Its tasks stay paused.")

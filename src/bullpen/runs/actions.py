@@ -35,10 +35,14 @@ from bullpen.llm.types import Reply
 from bullpen.memory import blocks as memory
 from bullpen.memory.rules import shown_for
 from bullpen.memory.types import ShownBlock
+from bullpen.mind import items as mind_items
+from bullpen.mind import rows as mind_rows
+from bullpen.mind.types import Shown
 from bullpen.observe import counts
 from bullpen.observe.redact import REDACTOR, Concern, concerning, current, here
 from bullpen.replacing import replace
 from bullpen.runs import concern, places, rows, rules, steps, transcript
+from bullpen.runs.mind import parts as mind_parts
 from bullpen.runs.now import Moment
 from bullpen.runs.steps import Asking
 from bullpen.runs.types import CallPlace, Entry, OpenCall, Run, WrittenCall
@@ -56,6 +60,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
+from bullpen.tools.registry import listed_by
 from bullpen.tools.remembering import situate
 from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import (
@@ -157,7 +162,7 @@ async def start_or_resume(
 async def _concern(tx: Transaction, lease: Lease, thread: Thread, agent: Agent, items: Sequence[Item]) -> Concern:
     spaces = [thread.space_id, thread.active_space_id, *(item.space_id for item in items)]
     concerned = concern.of(lease.thread_id, agent.id, spaces, [(item.cause.kind, item.cause.id) for item in items])
-    concerned.kept |= set(agent.tools)
+    concerned.kept |= set(listed_by(agent))
     await concern.add_line(tx, concerned, lease.thread_id)
     return concerned
 
@@ -175,7 +180,7 @@ async def _start(
     space_id = _active_space(thread, agent, items)
     home = None if space_id is None else await space_rows.select_home(tx, space_id)
     room = None if home is None else home.room
-    prompt, sizes, blocks = await _prompt(tx, agent, room, thread.space_id, teaching)
+    prompt, sizes, known = await _prompt(tx, agent, room, thread.space_id, teaching)
     newest = items[-1]
     run = Run(
         id=id,
@@ -212,15 +217,15 @@ async def _start(
         cost=0.0,
         started_at=tx.clock.now(),
         finished_at=None,
-        outside=together(
-            *(transcript.sources(item.payload) for item in items), *(shown.block.outside for shown in blocks)
-        ),
-        seen_in=merge_places(_spoken_in(items), (MEMORY,) if blocks else ()),
+        outside=together(*(transcript.sources(item.payload) for item in items), known.outside),
+        seen_in=merge_places(_spoken_in(items), (MEMORY,) if known.has_memory else ()),
         retry_of=None if newest.retry is None else newest.retry["of"],
     )
     entry_id = ids.run_message()
     content = shown(transcript.waking(items, entry_id, _moment(tx, home, timezone), space_id))
     entries = [Entry(entry_id, id, 0, 0, "user_message", tx.clock.now(), lease.token, content=content, usage=sizes)]
+    if newest.kind == "plan" and newest.retry is None:
+        await mind_items.note_run(tx, newest.payload, id)
     if newest.kind == "task" and newest.retry is None:  # its task has had its turn
         precheck = await task_items.note_run(tx, newest.payload, id)
         run, entries = _look_first(tx, run, entries, precheck, lease)
@@ -316,7 +321,7 @@ def _active_space(thread: Thread, agent: Agent, items: Sequence[Item]) -> str | 
 
 def _trigger(item: Item, count: int) -> dict[str, Any]:
     found = {"kind": item.kind, "items": count, "spaceId": item.space_id}
-    for name in ("messageId", "authorId", "taskId", "nominalAt", "callId", "toolName", "answeredBy"):
+    for name in ("messageId", "authorId", "taskId", "planId", "nominalAt", "callId", "toolName", "answeredBy"):
         if name in item.payload:
             found[name] = item.payload[name]
     if isinstance(service := item.payload.get("serviceName"), str):
@@ -328,22 +333,33 @@ def _trigger(item: Item, count: int) -> dict[str, Any]:
 
 async def _prompt(
     tx: Transaction, agent: Agent, room: Room | None, thread_space: str | None, teaching: Teaching
-) -> tuple[str, str, Sequence[ShownBlock]]:
+) -> tuple[str, str, System]:
     """The system part, rendered at the start of a run and kept by its hash: blocks changed later show next time. Also
-    how long its parts are, and the blocks that it shows."""
+    how long its parts are, and what it shows of what the agent remembers."""
     system = await read_system(tx, agent, room, thread_space, teaching)
     text, sizes = _shown_again(tuple(system.parts), here().version)
     hash = sha256(text.encode()).hexdigest()
     await rows.insert_prompt(tx, hash, text)
-    return hash, steps.written_sizes(sizes, transcript.block_costs(system.blocks)), system.blocks
+    costs = transcript.block_costs(system.blocks)
+    return hash, steps.written_sizes(sizes, costs), system
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The system part, piece by piece, and the blocks of memory that it shows."""
+    """The system part, piece by piece, and what it shows of what the agent remembers."""
 
     parts: list[tuple[str, str]]
     blocks: list[ShownBlock]
+    mind: Shown
+
+    @property
+    def has_memory(self) -> bool:
+        return bool(self.blocks or self.mind)
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Where any of that came from, if that is outside the office."""
+        return together(*(shown.block.outside for shown in self.blocks), self.mind.outside)
 
 
 async def read_system(
@@ -353,15 +369,17 @@ async def read_system(
     stays_in = room.id if room is not None and room.stays else None
     situation = await situate(tx, agent, stays_in=stays_in, active=None if room is None else room.id)
     blocks = await memory.select_shown(tx, agent.id, shown_for(situation))
-    lessons = [*teaching.choose(tuple(agent.tools)), *await _lessons_of_defined(tx, agent, teaching)]
+    mind = await mind_rows.select_shown(tx, agent, situation)
+    lessons = [*teaching.choose(listed_by(agent)), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
-    return System(transcript.system_parts(agent, blocks, lessons, spaces), blocks)
+    parts = transcript.system_parts(agent, blocks, lessons, spaces, mind_parts(mind))
+    return System(parts, blocks, mind)
 
 
 async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: Teaching) -> list[str]:
     names = teaching.registry.unknown(agent.tools)
     found = {config.name: config for config in await tool_rows.select_tools(tx, names)} if names else {}
-    has = teaching.registry.names_of(agent.tools) if found else frozenset()
+    has = teaching.registry.names_of(listed_by(agent)) if found else frozenset()
     return transcript.lessons([found[name] for name in dict.fromkeys(names) if name in found], has)
 
 

@@ -25,6 +25,7 @@ from bullpen.runs import steps, transcript
 from bullpen.runs.steps import Asking, Reference
 from bullpen.runs.writing import Writing
 from bullpen.storage import Transaction
+from bullpen.tools.registry import listed_by
 from bullpen.variables import actions as variables
 from bullpen.variables.types import Place, Value
 from bullpen.wire import Agent
@@ -42,7 +43,7 @@ async def ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.T
     Staying away holds nothing and does not count as active time, so the deadline moves along.
     """
     model = await _model(drive, agent)
-    tools = drive.world.registry.listed(agent.tools, drive.defined)
+    tools = drive.world.registry.listed(listed_by(agent), drive.defined)
     definitions = specs(drive)
     if drive.reference is None:
         drive.reference = reference(drive, definitions)
@@ -133,7 +134,7 @@ def specs(drive: Drive) -> list[ToolSpec]:
     space or in only one again."""
     if drive.agent is None:
         return []
-    tools = drive.world.registry.listed(drive.agent.tools, drive.defined)
+    tools = drive.world.registry.listed(listed_by(drive.agent), drive.defined)
     return [tool.spec_in_several if drive.several else tool.spec for tool in tools]
 
 

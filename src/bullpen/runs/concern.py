@@ -13,6 +13,7 @@ from bullpen.observe.redact import REDACTOR, Concern, owner
 from bullpen.runs import rows
 from bullpen.runs.types import Concerned, Run
 from bullpen.storage import Transaction
+from bullpen.tools.registry import listed_by
 from bullpen.variables import rows as variable_rows
 from bullpen.wire import Agent
 
@@ -42,7 +43,7 @@ async def load(tx: Transaction, concern: Concern, run: Run, agent: Agent | None,
         concern.owners.add(owner("space", space_id))
         concern.kept.add(space_id)
     if agent is not None:
-        concern.kept |= set(agent.tools)
+        concern.kept |= set(listed_by(agent))
     await add_line(tx, concern, run.thread_id)
     if REDACTOR.owns("person") and run.trigger.get("items", 1) != 1:
         concern.owners |= {owner("person", id) for id in await inbox_rows.select_people(tx, run.id)}

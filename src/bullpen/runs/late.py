@@ -28,6 +28,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools.configs import made
 from bullpen.tools.door import Door
 from bullpen.tools.execute import execute_late
+from bullpen.tools.registry import listed_by
 from bullpen.tools.types import RunView, Tool, ToolCall, ToolResult, Waiting
 from bullpen.wire import Agent
 
@@ -125,4 +126,4 @@ async def _tool(tx: Transaction, world: World, name: str, agent: Agent) -> Tool 
     """As it is now, if the agent still has it."""
     config = None if world.registry.find(name) is not None else await tool_rows.select_tool(tx, name)
     defined = {} if config is None else {name: made(config)}
-    return next((tool for tool in world.registry.listed(agent.tools, defined) if tool.name == name), None)
+    return next((tool for tool in world.registry.listed(listed_by(agent), defined) if tool.name == name), None)

@@ -47,7 +47,7 @@ from bullpen.tools.configs import made
 from bullpen.tools.execute import Toolkit, get_toolkit
 from bullpen.tools.outside import together
 from bullpen.tools.outward import merge_places
-from bullpen.tools.registry import Registry
+from bullpen.tools.registry import Registry, listed_by
 from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import Means, Stopped, Tool
 from bullpen.variables import actions as variables
@@ -427,7 +427,7 @@ async def _keep(drive: Drive, agent: Agent, reply: Reply, cost: Asking) -> None:
         seen_in=merge_places(drive.run.seen_in, drive.seen_in),
     )
 
-    has = drive.world.registry.names_of(agent.tools)
+    has = drive.world.registry.names_of(listed_by(agent))
 
     async def keep(tx: Transaction) -> tuple[Run, list[Entry]]:
         await leases.check(tx, drive.lease)

@@ -29,7 +29,7 @@ MOST_DEATHS: Final = 2  # so often a process may die over one call
 FINISHED: Final = frozenset({status for status, moves in MOVES.items() if not moves})
 
 # What wakes an agent without a person having asked for anything just then.
-UNATTENDED: Final = frozenset({"trigger", "task"})
+UNATTENDED: Final = frozenset({"trigger", "task", "plan"})
 
 _STATUS_OF: Final[Mapping[StopReason, RunStatus]] = {
     "cancelled": "cancelled",

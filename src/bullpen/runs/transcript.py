@@ -36,6 +36,7 @@ from bullpen.observe.redact import here
 from bullpen.replacing import replace
 from bullpen.runs import bounds, now
 from bullpen.runs.bounds import Bounds
+from bullpen.runs.framing import framed, framed_by
 from bullpen.runs.lines import (
     INDENT,
     YOU,
@@ -77,7 +78,6 @@ _MARKS = frozenset({"outside", "outsideIn", RETRY})  # of a payload: what is kno
 _HAD_READ = " (you had read text from outside: "
 _CALLED = re.compile(r"[\w.-]{1,64}( ×\d+)?")  # in the first line of a summary
 _BREAK = f"\n{INDENT}"  # between the lines of a summary
-_MARK = re.compile(r"<(?=\s*/?\s*outside)", re.IGNORECASE)
 
 
 def window_start(last: int, size: int = WINDOW) -> int:
@@ -89,7 +89,11 @@ def window_start(last: int, size: int = WINDOW) -> int:
 
 
 def system_parts(
-    agent: Agent, blocks: Sequence[ShownBlock], teaching: Sequence[str], spaces: str = ""
+    agent: Agent,
+    blocks: Sequence[ShownBlock],
+    teaching: Sequence[str],
+    spaces: str = "",
+    mind: Sequence[tuple[str, str]] = (),
 ) -> list[tuple[str, str]]:
     """The system part, piece by piece, each with the name under which people see it."""
     parts = [("identity", f"You are {agent.name} (id {agent.id}).")]
@@ -97,6 +101,7 @@ def system_parts(
         parts.append(("instructions", agent.instructions))
     if blocks:
         parts.append(("memory", "\n".join(["Your memory:", *map(_block, blocks)])))
+    parts.extend(mind)
     parts.extend(("teaching", text) for text in teaching)
     parts.append(("outside", OUTSIDE))
     if spaces:
@@ -176,17 +181,6 @@ def lessons(defined: Sequence[ToolConfig], has: Set[str]) -> list[str]:
 
 
 # ── outside text ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def framed(text: str, sources: Iterable[str], id: str) -> str:
-    """Text from outside, marked as that. `id` is one that its author could not know when it was written, so that
-    nothing in it can end the frame or begin another; what looks as if it did is changed."""
-    return _framed(text, ",".join(together(sources)), id)
-
-
-def _framed(text: str, named: str, id: str) -> str:
-    safe = _MARK.sub("&lt;", text) if "<" in text else text
-    return f'<outside id="{id}" source="{named}">{safe}</outside id="{id}">'
 
 
 @lru_cache(maxsize=256)
@@ -310,6 +304,8 @@ def _item(kind: str, payload: Mapping[str, Any], mark: str, at: str) -> str:
             return "\n".join(map(write_line, (_message_line(payload, started, at), _skill_line(payload["skill"]))))
         case "task":
             return write_line(_task_line(payload, mark))
+        case "plan":
+            return write_line(_plan_line(payload, mark))
         case "tool_result" | "expired":
             return "\n".join(write_line(replace(line, at=at)) for line in _call_lines(payload, mark))
     return f"[{kind}{written_time(at)}] {indent(_rung(payload, mark))}"
@@ -385,6 +381,17 @@ def _task_line(payload: Mapping[str, Any], mark: str) -> Line:
     missed = f" ({payload['missed']} earlier times were missed)" if payload.get("missed") else ""
     due = f"A task is due, {payload.get('localTime')}{missed}. It was scheduled by "
     return _line(payload, payload.get("taskId"), text, due)
+
+
+def _plan_line(payload: Mapping[str, Any], mark: str) -> Line:
+    plan = payload["plan"]
+    text = f"{plan['name']}. {plan['instruction']}"
+    text = framed(text, payload["outside"], mark) if payload.get("outside") else text
+    missed = f" ({payload['missed']} earlier times were missed)" if payload.get("missed") else ""
+    due = f"Your plan is due, {payload.get('localTime')}{missed}. It was set by "
+    place = str(payload.get("spaceId") or NOWHERE)
+    author = Author(str(plan["authorKind"]), str(plan["authorId"]))
+    return Line(str(plan["id"]), place, f"{due}{plan['authorName']}", text, author)
 
 
 def _line(said: Mapping[str, Any], ref: Any, text: str, before_name: str = "") -> Line:
@@ -536,7 +543,7 @@ def _result(entry: Entry, room: Mapping[int, int]) -> str:
         if not room[entry.step]:
             return LEFT_OUT.format(f"{len(text):,}")
         text = bounds.cut(text, room[entry.step], ASK_FOR_LESS)
-    return _framed(text, _named(entry.outside), entry.id) if entry.outside else text
+    return framed_by(text, _named(entry.outside), entry.id) if entry.outside else text
 
 
 def size(turns: Sequence[Turn]) -> int:

@@ -38,6 +38,7 @@ def view_run(
         approval_ms=None if rules.is_attended(run) else int(limits.approval_seconds * 1000),
         begun=begun,
         attended=rules.is_attended(run),
+        is_plan=run.trigger.get("kind") == "plan",
         message_id=_message_id(run),
     )
 
@@ -72,6 +73,7 @@ async def view_approved(tx: Transaction, approval: Waiting, agent: Agent, run: R
         seen_in=(MORE,) if run is None else run.seen_in,
         message_id=None if run is None else _message_id(run),
         attended=approval.cause.kind == "person" and (run is None or rules.is_attended(run)),
+        is_plan=run is not None and run.trigger.get("kind") == "plan",
     )
 
 

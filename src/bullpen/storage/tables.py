@@ -448,7 +448,7 @@ events = Table(
     _id("space_id", null=True),
     _id("agent_id", null=True),
     _id("run_id", null=True),
-    _fixed("audience"),  # space | owners | all
+    _fixed("audience"),  # space | owners | managers | all
     _time("at"),
     _copies("body"),  # the JSON that goes to followers, byte for byte
     Index("events_order", "xid", "id"),
@@ -984,11 +984,11 @@ tasks = Table(
     Index("tasks_cause", "cause_id"),
 )
 
-# Each time at which a task was due: once, whoever noticed.
+# Each time at which a task or a plan was due: once, whoever noticed.
 task_firings = Table(
     "task_firings",
     metadata,
-    _id("task_id", primary_key=True),
+    _id("task_id", primary_key=True),  # or the plan's
     Column("nominal_at", BigInteger, primary_key=True, autoincrement=False),  # milliseconds: when it was due
     _fixed("status"),  # fired | missed | refused | stopped | dropped
     _words("reason", null=True),
@@ -1000,6 +1000,74 @@ task_firings = Table(
     _time("ended_at", null=True),  # what came of its run has been counted
     Index("task_firings_unended", "task_id", "nominal_at", sqlite_where=_unended, postgresql_where=_unended),
     Index("task_firings_old", "fired_at"),
+)
+
+# What an agent wants, knows by a key, and means to do: see src/bullpen/mind. `place` is the private space in which it
+# was written and stays, or ''.
+goals = Table(
+    "goals",
+    metadata,
+    _id("agent_id", primary_key=True),
+    _id("place", primary_key=True),
+    _id("id", primary_key=True),
+    _words("description"),
+    _fixed("status"),  # active | completed | abandoned
+    _number("priority", default=0),
+    _id("outside", null=True),  # JSON: what the run that wrote it had read from outside the office
+    _time("created_at"),
+    _time("updated_at"),
+    Index("goals_place", "place", "agent_id"),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    _id("agent_id", primary_key=True),
+    _id("place", primary_key=True),
+    _name("key", primary_key=True),
+    _words("value"),
+    _id("outside", null=True),  # as of goals
+    _time("created_at"),
+    _time("updated_at"),
+    Index("memories_place", "place", "agent_id"),
+)
+
+# Their firings are rows of `task_firings`, like those of tasks.
+plans = Table(
+    "plans",
+    metadata,
+    _id("id", primary_key=True),
+    _id("agent_id"),
+    _id("place"),
+    _id("ref"),  # the id that its agent and people know it by; it may have been chosen
+    _words("name"),
+    _words("instruction"),
+    _fixed("schedule_type"),  # cron | once
+    _fixed("schedule_value"),
+    _fixed("timezone"),
+    _number("anchor_at"),  # as of tasks, which have intervals
+    _fixed("shown_zone"),  # whose clocks its times are shown by
+    _id("space_id", null=True),  # where its runs begin; None: in no space
+    _fixed("status"),  # active | paused | completed
+    _words("reason", null=True),
+    _number("next_at", null=True),  # milliseconds; None: it is paused or over
+    _time("last_run", null=True),
+    _number("failures", default=0),
+    _fixed("cause_kind"),  # as of tasks: on whose behalf it runs, and with what
+    _id("cause_id"),
+    _fixed("grants"),
+    _number("member", default=0),
+    _id("created_by"),
+    _number("depth", default=0),
+    _id("chain_id", null=True),
+    _number("made_at"),
+    _id("outside", null=True),
+    _time("created_at"),
+    _time("updated_at"),
+    UniqueConstraint("agent_id", "place", "ref", name="plans_ref"),
+    Index("plans_due", "next_at", "id", sqlite_where=_scheduled, postgresql_where=_scheduled),
+    Index("plans_space", "space_id"),
+    Index("plans_cause", "cause_id"),
 )
 
 # Instructions that a space keeps under a name: what people start by writing `/name`, and what waits for approval.

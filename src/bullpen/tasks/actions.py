@@ -29,7 +29,7 @@ from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
 from bullpen.tasks import rows, times
-from bullpen.tasks.types import Firing, Schedule, Task
+from bullpen.tasks.types import Firing, Schedule, Scheduled, Task
 from bullpen.wire import Agent
 from bullpen.wire.events import DeletedTask, TaskCreated, TaskDeleted, TaskEvent, TaskFired, TaskUpdated
 from bullpen.wire.nouns import ContextMode, MissedPolicy, ScheduleType
@@ -70,7 +70,7 @@ class Rules:
 
     settings: TaskSettings
     timezone: str
-    tools_of: Callable[[Sequence[str]], frozenset[str]] = frozenset  # by name, of an agent that lists these
+    tools_of: Callable[[Agent], frozenset[str]] = lambda agent: frozenset(agent.tools)  # by name
 
     @property
     def min_interval(self) -> int:
@@ -199,7 +199,7 @@ async def _check_precheck(tx: Transaction, agent_id: str, precheck: dict[str, An
     if precheck is None:
         return
     agent = await agent_rows.select_definition(tx, agent_id)
-    known = limits.tools_of([] if agent is None else agent.tools)
+    known: frozenset[str] = frozenset() if agent is None else limits.tools_of(agent)
     if precheck["tool"] not in known:
         message = f"{agent_id} has no tool {precheck['tool']!r}. It has: {', '.join(sorted(known))}."
         raise Invalid(message, fields={"precheck": message})
@@ -220,8 +220,12 @@ def tell_fired(tx: Transaction, task: Task, firing: Firing) -> None:
 
 def remind(tx: Transaction, task: Task) -> None:
     """This process looks when the task is due; the others find it with their next sweep."""
-    if task.next_at is not None:
-        nudges.remind(tx, task.next_at)
+    remind_at(tx, task.next_at)
+
+
+def remind_at(tx: Transaction, next_at: int | None) -> None:
+    if next_at is not None:
+        nudges.remind(tx, next_at)
 
 
 # ── changing ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -411,29 +415,37 @@ def excerpt(task: Task) -> str:
 
 
 async def lost_right(
-    tx: Transaction, task: Task, agent: Agent | None, known: dict[Cause, bool] | None = None
+    tx: Transaction, task: Scheduled, agent: Agent | None, known: dict[Cause, bool] | None = None
 ) -> str | None:
-    """Why the task may not run any more: a sentence, or None if it may. `agent` is its agent, if it is still there.
+    """Why it may not run any more: a sentence, or None if it may. `agent` is its agent, if it is still there.
 
     `known` says who may schedule, as far as this transaction has asked already; what it learns is added.
     """
-    room = await space_rows.select_room(tx, task.space_id)
-    if room is None:
-        return "Its space is gone."
-    if room.archived_at is not None:
-        return "Its space is archived."
+    if task.space_id is not None and (reason := await _lost_space(tx, task.space_id)) is not None:
+        return reason
     if agent is None:
         return f"Its agent, {await _name(tx, task.agent_id)}, is gone."
-    if not await space_rows.is_member(tx, task.space_id, task.agent_id):
+    if not await _is_there(tx, task, task.agent_id):
         return f"Its agent, {await _name(tx, task.agent_id)}, is not a member of the space any more."
     known = {} if known is None else known
     if task.cause not in known:
         known[task.cause] = await _may_schedule(tx, task.cause)
     if not known[task.cause]:
         return f"{await _name(tx, task.cause.id)}, for whom it works, may not schedule any more."
-    if task.member and not await space_rows.is_member(tx, task.space_id, task.cause.id):
+    if task.member and not await _is_there(tx, task, task.cause.id):
         return f"{await _name(tx, task.cause.id)}, for whom it works, is not a member of the space any more."
     return None
+
+
+async def _lost_space(tx: Transaction, space_id: str) -> str | None:
+    room = await space_rows.select_room(tx, space_id)
+    if room is None:
+        return "Its space is gone."
+    return None if room.archived_at is None else "Its space is archived."
+
+
+async def _is_there(tx: Transaction, task: Scheduled, member_id: str) -> bool:
+    return task.space_id is None or await space_rows.is_member(tx, task.space_id, member_id)
 
 
 async def _name(tx: Transaction, id: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from bullpen.tasks.types import Due, Firing, Task
+from bullpen.tasks.types import Due, Firing, Scheduled
 from bullpen.wire.nouns import FiringStatus, MissedPolicy
 
 HOUR: Final = 3_600_000
@@ -27,7 +27,7 @@ def plan(policy: MissedPolicy, found: Due, now: int) -> list[tuple[int, FiringSt
             return [(last, "fired", found.count - 1)]
 
 
-def inherits(task: Task, nominal_at: int) -> bool:
+def inherits(task: Scheduled, nominal_at: int) -> bool:
     """Is this a link of the chain that made the task? A single time within the hour is; what comes later is new."""
     return task.chain_id is not None and task.schedule.type == "once" and nominal_at - task.made_at <= HOUR
 

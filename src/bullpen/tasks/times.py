@@ -31,6 +31,9 @@ MADE_UP_FOR: Final = 100  # missed times that `all` makes up for, the latest one
 _UNITS: Final = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": HOUR, "d": 24 * HOUR}
 _INTERVAL: Final = re.compile(r"(\d{1,15})\s*(ms|s|m|h|d|)", re.ASCII)
 _ONCE: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
+_WITH_ZONE: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)", re.ASCII | re.IGNORECASE
+)
 # What a stored schedule may come to, should its zone be gone or the library have changed its mind.
 BROKEN: Final = (CronSimError, ValueError, KeyError, OSError)
 _FIELDS: Final = "minute hour day month weekday"
@@ -116,6 +119,21 @@ def _millis(moment: datetime) -> int:
 def local(millis: int, timezone: str) -> str:
     """A moment as the clocks of the zone show it, with its offset."""
     return _moment(millis, timezone).isoformat(timespec="seconds")
+
+
+def moment_of(value: str) -> int | None:
+    """The moment of a time that says its zone, by `Z` or an offset. None: it says none, or is no time."""
+    if not _WITH_ZONE.fullmatch(value):
+        return None
+    try:
+        return _millis(datetime.fromisoformat(value.upper()))
+    except (ValueError, OverflowError):
+        return None
+
+
+def is_local(value: str, timezone: str) -> bool:
+    """Is it written as a local time, without a zone?"""
+    return _once(value, timezone, 0) is not None
 
 
 def _once(value: str, timezone: str, now: int) -> int | None:

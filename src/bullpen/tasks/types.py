@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from bullpen.inbox.types import Cause
 from bullpen.wire.nouns import ContextMode, FiringStatus, MissedPolicy, ScheduleType, TaskStatus
@@ -17,6 +17,33 @@ class Schedule:
     value: str
     timezone: str
     anchor_at: int = 0  # milliseconds: intervals are counted from here
+
+
+class Scheduled(Protocol):
+    """What is fired by this clock: a task, or a plan of an agent (bullpen/mind)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def space_id(self) -> str | None: ...
+    @property
+    def agent_id(self) -> str: ...
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def next_at(self) -> int | None: ...
+    @property
+    def cause(self) -> Cause: ...
+    @property
+    def member(self) -> bool: ...
+    @property
+    def created_by(self) -> str: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def chain_id(self) -> str | None: ...
+    @property
+    def made_at(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import orjson
 from bullpen.ids import OF_TASK
 from bullpen.testing.snapshot import Row, Snapshot, grouped
 
-_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud|tsk|skl)_[0-9a-v]{26}")
+_ID = re.compile(r"\b(?:msg|run|call|rmg|spc|psn|thr|itm|psg|tok|chn|bud|tsk|pln|skl)_[0-9a-v]{26}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d|\b)")
 _DAY = re.compile(r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? )?(?:T|\d{4}-\d\d-\d\d)\b")
 _HOUR = re.compile(r"(?:\bT )?\b\d\d:\d\d\b")  # beside a message of the same day
@@ -79,6 +79,7 @@ _CALL = (
     "asks",
     "execution",
 )
+_PLAN = ("space_id", "agent_id", "place", "name", "instruction", "schedule_type", "status", "reason", "cause_id")
 _TASK = (
     "space_id",
     "agent_id",
@@ -138,6 +139,9 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
         ),
         "holds": sorted(names.plain(f"{hold['thread_id']}: {hold['reason']}") for hold in snapshot["holds"]),
         "tasks": [names.of(task, _TASK) for task in sorted(snapshot["tasks"], key=_by_id)],
+        "plans": [names.of(plan, _PLAN) for plan in sorted(snapshot["plans"], key=_by_id)],
+        "goals": sorted(f"{g['agent_id']} {g['id']}: {g['description']}, {g['status']}" for g in snapshot["goals"]),
+        "memories": sorted(f"{m['agent_id']} {m['key']}: {m['value']}" for m in snapshot["memories"]),
         "firings": sorted(
             names.plain(f"{f['task_id']} {f['status']} {f['missed']} {f['manual']} → {f['run_id']}")
             for f in snapshot["task_firings"]
@@ -233,6 +237,8 @@ class _Names:
             self.ids[id] = f"budget{number}"
         for number, task in enumerate(sorted(snapshot["tasks"], key=_by_id), 1):
             self.ids[task["id"]] = f"task{number}"
+        for number, plan in enumerate(sorted(snapshot["plans"], key=_by_id), 1):
+            self.ids[plan["id"]] = f"plan{number}"
         # One that is gone is still told of.
         told = {event["body"]["skill"]["id"] for event in snapshot.events if "skill" in event["body"]}
         for number, id in enumerate(sorted(told | {skill["id"] for skill in snapshot["skills"]}), 1):

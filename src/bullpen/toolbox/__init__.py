@@ -6,13 +6,14 @@ are given.
 
 from collections.abc import Mapping, Sequence
 
-from bullpen.toolbox import files, groups, memory, messaging, skills, tasks
+from bullpen.toolbox import files, groups, memory, messaging, mind, skills, tasks
 from bullpen.tools import Tool
 from bullpen.tools.teaching import Lesson
 
 FAMILIES: Mapping[str, Sequence[Tool]] = {
     "messaging": messaging.TOOLS,
     "memory": memory.TOOLS,
+    "mind": mind.TOOLS,
     "files": files.TOOLS,
     "tasks": tasks.TOOLS,
     "groups": groups.TOOLS,
@@ -21,6 +22,7 @@ FAMILIES: Mapping[str, Sequence[Tool]] = {
 LESSONS: Mapping[str, Sequence[Lesson]] = {
     "messaging": messaging.LESSONS,
     "memory": memory.LESSONS,
+    "mind": mind.LESSONS,
     "files": files.LESSONS,
     "tasks": tasks.LESSONS,
     "groups": groups.LESSONS,

@@ -44,7 +44,7 @@ from bullpen.tools import approvals, judging, rules, showing, waiting
 from bullpen.tools import rows as tool_rows
 from bullpen.tools.check_apart import CheckApart
 from bullpen.tools.door import Door, keep_result, show_under_way
-from bullpen.tools.registry import Registry
+from bullpen.tools.registry import Registry, listed_by
 from bullpen.tools.types import (
     Denied,
     Done,
@@ -115,7 +115,7 @@ def get_toolkit(
     defined: Mapping[str, Tool] | None = None,
 ) -> Toolkit:
     """`defined` are the tools that somebody has made, as far as the agent lists them."""
-    tools = {tool.name: tool for tool in registry.listed(agent.tools, defined)}
+    tools = {tool.name: tool for tool in registry.listed(listed_by(agent), defined)}
     return Toolkit(run, store, journal, means, tools=tools)
 
 

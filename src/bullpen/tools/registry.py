@@ -5,9 +5,34 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 
 from bullpen.errors import CannotStart, Invalid
 from bullpen.tools.types import Tool
+from bullpen.wire import Agent
+
+# What an agent of scope `agent` has besides what it lists. That is not for its definition to change; an owner's policy
+# may still deny any of them.
+BUILT_IN: Final = (
+    "enter_space",
+    "leave_space",
+    "send_message",
+    "read_messages",
+    "skip",
+    "set_goals",
+    "delete_goals",
+    "set_memories",
+    "delete_memories",
+    "set_plans",
+    "delete_plans",
+    "get_plans",
+)
+
+
+def listed_by(agent: Agent) -> tuple[str, ...]:
+    """The tools and families of an agent: what it lists, and what a mind across all spaces has anyway."""
+    listed = tuple(agent.tools)
+    return (*listed, *(name for name in BUILT_IN if name not in listed)) if agent.scope == "agent" else listed
 
 
 class Registry:

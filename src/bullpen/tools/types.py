@@ -212,6 +212,7 @@ class RunView:
     approval_ms: int | None = None
     begun: frozenset[str] = frozenset()  # tools that the runs have called which this one does once more
     attended: bool = False  # a person has asked for it just now, and can be asked back
+    is_plan: bool = False  # a plan of the agent's own woke it
     message_id: str | None = None  # the message that woke it
 
     @property

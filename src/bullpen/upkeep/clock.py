@@ -9,6 +9,7 @@ happened stay as they are.
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,6 +18,8 @@ from bullpen.audit.actions import note
 from bullpen.clock import AHEAD_MS
 from bullpen.events import rows as events
 from bullpen.inbox import rows as inbox
+from bullpen.mind import firing as plan_firing
+from bullpen.mind import rows as plans
 from bullpen.outbox import rows as outbox
 from bullpen.runs import rows as runs
 from bullpen.storage import Store, Transaction
@@ -86,9 +89,17 @@ async def bring_forward(store: Store, group_wait_ms: int) -> Moved:
         outbox.bring_forward,
     ):
         waits += await store.transact(kind)
+    moved = await _bring_all_forward(store, tasks.select_ahead, firing.bring_forward)
+    moved += await _bring_all_forward(store, plans.select_ahead, plan_firing.bring_forward)
+    return Moved(moved, waits)
+
+
+async def _bring_all_forward(
+    store: Store, select_ahead: Callable[..., Awaitable[list[str]]], bring_forward: Callable[..., Awaitable[int]]
+) -> int:
     moved, after = 0, ""
     now = store.clock.millis()
-    while found := await store.read(partial(tasks.select_ahead, now=now, after=after, limit=firing.BATCH)):
-        moved += await store.transact(partial(firing.bring_forward, ids=found))
+    while found := await store.read(partial(select_ahead, now=now, after=after, limit=firing.BATCH)):
+        moved += await store.transact(partial(bring_forward, ids=found))
         after = found[-1]
-    return Moved(moved, waits)
+    return moved

@@ -30,6 +30,7 @@ from bullpen.hooks import rows as hooks
 from bullpen.inbox import rows as inbox_rows
 from bullpen.memory import block_rows
 from bullpen.memory import rows as memory_rows
+from bullpen.mind import actions as mind
 from bullpen.outbox import rows as outbox
 from bullpen.runs import actions as runs
 from bullpen.runs import places
@@ -78,6 +79,7 @@ async def begin(tx: Transaction, caller: Principal, kind: Begun, id: str) -> Tar
     await budgets.forget(tx, kind, target.id)
     await tasks.forget(tx, target.whose)
     await block_rows.delete_blocks(tx, target.whose)
+    await mind.forget(tx, target.whose)
     await skills.forget(tx, target.whose)
     if kind == "space":
         await chats.forget(tx, target.id)

@@ -24,6 +24,7 @@ from bullpen.ids import Whose
 from bullpen.memory import actions as memory
 from bullpen.memory import block_rows
 from bullpen.memory import rows as memory_rows
+from bullpen.mind import rows as mind_rows
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
 from bullpen.skills import rows as skills
@@ -96,7 +97,11 @@ async def _space(store: Store, id: str, journals: bool) -> AsyncIterator[Said]:
         for task in found:
             yield "task", tasks.on_the_wire(task)
         before = found[-1].id
+    for plan in await store.read(lambda tx: mind_rows.select_in_space(tx, id)):
+        yield "plan", mind_rows.plan_on_the_wire(plan)
     async for said in _learned(store, Whose(space=id), None):
+        yield said
+    for said in await store.read(lambda tx: _written_down(tx, Whose(space=id))):
         yield said
     before = LAST
     while kept := await store.read(
@@ -128,6 +133,20 @@ async def _passages(store: Store, whose: Whose, readable: set[str] | None) -> As
         after = page[-1].id
 
 
+async def _written_down(tx: Transaction, whose: Whose, readable: set[str] | None = None) -> list[Said]:
+    """Goals and memories of an agent, or those that stay in a space."""
+    goals = [goal for goal in await mind_rows.export_goals(tx, whose) if _may_read(goal.place, readable)]
+    memories = [each for each in await mind_rows.export_memories(tx, whose) if _may_read(each.place, readable)]
+    return [
+        *(("goal", mind_rows.goal_on_the_wire(goal)) for goal in goals),
+        *(("memory", mind_rows.memory_on_the_wire(memory)) for memory in memories),
+    ]
+
+
+def _may_read(place: str, readable: set[str] | None) -> bool:
+    return readable is None or not place or place in readable
+
+
 async def _skills_by(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
     """What somebody wrote, or proposed to others, wherever it is."""
     for skill in await store.read(lambda tx: skills.select_whose(tx, Whose(member=id))):
@@ -156,6 +175,9 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
     for task in await store.read(lambda tx: tasks.select_of_cause(tx, id)):
         if readable is None or task.space_id in readable:
             yield "task", tasks.on_the_wire(task)
+    for plan in await store.read(lambda tx: mind_rows.select_of_cause(tx, id)):
+        if readable is None or plan.space_id in readable:
+            yield "plan", mind_rows.plan_on_the_wire(plan)
     async for skill in _skills_by(store, id, readable):
         yield skill
     async for passage in _passages(store, Whose(member=id), readable):
@@ -176,6 +198,11 @@ async def _agent(store: Store, id: str, readable: set[str] | None) -> AsyncItera
         yield skill
     async for said in _learned(store, Whose(member=id), readable):
         yield said
+    for said in await store.read(lambda tx: _written_down(tx, Whose(member=id), readable)):
+        yield said
+    for plan in await store.read(lambda tx: mind_rows.select_all_plans(tx, id)):
+        if _may_read(plan.place, readable):
+            yield "plan", mind_rows.plan_on_the_wire(plan)
     async for message in _written(store, id, readable):
         yield "message", message
     async for file in _given(store, id, readable):

@@ -11,6 +11,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields
+from functools import partial
 
 from bullpen import ids
 from bullpen.access import rows as access_rows
@@ -19,6 +20,8 @@ from bullpen.engine.worker import survive
 from bullpen.events import rows as event_rows
 from bullpen.hooks import rows as hooks
 from bullpen.memory import rows as memory
+from bullpen.mind import actions as plan_actions
+from bullpen.mind import rows as plans
 from bullpen.outbox import rows as outbox
 from bullpen.runs import rows as run_rows
 from bullpen.settings import RetentionSettings
@@ -45,6 +48,7 @@ class Forgotten:
     deliveries: int = 0
     firings: int = 0
     tasks: int = 0
+    plans: int = 0
     passages: int = 0
 
     def __bool__(self) -> bool:
@@ -62,7 +66,8 @@ async def forget(store: Store, settings: RetentionSettings) -> Forgotten:
         if done.journals:
             done.prompts = await _forget_prompts(store)
         done.firings = await _until_none(store, lambda tx: _forget_firings(tx, settings.journals_days))
-        done.tasks = await _forget_tasks(store, settings.journals_days)
+        done.tasks = await _forget_over(store, settings.journals_days, tasks.select_over, task_actions.forget_over)
+        done.plans = await _forget_over(store, settings.journals_days, plans.select_over, plan_actions.forget_over)
         done.deliveries = await _until_none(store, lambda tx: _forget_deliveries(tx, settings.journals_days))
     if settings.sessions_days:
         done.sessions = await _until_none(store, lambda tx: _forget_sessions(tx, settings.sessions_days))
@@ -121,15 +126,17 @@ async def _forget_firings(tx: Transaction, days: int) -> int:
     return await tasks.delete_old_firings(tx, tx.clock.at(tx.clock.millis() - days * DAY), EVENTS)
 
 
-async def _forget_tasks(store: Store, days: int) -> int:
-    """Those that are over, as those for a single time are."""
+async def _forget_over(
+    store: Store, days: int, select_over: Callable[..., Awaitable[list[str]]], forget: Callable[..., Awaitable[int]]
+) -> int:
+    """Tasks or plans that are over, as those for a single time are."""
     total = 0
     while True:
         before = store.clock.at(store.clock.millis() - days * DAY)
-        over = await store.read(lambda tx, b=before: tasks.select_over(tx, b, RUNS))  # type: ignore[misc]
+        over = await store.read(partial(select_over, before=before, limit=RUNS))
         if not over:
             return total
-        total += await store.transact(lambda tx, o=over, b=before: task_actions.forget_over(tx, o, b))  # type: ignore[misc]
+        total += await store.transact(partial(forget, these=over, before=before))
         await asyncio.sleep(0)
 
 

@@ -15,14 +15,14 @@ from sqlalchemy import Table, bindparam, delete, func, or_, select, text, update
 from bullpen.storage import Statement, Transaction
 from bullpen.storage.columns import shared_columns
 from bullpen.storage.statements import contains, insert_or_ignore, inside
-from bullpen.storage.tables import files, inbox_items, messages, meta, metadata, passages, prompts, runs, tasks
+from bullpen.storage.tables import files, inbox_items, messages, meta, metadata, passages, plans, prompts, runs, tasks
 from bullpen.upkeep.rules import Target
 
 # ── an office that opens ────────────────────────────────────────────────────────────────────────────────────────────
 
 # What is read in the order of its ids, and would be read in the wrong one if newer ids were smaller.
 _SELECT_NEWEST_IDS = [
-    Statement(select(func.max(table.c.id))) for table in (messages, runs, inbox_items, passages, tasks, files)
+    Statement(select(func.max(table.c.id))) for table in (messages, runs, inbox_items, passages, tasks, plans, files)
 ]
 
 

@@ -82,6 +82,8 @@ def _remove_words(said: dict[str, Any], target: Target) -> dict[str, Any]:
             said[f"{how}Name"] = NAMES[target.kind]
     if said.get("answeredBy") == target.id:  # a card, a call, or what came of one
         said |= {name: empty for name, empty in (("result", None), ("error", "Erased.")) if name in said}
+    if target.id in (said.get("authorId"), said.get("createdBy")) and "instruction" in said:  # a plan
+        said |= {"name": "", "instruction": ""}
     if said.get("writtenBy") == target.id:  # a skill, or a proposal for one
         said |= {name: "" for name in ("description", "instructions", "parameters", "diff") if name in said}
     if said.get("id") == target.id and "name" in said and said.get("kind") not in _KINDS_OF_SPACE:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from bullpen.wire.nouns import Agent, Budget, Member, Message, PendingCall, Run, Skill, Space, Task, Wire
+from bullpen.wire.nouns import Agent, Budget, Goal, Member, Message, PendingCall, Plan, Run, Skill, Space, Task, Wire
 
 # ── what all have ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -387,6 +387,23 @@ class SkillDeleted(RecordedEvent):
     skill: DeletedSkill = Field(description="What is left of it.")
 
 
+# ── what agents want and plan ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class GoalUpdated(RecordedEvent):
+    """A goal is new, or changed, or gone. For those who may look inside the agent."""
+
+    type: Literal["goal_updated"] = "goal_updated"
+    goal: Goal = Field(description="The goal as it is now, or as it was when it was deleted.")
+
+
+class PlanFired(RecordedEvent):
+    """A plan was due; `plan.firing` says which time it was. For those who may look inside the agent."""
+
+    type: Literal["plan_fired"] = "plan_fired"
+    plan: Plan = Field(description="The plan as it is now.")
+
+
 # ── memory ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -607,6 +624,8 @@ AnyEvent: TypeAlias = Annotated[
     | SkillUpdated
     | SkillDeleted
     | BlockUpdated
+    | GoalUpdated
+    | PlanFired
     | PassageStored
     | ChainStopped
     | BudgetWarned

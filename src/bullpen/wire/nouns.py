@@ -37,7 +37,7 @@ StopReason = Literal[
     "broken",  # our bug; the error says more
 ]
 RunMessageType = Literal["user_message", "assistant_message", "tool_call_message", "tool_return_message"]
-InboxKind = Literal["message", "tool_result", "task", "skill", "subagent", "trigger", "expired"]
+InboxKind = Literal["message", "tool_result", "task", "plan", "skill", "subagent", "trigger", "expired"]
 GivenRole = Literal["member", "admin", "owner"]
 Role = Literal["guest", "member", "admin", "owner"]  # a guest speaks in a chat elsewhere and cannot sign in
 ScopeKind = Literal["workspace", "person", "space", "agent", "thread"]
@@ -70,6 +70,7 @@ ContextMode = Literal["group", "isolated"]
 TaskStatus = Literal["active", "paused", "completed"]
 MissedPolicy = Literal["once", "all", "none"]
 SkillStatus = Literal["active", "proposed"]
+GoalStatus = Literal["active", "completed", "abandoned"]
 FiringStatus = Literal[
     "fired",  # its agent was woken, or will be as soon as it can
     "missed",  # nobody was there, and the task's policy does not make up for it
@@ -384,7 +385,8 @@ class Trigger(Wire):
     space_id: str | None = None
     author_id: str | None = None
     task_id: str | None = None
-    nominal_at: str | None = None  # when the task was due
+    plan_id: str | None = None
+    nominal_at: str | None = None  # when the task or the plan was due
     skill: str | None = None  # the name of the skill that somebody started
     call_id: str | None = None  # of a result that came later: the call, its tool, and the person who answered
     tool_name: str | None = None
@@ -1100,6 +1102,69 @@ class Task(Wire):
     created_at: str
     updated_at: str
     firing: Firing | None = None  # in `task_fired`: which time it was
+
+
+class Goal(Wire):
+    """What an agent wants. `spaceId` is the private space in which it was written, if it stays there."""
+
+    id: str
+    agent_id: str
+    description: str
+    status: GoalStatus
+    priority: int = 0  # higher ones are shown first
+    space_id: str | None = None
+    outside: list[str] = Field(default_factory=list)  # where its writer had read text from, if from outside the office
+    created_at: str
+    updated_at: str
+    deleted: bool | None = None  # in `goal_updated`: it is gone
+
+
+class Memory(Wire):
+    """What an agent knows under a key. `spaceId` is the private space in which it was written, if it stays there."""
+
+    key: str
+    value: str
+    agent_id: str
+    space_id: str | None = None
+    outside: list[str] = Field(default_factory=list)  # as of a goal
+    created_at: str
+    updated_at: str
+
+
+class PlanFiring(Wire):
+    """One time at which a plan was due, and what came of it."""
+
+    nominal_at: str
+    fired_at: str
+    status: FiringStatus
+    reason: str | None = None
+    missed: int = 0  # earlier times that it stands for
+
+
+class Plan(Wire):
+    """What an agent means to do, and when it is woken for that. Times are shown by the clocks of `timezone`."""
+
+    id: str
+    agent_id: str
+    name: str
+    instruction: str
+    scheduled_at: str | None = None  # a single time, with its offset
+    cron: str | None = None
+    timezone: str
+    status: TaskStatus
+    reason: str | None = None  # why it is paused
+    next_run: str | None = None
+    next_runs: list[str] = Field(default_factory=list)
+    last_run: str | None = None
+    failures: int = 0  # runs that failed, one after another
+    space_id: str | None = None  # where its runs begin; left out: in no space
+    stays: bool = False  # it was set in that private space, and is shown to the agent there alone
+    on_behalf_of: str  # whose rights it works with, as far as they still hold them
+    created_by: str
+    outside: list[str] = Field(default_factory=list)  # as of a goal
+    created_at: str
+    updated_at: str
+    firing: PlanFiring | None = None  # in `plan_fired`: which time it was
 
 
 class SkillProposal(Wire):

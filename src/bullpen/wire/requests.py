@@ -28,6 +28,7 @@ from bullpen.wire.nouns import (
     ContextMode,
     Decision,
     GivenRole,
+    GoalStatus,
     Limits,
     MemoryPolicy,
     MissedPolicy,
@@ -389,6 +390,64 @@ class UpdatePassage(Request):
     tags: list[ShortText] | None = Field(default=None, max_length=50)
     metadata: PassageMetadata | None = None
     expires_at: Expires | None = None
+
+
+MOST_AT_ONCE = 50  # goals, memories or plans of one call
+
+
+def _one_line(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        raise ValueError("must be one line that says something")
+    return value
+
+
+Key = Annotated[str, StringConstraints(max_length=200), AfterValidator(_one_line)]
+Ref = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class SetGoal(Request):
+    id: Annotated[Ref | None, Field(description="The goal to change. Left out: a new one.")] = None
+    description: Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
+    status: Annotated[GoalStatus | None, Field(description="Left out: active, or what it was.")] = None
+    priority: Annotated[
+        int | None, Field(ge=-1_000, le=1_000, description="Higher ones are shown first. Left out: 0, or what it was.")
+    ] = None
+
+
+class SetGoals(Request):
+    goals: list[SetGoal] = Field(min_length=1, max_length=MOST_AT_ONCE)
+
+
+class SetMemory(Request):
+    key: Annotated[Key, Field(description="What it is about, in a few words.")]
+    value: Annotated[Text, StringConstraints(min_length=1, max_length=4_000)]
+
+
+class SetMemories(Request):
+    memories: list[SetMemory] = Field(min_length=1, max_length=MOST_AT_ONCE)
+
+
+class SetPlan(Request):
+    """Exactly one of `runAfter`, `scheduledAt` and `cron` says when."""
+
+    id: Annotated[Ref | None, Field(description="The plan to replace. Left out: a new one.")] = None
+    name: Annotated[Text, StringConstraints(min_length=1, max_length=200)]
+    instruction: Annotated[
+        Text, StringConstraints(min_length=1, max_length=4_000), Field(description="What to do then, in full.")
+    ]
+    run_after: Annotated[
+        ShortText | None, Field(description="A number and a unit from seconds to weeks, as in 2 hours.")
+    ] = None
+    scheduled_at: Annotated[
+        ShortText | None, Field(description="A time with its zone, as in 2026-02-01T15:30:00+01:00.")
+    ] = None
+    cron: Annotated[
+        ShortText | None, Field(description="Again and again: five fields, as in 0 9 * * 1-5, in your time zone.")
+    ] = None
+
+
+class SetPlans(Request):
+    plans: list[SetPlan] = Field(min_length=1, max_length=MOST_AT_ONCE)
 
 
 class ScopeRequest(Request):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from bullpen import ids
 from bullpen.access import rules as access
 from bullpen.audit.actions import note
-from bullpen.errors import BadArguments
+from bullpen.errors import BadArguments, ToolFailed
 from bullpen.tasks import actions as tasks
 from bullpen.tasks.actions import Maker, Wish
 from bullpen.toolbox.tasks import own
@@ -71,6 +71,8 @@ async def schedule_task(
 
     Times are local to the space's time zone. The result says when the task will be due next.
     """
+    if context.run.is_plan:
+        raise ToolFailed("A plan woke you, and no plan schedules tasks. Set another plan with set_plans instead.")
     if not prompt.strip() or len(prompt) > MAX_TEXT or "\x00" in prompt:
         raise BadArguments(f"prompt must have 1 to {MAX_TEXT} characters and say something.")
     room, ignored = await own.target_room(context, target_group)
