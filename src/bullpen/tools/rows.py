@@ -54,6 +54,7 @@ _DEFINED = (
     "execution",
     "variables",
     "policy",
+    "effect",
 )
 
 

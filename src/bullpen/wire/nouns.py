@@ -44,6 +44,8 @@ ScopeKind = Literal["workspace", "person", "space", "agent", "thread"]
 VariableType = Literal["text", "secret"]
 ExecutionType = Literal["gateway", "external", "space", "internal", "function"]
 Decision = Literal["allow", "ask", "deny"]
+# What repeating a call would do: see docs/guide/tools.md.
+DeclaredEffect = Literal["pure", "idempotent", "once"]
 PendingKind = Literal["external", "space", "approval", "variables", "takeover"]
 WebhookEvent = Literal["mention", "tool.requires_action"]
 DeliveryStatus = Literal["queued", "delivered", "failed", "dropped"]
@@ -829,6 +831,7 @@ class ToolConfig(Wire):
     execution: Execution | None = None
     variables: list[VariableDefinition] = Field(default_factory=list)
     policy: Decision | None = None
+    effect: DeclaredEffect | None = None  # of gateway and external tools, if somebody says
     built_in: bool = False
     created_at: str | None = None
     updated_at: str | None = None
@@ -840,6 +843,7 @@ class Progress(Wire):
     fraction: float | None = None
     message: str | None = None
     at: str
+    runner: str | None = None  # the process that carries it out, by a name of its own
 
 
 class PendingCall(Wire):

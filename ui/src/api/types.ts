@@ -1105,6 +1105,8 @@ export interface paths {
         /**
          * Report Progress
          * @description Whoever carries out an external call says how far it is. 410: nobody waits for it any more, so stop.
+         *
+         *     Before it begins a call of a tool that is `once`, it names itself as `runner`. 409: another one is at it.
          */
         post: operations["report_progress_api_pending__call_id__progress_post"];
         delete?: never;
@@ -3474,6 +3476,11 @@ export interface components {
         CreateTool: {
             /** Description */
             description: string;
+            /**
+             * Effect
+             * @description What repeating a call would do. Only for gateway and external tools.
+             */
+            effect?: ("pure" | "idempotent" | "once") | null;
             execution?: components["schemas"]["ExecutionRequest"] | null;
             /**
              * Executiontype
@@ -5285,6 +5292,8 @@ export interface components {
             fraction?: number | null;
             /** Message */
             message?: string | null;
+            /** Runner */
+            runner?: string | null;
         };
         /**
          * Prompt
@@ -5548,6 +5557,11 @@ export interface components {
             fraction?: number | null;
             /** Message */
             message?: string | null;
+            /**
+             * Runner
+             * @description The process that carries it out, by a random name. 409: a `once` call is another's.
+             */
+            runner?: string | null;
         };
         /**
          * Reset
@@ -6739,6 +6753,8 @@ export interface components {
             createdAt?: string | null;
             /** Description */
             description: string;
+            /** Effect */
+            effect?: ("pure" | "idempotent" | "once") | null;
             execution?: components["schemas"]["Execution"] | null;
             /**
              * Executiontype
@@ -7162,6 +7178,11 @@ export interface components {
         UpdateTool: {
             /** Description */
             description?: string | null;
+            /**
+             * Effect
+             * @description What repeating a call would do. Only for gateway and external tools.
+             */
+            effect?: ("pure" | "idempotent" | "once") | null;
             execution?: components["schemas"]["ExecutionRequest"] | null;
             /** Executiontype */
             executionType?: ("gateway" | "external" | "space" | "internal") | null;

@@ -2,8 +2,8 @@
 
 Arguments fill the `{places}` of the URL, percent-encoded, each in its place; the others go into the query of a GET,
 HEAD or DELETE, and as a JSON body with everything else. Every request carries the call's id as its `Idempotency-Key`.
-Only methods that may be repeated are tried again. An answer over 2xx is the result; any other is an error the agent
-reads.
+Only what may be repeated is tried again: by its method, or because its definition says so. An answer over 2xx is the
+result; any other is an error the agent reads.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def make_function(config: ToolConfig) -> tuple[Any, Effect]:
     execution = config.execution
     assert execution is not None
     method = execution.method.upper()
-    effect = EFFECTS.get(method, "once")
+    effect = config.effect or EFFECTS.get(method, "once")
     filled = frozenset(_PLACE.findall(execution.url))
 
     async def ask(context: ToolContext, /, **args: Any) -> Any:
