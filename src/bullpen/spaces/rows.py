@@ -529,6 +529,11 @@ async def select_members(tx: Transaction, space_ids: list[str]) -> dict[str, lis
     return found
 
 
+async def select_peoples_words(tx: Transaction, space_id: str, limit: int) -> list[str]:
+    """What people wrote among the latest messages there."""
+    return await tx.values(_SELECT_PEOPLES_WORDS, space_id=space_id, limit=limit)
+
+
 async def select_audiences(tx: Transaction, space_ids: list[str]) -> dict[str, Audience]:
     """Who reads in these spaces, as far as they exist."""
     inside = await select_members(tx, space_ids)
@@ -579,6 +584,14 @@ _SELECT_BEFORE = Statement(
     .order_by(messages.c.seq.desc())
     .limit(bindparam("limit"))
 )
+_newest = (
+    select(messages.c.seq, messages.c.text, messages.c.author_kind)
+    .where(_IN_SPACE, messages.c.deleted_at.is_(None))
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("limit"))
+    .subquery()
+)
+_SELECT_PEOPLES_WORDS = Statement(select(_newest.c.text).where(_newest.c.author_kind == "person"))
 _SELECT_AFTER = Statement(
     select(*_MESSAGES.columns, messages.c.files)
     .where(_IN_SPACE, messages.c.seq > bindparam("after"), messages.c.seq < bindparam("before"))

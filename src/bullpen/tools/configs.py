@@ -79,6 +79,7 @@ def made(config: ToolConfig) -> Tool:
         variables=declared(config),
         awaits=config.execution_type if config.execution_type in ("external", "space") else None,
         is_async=config.is_async,
+        carries=gateway.carries(config) if config.execution_type == "gateway" else None,
         use=f"gateway:{config.name}" if config.execution_type == "gateway" else "",
         policy=config.policy,
         hash=hash_of(config),

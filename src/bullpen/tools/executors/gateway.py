@@ -20,6 +20,7 @@ import orjson
 from bullpen.errors import EgressDenied, EgressError, Invalid, ToolFailed
 from bullpen.net.types import Limits
 from bullpen.observe.redact import here
+from bullpen.tools.quotes import Carries
 from bullpen.tools.types import Effect, ToolContext
 from bullpen.wire.nouns import ToolConfig
 
@@ -58,6 +59,12 @@ def check(config: ToolConfig) -> None:
 
 def _refused(field: str, problem: str) -> Invalid:
     return Invalid(f"The tool's {field} {problem}.", fields={field: problem})
+
+
+def carries(config: ToolConfig) -> Carries:
+    """What HTTP calls safe only reads, so arguments that others wrote tell nobody anything."""
+    assert config.execution is not None
+    return "read" if EFFECTS.get(config.execution.method.upper()) == "pure" else None
 
 
 def make_function(config: ToolConfig) -> tuple[Any, Effect]:
