@@ -190,7 +190,7 @@ async def test_a_server_that_takes_too_long_is_a_time_out(office: Driver) -> Non
     assert result["result"]["error"] == "Tool timed out after 200ms"
 
 
-@pytest.mark.proves("D1", "D11")
+@pytest.mark.proves("D1", "D11", "P11")
 @pytest.mark.one_database
 async def test_a_gateway_reaches_a_private_host_only_if_allowed_to(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"url": "http://10.0.0.5:8123/lights"}))
