@@ -223,7 +223,7 @@ class Office:
         self.posting = PostingRules.from_settings(settings)
         self.task_rules = TaskRules(settings.tasks, settings.timezone, self.registry.names_of)
         self.webhooks = Sender(store, self.vault, self.egress, lambda: self.url)
-        self.bridges = Bridges(store, self.posting, self.owner, bridges)
+        self.bridges = Bridges(store, self.posting, self.owner, bridges, settings.public_url)
         self.feed.listen(self.bridges.hint)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)

@@ -224,6 +224,7 @@ async def test_a_missing_value_is_given_on_its_card(house: House, visit: Visit, 
     page, theirs = await visit.room(room), await other.room(room)
     asked = card(page, "Values wanted: masked_weather")
     field = asked.get_by_label("W_KEY")
+    await expect(asked.get_by_text("Sent to https://weather.invalid")).to_be_visible()
     await expect(field).to_have_attribute("type", "password")
     await expect(asked.get_by_role("button", name="Give it")).to_be_disabled()
     # Somebody else in the room may set a value for the room, and not one of Olga's.

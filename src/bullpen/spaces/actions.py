@@ -659,6 +659,7 @@ async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status
     if await rows.update_call(tx, id, metadata, status):
         message = await _tell_of(tx, MessageUpdated, id)
         await finding.change(tx, message, finding.words_of(message))
+        outbox.queue_card(tx, message)
 
 
 async def read_anew(tx: Transaction, id: str) -> None:

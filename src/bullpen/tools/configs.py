@@ -77,6 +77,7 @@ def made(config: ToolConfig) -> Tool:
         timeout_ms=config.timeout,
         expires_ms=config.expires_after,
         variables=declared(config),
+        sent_to=gateway.sent_to(config) if config.execution_type == "gateway" else {},
         awaits=config.execution_type if config.execution_type in ("external", "space") else None,
         is_async=config.is_async,
         carries=gateway.carries(config) if config.execution_type == "gateway" else None,

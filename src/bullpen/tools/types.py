@@ -143,6 +143,8 @@ class Tool:
     grant: Grant | None = None
     # Values that it needs; a call does not begin before those that are required have one.
     variables: tuple[VariableDefinition, ...] = ()
+    # Where values go, if the definition says so: the name of a variable, and the server that its value is sent to.
+    sent_to: Mapping[str, str] = field(default_factory=dict)
     # It works with what the office keeps outside its database, and sends nothing anywhere.
     local: bool = False
     # For a `tx` tool that has to do something outside first, with the same arguments: see docs/internals/tools.md.

@@ -64,6 +64,7 @@ export function Values({ call, mayAnswer, answer }: CardProps<Record<string, unk
                 onChange={(event) => setTyped({ ...typed, [need.name]: event.target.value })}
               />
               {need.description && <span className={s.gist}>{need.description}</span>}
+              {need.sentTo && <span className={s.gist}>Sent to <code><Exact text={need.sentTo} /></code></span>}
             </label>
           ))}
           {mayAnswer && scopes.length > 1 && (

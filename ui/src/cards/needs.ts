@@ -1,7 +1,7 @@
 // What a call that waits for values says of them, and where somebody may keep them.
 import { isRecord } from "../parts/Args";
 
-export type Need = { name: string; type: string; description: string; scope: { kind: string; id?: string } };
+export type Need = { name: string; type: string; description: string; scope: { kind: string; id?: string }; sentTo?: string };
 export type Scope = "person" | "thread" | "agent" | "space" | "workspace";
 
 export function needsOf(args: unknown): Need[] | undefined {

@@ -22,6 +22,7 @@ from bullpen.net.types import Limits
 from bullpen.observe.redact import here
 from bullpen.tools.quotes import Carries
 from bullpen.tools.types import Effect, ToolContext
+from bullpen.variables.rules import references
 from bullpen.wire.nouns import ToolConfig
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ EFFECTS: Mapping[str, Effect] = {"GET": "pure", "HEAD": "pure", "PUT": "idempote
 BUSY = frozenset({429, 502, 503, 504})
 _PLACE = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
 _URL = re.compile(r"https?://[^/?#{}\s@\\]+(?:[/?].*)?")
+_SERVER = re.compile(r"https?://[^/?]+")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "idempotency-key"})
 
@@ -59,6 +61,13 @@ def check(config: ToolConfig) -> None:
 
 def _refused(field: str, problem: str) -> Invalid:
     return Invalid(f"The tool's {field} {problem}.", fields={field: problem})
+
+
+def sent_to(config: ToolConfig) -> dict[str, str]:
+    """The server that the values of its variables are sent to: one that is written out, as `check` makes sure."""
+    assert config.execution is not None
+    found = _SERVER.match(config.execution.url)
+    return {} if found is None else dict.fromkeys(references(config.execution.model_dump()), found[0])
 
 
 def carries(config: ToolConfig) -> Carries:
