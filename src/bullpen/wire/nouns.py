@@ -252,6 +252,7 @@ class Agent(Wire):
     paused_at: str | None = None  # by itself; `state` is also `paused` while all are
     paused_reason: str | None = None  # some of its work is put aside: which budget is used up
     waiting_for: list[str] = Field(default_factory=list)
+    warnings: list[str] | None = None  # what is odd about its definition, where one agent is asked for
     cost_today: float = 0.0
     unpriced_today: int | None = None  # steps of today whose model has no price
     created_at: str
@@ -680,6 +681,10 @@ class Change(Wire):
     change: Literal["created", "updated", "unchanged"]
 
 
+class AppliedAgent(Change):
+    warnings: list[str] | None = None  # as of an agent
+
+
 class AppliedSkill(Change):
     """What became of a skill in one space. What is `proposed` waits for somebody's approval."""
 
@@ -688,7 +693,7 @@ class AppliedSkill(Change):
 
 
 class Applied(Wire):
-    agents: list[Change]
+    agents: list[AppliedAgent]
     spaces: list[Change]
     tools: list[Change]
     variables: list[Change]

@@ -2519,6 +2519,8 @@ export interface components {
             variables?: components["schemas"]["VariableDefinition"][];
             /** Waitingfor */
             waitingFor?: string[];
+            /** Warnings */
+            warnings?: string[] | null;
         };
         /**
          * AgentCreated
@@ -2777,7 +2779,7 @@ export interface components {
         /** Applied */
         Applied: {
             /** Agents */
-            agents: components["schemas"]["Change"][];
+            agents: components["schemas"]["AppliedAgent"][];
             /** Skills */
             skills: components["schemas"]["AppliedSkill"][];
             /** Spaces */
@@ -2786,6 +2788,18 @@ export interface components {
             tools: components["schemas"]["Change"][];
             /** Variables */
             variables: components["schemas"]["Change"][];
+        };
+        /** AppliedAgent */
+        AppliedAgent: {
+            /**
+             * Change
+             * @enum {string}
+             */
+            change: "created" | "updated" | "unchanged";
+            /** Id */
+            id: string;
+            /** Warnings */
+            warnings?: string[] | null;
         };
         /**
          * AppliedSkill
