@@ -121,6 +121,7 @@ class Space(Wire):
     read_seq: int = 0
     unread: int = 0
     mentions: int = 0
+    created_by: str = ""
     created_at: str
 
 

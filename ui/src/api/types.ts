@@ -6150,6 +6150,11 @@ export interface components {
             bridge?: string | null;
             /** Createdat */
             createdAt: string;
+            /**
+             * Createdby
+             * @default
+             */
+            createdBy: string;
             /** Folder */
             folder?: string | null;
             /** Id */
