@@ -233,7 +233,7 @@ class Office:
         url = settings.supermemory_base_url or supermemory.URL
         self.supermemory = Supermemory(self.egress, self.vault, settings.memory.engine, url)
         self.copies = CopySender(store, self.supermemory)
-        self.bridges = Bridges(store, self.posting, self.owner, bridges)
+        self.bridges = Bridges(store, self.posting, self.owner, bridges, settings.public_url)
         self.feed.listen(self.bridges.hint)
         self.blobs = open_blobs(settings, self.egress)
         self.folders = Folders(settings.data / "folders", settings.folders)

@@ -23,6 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Policy = Literal["allow", "ask", "deny"]
+Effect = Literal["pure", "idempotent", "once"]
 
 DEFAULT_TIMEOUT_MS = 30_000
 TOLD = 8  # how many things that are wrong with a call are named
@@ -76,6 +77,7 @@ class FunctionTool(Generic[P, R]):
         expires_after: int | None = None,
         policy: Policy | None = None,
         variables: Sequence[Mapping[str, Any]] = (),
+        effect: Effect | None = None,
     ) -> None:
         self.function = function
         update_wrapper(self, function)
@@ -87,6 +89,7 @@ class FunctionTool(Generic[P, R]):
         self.expires_after = expires_after
         self.policy = policy
         self.variables = [dict(variable) for variable in variables]
+        self.effect = effect
         _check(self.name, self.description, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -112,7 +115,12 @@ class FunctionTool(Generic[P, R]):
             "isAsync": self.is_async,
             "timeout": self.timeout,
         }
-        more = {"expiresAfter": self.expires_after, "policy": self.policy, "variables": self.variables}
+        more = {
+            "expiresAfter": self.expires_after,
+            "policy": self.policy,
+            "variables": self.variables,
+            "effect": self.effect,
+        }
         return said | {name: value for name, value in more.items() if value}
 
     def arguments(self, given: Any, call: Call) -> dict[str, Any]:
@@ -150,6 +158,7 @@ def tool(
     expires_after: int | None = None,
     policy: Policy | None = None,
     variables: Sequence[Mapping[str, Any]] = (),
+    effect: Effect | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 
 
@@ -158,7 +167,9 @@ def tool(function: Any = None, /, **fields: Any) -> Any:
 
     The fields are those of a tool's definition. `timeout` is in milliseconds: how long an agent waits for the result.
     `expires_after`: how long one is taken at all (30 days). `visible=True` shows each call in the space. `variables`
-    are values that must be set before the tool can be called.
+    are values that must be set before the tool can be called. `effect` says what a call that was begun may do when the
+    process dies: "pure" (it changes nothing) and "idempotent" (with its id as the key) are offered again, and so is a
+    call of a tool that says nothing; "once" is never begun again, and the agent reads that its outcome is unknown.
     """
     if function is not None:
         return FunctionTool(function)

@@ -72,6 +72,9 @@ def changed(data: Path, *statements: str) -> Iterator[None]:
 
 
 EVERY_PART = {
+    "agents",
+    "policies",
+    "skills",
     "settings",
     "keys",
     "secrets",
@@ -284,6 +287,55 @@ def test_doctor_names_a_stored_tool_with_a_dear_schema(claimed_data: Path) -> No
     assert (code, level(parts, "tools")) == (0, "warning")
     assert "sort" in parts["tools"][0]["message"]
     assert "inputSchema" in parts["tools"][0]["advice"]
+
+
+AGENTS = """agents:
+  - {id: bob, name: Bob, model: 'script:silent', tools: [memory]}
+  - {id: eve, name: Eve, model: 'script:silent', tools: [memory], onUnsentText: deliver}
+  - {id: ida, name: Ida, model: 'script:silent', tools: [messaging, look_up]}
+tools:
+  - {name: look_up, description: Look, inputSchema: {}, executionType: external}
+"""
+
+
+def test_doctor_names_agents_that_are_mute_or_lack_tools(claimed_data: Path) -> None:
+    path = claimed_data.parent / "agents.yaml"
+    path.write_text(AGENTS)
+    applied = output(claimed_data, "apply", str(path))
+    assert "warning" in applied
+    assert "Bob has no tool to speak with" in applied
+    assert "Eve" not in applied
+    with changed(claimed_data, "DELETE FROM tools WHERE name = 'look_up'"):
+        _, parts = found(claimed_data)
+    assert level(parts, "agents") == "warning"
+    said = sorted(finding["message"].split(" ")[0] for finding in parts["agents"])
+    assert said == ["bob", "ida"]
+
+
+def test_doctor_names_policies_from_before_sources(claimed_data: Path) -> None:
+    old = "INSERT INTO policies VALUES ('{0}', '{0}', 'ada', NULL, '{1}', '{2}', NULL, NULL, 'psn_x', '{3}', {4})"
+    later = "2099-01-01T00:00:00.000Z"
+    rows = [
+        old.format("pol_1", "fetch", "allow", LONG_AGO, "NULL"),
+        old.format("pol_2", "pay", "deny", LONG_AGO, "NULL"),
+        old.format("pol_3", "send", "allow", LONG_AGO, "'news.example'"),
+        old.format("pol_4", "look", "allow", later, "NULL"),
+    ]
+    assert level(found(claimed_data)[1], "policies") == "ok"
+    with changed(claimed_data, *rows):
+        _, parts = found(claimed_data)
+    assert level(parts, "policies") == "warning"
+    assert "fetch of ada" in parts["policies"][0]["message"]
+    assert "of ada," not in parts["policies"][0]["message"]
+
+
+def test_doctor_names_skills_that_wait(claimed_data: Path) -> None:
+    columns = "id, space_id, name, active, proposed, created_at, updated_at"
+    row = f"INSERT INTO skills ({columns}) VALUES ('skl_1', 'hall', 'tidy', NULL, '{{}}', '{LONG_AGO}', '{LONG_AGO}')"
+    with changed(claimed_data, row):
+        _, parts = found(claimed_data)
+    assert level(parts, "skills") == "warning"
+    assert "/tidy in hall" in parts["skills"][0]["message"]
 
 
 def test_a_folder_open_to_others_is_a_problem(claimed_data: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,9 @@ def test_missing_values_come_from_stdin_and_never_from_arguments(served_data: Pa
         refused = bullpen(served_data, "resolve", call["callId"], json.dumps({"env": {"W_KEY": secret}}))
         assert refused.returncode != 0
         assert "Others can list what stands in a command" in refused.stderr
-        assert output(served_data, "resolve", call["callId"], stdin=f"{secret}\n") == "accepted"
+        given = bullpen(served_data, "resolve", call["callId"], stdin=f"{secret}\n")
+        assert given.stdout.strip() == "accepted"
+        assert re.fullmatch(r"W_KEY: sent to https?://[^/]+\n", given.stderr)
         follower.wait_for("Done.")
     listed = json.loads(output(served_data, "variables", "--json"))["items"]
     assert [(each["name"], each["type"], each["scope"]["kind"]) for each in listed] == [("W_KEY", "secret", "person")]

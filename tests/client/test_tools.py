@@ -472,6 +472,33 @@ async def test_a_call_that_nobody_waits_for_any_more_is_stopped(bp: Bullpen) -> 
         assert "cancelled this call" in (await results(bp, "waiter"))[0]["error"]
 
 
+@pytest.mark.parametrize("effect, begun", [("once", 1), ("idempotent", 2)])
+async def test_a_dead_programs_call_is_repeated_only_if_harmless(
+    bp: Bullpen, caplog: pytest.LogCaptureFixture, effect: Literal["once", "idempotent"], begun: int
+) -> None:
+    caplog.set_level("INFO", "bullpen.client")
+    name = f"charge_{effect}"
+    ids: list[str] = []
+
+    @tool(name=name, effect=effect, timeout=60_000, variables=[{"name": "SHOP", "required": False}])
+    async def charge(call: Call) -> None:
+        """Charge."""
+        ids.append(call.id)
+        await asyncio.Event().wait()
+
+    room = await agent(bp, f"cashier-{effect}", call(name), tools=[charge])
+    defined = await bp.tools.get(name)
+    assert (defined.effect, [each.name for each in defined.variables]) == (effect, ["SHOP"])
+    async with served(bp, charge, grace=0.0):
+        await bp.spaces(room).send("go")
+        await until(lambda: _so_many(ids, 1))
+    async with served(bp, charge, grace=0.0):
+        await until(lambda: _logged(caplog, "is under way elsewhere") if begun == 1 else _so_many(ids, 2))
+    assert (len(ids), len(set(ids))) == (begun, 1)
+    (waiting,) = await open_calls(bp, name)()
+    await bp.pending.cancel(waiting.call_id)
+
+
 async def test_a_running_call_can_report_progress_that_others_see(bp: Bullpen, door: tuple[str, str]) -> None:
     @tool(visible=True, timeout=60_000)
     def dig(call: Call, depth: int) -> str:
@@ -540,6 +567,10 @@ async def test_an_answer_from_somebody_else_stands_and_serving_goes_on(
         go.set()
         assert (await results(bp, "racer"))[:2] == ["them", "us 2"]
         await until(lambda: _logged(caplog, "was answered by somebody else"))
+
+
+async def _so_many(found: list[str], count: int) -> bool:
+    return len(found) == count
 
 
 async def _logged(caplog: pytest.LogCaptureFixture, words: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolTurn
 from bullpen.storage import Transaction
 from bullpen.tools.execute import Toolkit, get_toolkit
+from bullpen.tools.quotes import ReadCall
 from bullpen.tools.types import RunView, ToolCall, ToolResult, content
 from bullpen.wire import Agent
 from tests.driver import Driver
@@ -43,6 +45,9 @@ class Kept:
     async def park(self, tx: Transaction) -> None: ...
 
     async def started(self, tx: Transaction, call: ToolCall, args: Any, shown_in: str | None) -> None: ...
+
+    def read_calls(self, names: Collection[str]) -> list[ReadCall]:
+        return []
 
     async def settled(self, tx: Transaction, result: ToolResult, shown_in: str | None) -> None:
         self.settled_calls.append(result)

@@ -242,3 +242,13 @@ async def test_a_note_of_the_system_is_shown_as_a_note(office: Driver) -> None:
     await office.post("general", "@ada what happened?")
     await office.run_finished("ada", nth=3)
     assert window(ada.shown[-1])[-1].startswith("note: The agents have answered each other 4 times in a row")
+
+
+@pytest.mark.one_database
+async def test_an_agent_that_cannot_speak_is_warned_about(office: Driver) -> None:
+    fields = {"id": "mo", "name": "Mo", "model": "script:silent", "tools": ["memory", "skip"]}
+    made = await office.create("/agents", fields)
+    assert "no tool to speak with" in made["warnings"][0]
+    assert (await office.get("/agents/mo"))["warnings"] == made["warnings"]
+    for change in ({"tools": ["memory", "send_message"]}, {"tools": ["memory"], "onUnsentText": "deliver"}):
+        assert "warnings" not in await office.ask("PATCH", "/agents/mo", json=change)

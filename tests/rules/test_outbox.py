@@ -121,7 +121,7 @@ def test_nothing_left_to_send_is_dropped_unless_uncertain(status: OutboxStatus, 
 
 @pytest.mark.parametrize("type", get_args(MessageType))
 def test_messages_go_out_unless_they_came_from_there(type: MessageType) -> None:
-    assert rules.goes_out(type, "mem:1", None) == (type != "tool")
-    assert rules.goes_out(type, "mem:1", "mem:2") == (type != "tool")
-    assert not rules.goes_out(type, "mem:1", "mem:1")
-    assert not rules.goes_out(type, None, None)
+    assert rules.goes_out(type, "complete", "mem:1", None) == (type != "tool")
+    assert rules.goes_out(type, "requires_action", "mem:1", "mem:2")
+    assert not rules.goes_out(type, "requires_action", "mem:1", "mem:1")
+    assert not rules.goes_out(type, "complete", None, None)

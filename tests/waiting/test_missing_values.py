@@ -160,6 +160,11 @@ async def test_given_values_are_sealed_and_stand_nowhere_else(shop: Shop) -> Non
     assert noted["detail"]["variables"] == ["SHOP_KEY", "CITY"]
 
 
+async def test_a_value_that_goes_to_no_server_names_none(shop: Shop) -> None:
+    asked = await shop.asks()
+    assert all("sentTo" not in need for need in asked["args"]["variables"])
+
+
 async def test_values_that_were_given_are_not_asked_for_again(shop: Shop) -> None:
     await shop.give(await shop.asks())
     await shop.office.run_finished()
@@ -349,6 +354,7 @@ async def test_a_gateways_header_waits_for_its_value(shop: Shop) -> None:
         connect(shop.office, outer)
         server = await outer.server(says(answer(b"sunny")))
         asked = await shop.again()
+        assert asked["args"]["variables"][0]["sentTo"] == "http://api.example.com"
         assert server.asked == []
         await shop.give(asked, W_KEY=SECRET)
         await shop.office.run_finished()

@@ -214,6 +214,36 @@ async def test_an_unanswered_call_to_a_removed_tool_times_out(
     assert "came later" in await texts(office)
 
 
+async def test_a_once_call_is_begun_by_one_program_only(offices: Offices) -> None:
+    clock = FakeClock()
+    office = await offices.open(clock=clock)
+    call_ = await with_tool(office, {**FETCH, "effect": "once", "timeout": 600_000}, query="x")
+    path = f"/pending/{call_['callId']}/progress"
+    await office.ask("POST", path, json={"runner": "first"})
+    clock.advance(50)
+    await office.ask("POST", path, json={"fraction": 0.5})  # it is heard of
+    clock.advance(50)
+    refused = await office.ask("POST", path, json={"runner": "second"}, status=409)
+    assert "Another process" in refused["error"]["message"]
+    again = await office.ask("POST", path, json={"runner": "first"})
+    assert again["progress"]["runner"] == "first"
+    clock.advance(61)
+    await office.ask("POST", path, json={"runner": "second"}, status=410)
+    done = await office.run_finished()
+    assert "whether it took effect is unknown" in (await office.results(done["id"]))[0]["error"]
+    await office.ask("POST", path, json={"runner": "first"}, status=410)
+
+
+@pytest.mark.parametrize("effect", [None, "idempotent", "pure"])
+@pytest.mark.one_database
+async def test_a_repeatable_call_goes_to_the_next_program(office: Driver, effect: str | None) -> None:
+    call_ = await with_tool(office, {**FETCH, "effect": effect}, query="x")
+    path = f"/pending/{call_['callId']}/progress"
+    await office.ask("POST", path, json={"runner": "first"})
+    taken = await office.ask("POST", path, json={"runner": "second"})
+    assert taken["progress"]["runner"] == "second"
+
+
 @pytest.mark.parametrize("more", [{}, {"policy": "ask"}], ids=["card", "approval"])
 async def test_a_call_expires_when_its_tool_says(office: Driver, more: Json) -> None:
     asked = await with_tool(office, {**ASK, "expiresAfter": 1_500, **more})

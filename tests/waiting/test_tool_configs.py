@@ -81,6 +81,8 @@ async def test_a_tool_has_the_founding_documents_fields_and_defaults(office: Dri
         (gateway(execution={"headers": {"Host": "x"}}), "execution.headers"),
         (gateway(execution={"headers": {"X": "a\r\nb: c"}}), "execution.headers"),
         (gateway(execution={"method": "TRACE"}), "execution.method"),
+        ({**CHART, "effect": "pure"}, "effect"),
+        (gateway(effect="tx"), "effect"),
     ],
 )
 @pytest.mark.one_database
@@ -148,6 +150,19 @@ async def test_a_post_sends_its_arguments_as_json_and_never_retries(office: Driv
     assert [orjson.loads(asked.body) for asked in server.asked] == [{"q": "rome", "n": 3}]
 
 
+@pytest.mark.parametrize("method, effect, asked", [("POST", "idempotent", 2), ("GET", "once", 1)])
+@pytest.mark.one_database
+async def test_a_declared_effect_says_whether_a_request_is_repeated(
+    office: Driver, method: str, effect: str, asked: int
+) -> None:
+    await office.create("/tools", gateway(execution={"method": method}, effect=effect))
+    async with world() as outer:
+        connect(office, outer)
+        server = await outer.server(says(answer(b"busy", "503 Busy"), answer(b"sunny")))
+        await called(office, "fetchWeather", q="rome")
+    assert len(server.asked) == asked
+
+
 @pytest.mark.one_database
 async def test_a_get_is_tried_again_when_the_server_is_busy(office: Driver) -> None:
     await office.create("/tools", gateway())
@@ -175,7 +190,7 @@ async def test_a_server_that_takes_too_long_is_a_time_out(office: Driver) -> Non
     assert result["result"]["error"] == "Tool timed out after 200ms"
 
 
-@pytest.mark.proves("D1", "D11")
+@pytest.mark.proves("D1", "D11", "P11")
 @pytest.mark.one_database
 async def test_a_gateway_reaches_a_private_host_only_if_allowed_to(office: Driver) -> None:
     await office.create("/tools", gateway(execution={"url": "http://10.0.0.5:8123/lights"}))

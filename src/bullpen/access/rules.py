@@ -113,6 +113,11 @@ def holder(principal: Principal, thing: Thing) -> bool:
     return thing.holder == principal.id
 
 
+def keepers(principal: Principal, thing: Thing) -> bool:
+    """Whoever made the space, or manages agents, and is in it. A DM, or a room its maker has left, is all members'."""
+    return thing.member and (thing.made_it or "manage_agents" in principal.grants)
+
+
 def whom_it_shows(principal: Principal, thing: Thing) -> bool:
     """Any person may know of a public space, and join it."""
     return thing.public and people(principal, thing)
@@ -185,6 +190,7 @@ Action = Literal[
     "tell_typing",
     "create_space",
     "manage_space",
+    "keep_space",
     "register_group",
     "report_chat",
     "erase_space",
@@ -263,6 +269,8 @@ ACTIONS: Final[Mapping[Action, Rule]] = {
     "tell_typing": Rule("post", (people_there,), seen_by="see_space"),
     "create_space": Rule("manage_space", (anybody,)),
     "manage_space": Rule("manage_space", (members, owners), seen_by="see_space"),
+    # What changes the space for everybody in it, or uses what is everybody's.
+    "keep_space": Rule("manage_space", (keepers, owners), seen_by="see_space"),
     "register_group": Rule("register_group", (people,)),  # agents do it with their tool, in the main group
     "report_chat": Rule("register_group", (people,)),
     "erase_space": Rule("owner", (people,)),  # private ones too: somebody must be able to
@@ -380,6 +388,9 @@ _REFUSALS: Final[Mapping[Action, str]] = {
     "pin_message": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
     "tell_typing": "Only people who are in {id!r} can say that they are typing there.",
     "manage_space": "You are not a member of {id!r}. Join it first: POST /api/spaces/{id}/members.",
+    "keep_space": (
+        "Only the person who made {id!r}, somebody in it who manages agents, or an owner may do this. Ask one of them."
+    ),
     "change_message": "Only its author may change a message.",
     "delete_file": "Only whoever gave it, or an owner, may delete a file.",
     "see_inside_agent": "What an agent remembers is for the agent itself and for those who manage agents.",

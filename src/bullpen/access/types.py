@@ -39,6 +39,7 @@ class Thing:
     holder: str | None = None  # whose it is: a message's author, a run's agent, a token's person
     causer: str | None = None  # the person for whom it is done: of a run, and of a call of one
     member: bool = False  # is the one who asks a member of the space it is in
+    made_it: bool = False  # did the one who asks make the space, or is nobody there who did
     public: bool = False  # may any person know of the space it is in
     tool: str = ""  # whose call it is
     shown: bool = True  # is it there for everybody in the space to see

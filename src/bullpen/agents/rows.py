@@ -79,7 +79,7 @@ _COMPUTED = {
     "unpriced_today": cast(_UNPRICED, BigInteger),
     "paused_reason": _PAUSED_REASON,
 }
-_ADDED = ("blocks", "waiting_for")  # by whoever shows the agent
+_ADDED = ("blocks", "waiting_for", "warnings")  # by whoever shows the agent
 _DEFINED = frozenset(Agent.model_fields).difference(_KEPT, _COMPUTED, _ADDED)
 _DOLLARS = Codec(lambda nanodollars: nanodollars / DOLLAR, lambda dollars: round(dollars * DOLLAR))
 _SOME = Codec(lambda count: count or None, lambda count: count or 0)

@@ -26,7 +26,8 @@ router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
 @router.post("", status_code=201, response_model=Agent)
 async def create_agent(request: CreateAgent, caller: Caller, office: Office, store: Store) -> Response:
     await agents.check_definition(store, caller, office.models, office.registry, request)
-    return answer(await store.transact(lambda tx: agents.create(tx, caller, request)), 201)
+    made = await store.transact(lambda tx: agents.create(tx, caller, request))
+    return answer(agents.warn(made, office.registry), 201)
 
 
 class AgentPage(Page[Agent]):
@@ -51,9 +52,10 @@ async def list_agents(caller: Caller, store: Store, limit: Limit = 50, cursor: C
 
 
 @router.get("/{id}", response_model=Agent)
-async def get_agent(id: str, caller: Caller, store: Store) -> Response:
+async def get_agent(id: str, caller: Caller, office: Office, store: Store) -> Response:
     access.authorize(caller, "see_agent", Thing("agent", id))
-    return answer(_shown(await store.read(lambda tx: agents.get(tx, id)), caller))
+    found = await store.read(lambda tx: agents.get(tx, id))
+    return answer(_shown(agents.warn(found, office.registry), caller))
 
 
 def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
@@ -68,7 +70,8 @@ def _shown(agent: Agent, caller: Principal) -> dict[str, Any]:
 @router.patch("/{id}", response_model=Agent)
 async def update_agent(id: str, request: UpdateAgent, caller: Caller, office: Office, store: Store) -> Response:
     await agents.check_definition(store, caller, office.models, office.registry, request)
-    return answer(await store.transact(lambda tx: agents.change(tx, caller, id, request)))
+    changed = await store.transact(lambda tx: agents.change(tx, caller, id, request))
+    return answer(agents.warn(changed, office.registry))
 
 
 @router.delete("/{id}", status_code=204, response_class=Response)

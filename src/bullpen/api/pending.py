@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 from bullpen.api.body import CappedRoute
 from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import LAST, Cursor, Limit, Page, answer, page
+from bullpen.errors import Gone
 from bullpen.operations import answers
 from bullpen.storage import Transaction
 from bullpen.tools.actions import audience
@@ -69,12 +70,13 @@ async def resolve_pending(call_id: str, request: ResolveCall, caller: Caller, of
 async def report_progress(
     call_id: str, request: ReportProgress, caller: Caller, office: Office, store: Store
 ) -> Response:
-    """Whoever carries out an external call says how far it is. 410: nobody waits for it any more, so stop."""
+    """Whoever carries out an external call says how far it is. 410: nobody waits for it any more, so stop.
 
-    async def body(tx: Transaction) -> Waiting:
-        return await answers.report_progress(tx, caller, call_id, request.fraction, request.message)
-
-    waiting = await store.transact(body)
+    Before it begins a call of a tool that is `once`, it names itself as `runner`. 409: another one is at it.
+    """
+    waiting = await store.transact(lambda tx: answers.report_progress(tx, caller, call_id, request))
+    if waiting.status not in OPEN:
+        raise Gone("Another process had begun this call and is silent, so its agent reads that the outcome is unknown.")
     told = ToolProgress(space_id=waiting.space_id, agent_id=waiting.agent_id, run_id=waiting.run_id, call=waiting.shown)
     office.feed.publish(told, audience=audience(waiting))
     return answer(waiting.shown)

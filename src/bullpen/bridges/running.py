@@ -30,10 +30,11 @@ class Bridges:
         posting: PostingRules,
         owner: str,
         bridges: Sequence[Bridge],
+        page: str = "",
     ) -> None:
         self._store = store
         self._posting = posting
-        self._senders = {bridge.name: Sender(store, bridge, owner) for bridge in bridges}
+        self._senders = {bridge.name: Sender(store, bridge, owner, page) for bridge in bridges}
         if len(self._senders) < len(bridges):
             raise CannotStart("Two bridges have the same name. The ids of chats begin with it, so each needs its own.")
 

@@ -40,11 +40,12 @@ BROKEN: Final = "The bridge failed with an error that it does not explain; the s
 
 
 class Sender(Couriers):
-    def __init__(self, store: Store, bridge: Bridge, owner: str) -> None:
+    def __init__(self, store: Store, bridge: Bridge, owner: str, page: str = "") -> None:
         super().__init__(store, self._find_chats, self._serve, at_once=CHATS_AT_ONCE)
         self.bridge = bridge
         self._store = store
         self._owner = owner
+        self._page = page
         self._pacing = Pacing(bridge.paces, bridge.chat_paces)
         self._resting: set[str] = set()  # chats for which a timer is set
         self._hinted = False
@@ -86,7 +87,7 @@ class Sender(Couriers):
 
     async def _serve(self, chat: str) -> None:
         """Send what waits for this chat, one after the other, until there is nothing or it has to wait."""
-        take = partial(actions.take, bridge=self.bridge.name, chat=chat, owner=self._owner)
+        take = partial(actions.take, bridge=self.bridge.name, chat=chat, owner=self._owner, page=self._page)
         while await self._wait_turn(chat):
             found = await self._store.transact(take)
             if found is None:

@@ -46,6 +46,9 @@ def _readable(applied: Applied) -> str:
     }
     changes = [(kind, change) for kind, found in kinds.items() for change in found]
     lines = [f"{change.change:<9}  {kind}  {show.one_line(change.id)}" for kind, change in changes]
+    lines += [
+        f"warning    {show.one_line(warning, 200)}" for agent in applied.agents for warning in agent.warnings or ()
+    ]
     for skill in applied.skills:
         waits = "" if skill.status == "active" else "  waits for approval: bullpen skills show"
         lines.append(f"{skill.change:<9}  skill  {skill.space_id}/{skill.id}{waits}")

@@ -57,6 +57,7 @@ async def _resolve(args: Namespace, result: Any) -> Acceptance | PendingCall:
                 raise CommandFailed(f"{error.message} {GIVE_ONE}" if error.status == 404 else str(error)) from None
             if not needs:
                 raise CommandFailed(GIVE_ONE)
+            _say_where(needs)
             return await bp.pending.supply(args.call, _ask_for(needs), scope=args.scope)
         if args.result != "-" and isinstance(result, dict) and isinstance(result.get("env"), dict):
             _refuse_secrets(await _needs(bp, args.call))
@@ -74,6 +75,13 @@ def _refuse_secrets(needs: Sequence[Mapping[str, Any]]) -> None:
             "Others can list what stands in a command. Leave the JSON out and you are asked for each value, or write "
             "- and pass it on stdin."
         )
+
+
+def _say_where(needs: Sequence[Mapping[str, Any]]) -> None:
+    """Before anybody types a value: who gets it."""
+    for server in sorted({need["sentTo"] for need in needs if need.get("sentTo")}):
+        names = ", ".join(need["name"] for need in needs if need.get("sentTo") == server)
+        print(f"{names}: sent to {show.one_line(server, 100)}", file=sys.stderr)
 
 
 def _ask_for(needs: Sequence[Mapping[str, Any]]) -> dict[str, str]:

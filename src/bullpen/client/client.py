@@ -105,6 +105,10 @@ class Change(Wire):
     change: Literal["created", "updated", "unchanged"]
 
 
+class AppliedAgent(Change):
+    warnings: list[str] | None = None
+
+
 class AppliedSkill(Change):
     """What became of a skill in one space. What is `proposed` waits for somebody's approval."""
 
@@ -113,7 +117,7 @@ class AppliedSkill(Change):
 
 
 class Applied(Wire):
-    agents: list[Change]
+    agents: list[AppliedAgent]
     spaces: list[Change]
     tools: list[Change] = Field(default_factory=list)
     variables: list[Change] = Field(default_factory=list)

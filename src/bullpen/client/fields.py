@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Required, TypeAlias, TypedDict
 
-from bullpen.wire.nouns import Decision, OnNewMessage, Role, SpaceKind, VariableType, WakePolicy
+from bullpen.wire.nouns import Decision, DeclaredEffect, OnNewMessage, Role, SpaceKind, VariableType, WakePolicy
 
 ModelSpec: TypeAlias = str | Mapping[str, Any]  # "provider:name", or with settings: {"provider": …, "name": …}
 
@@ -182,6 +182,7 @@ class CreateToolFields(TypedDict, total=False):
     execution: ExecutionFields | None
     variables: Sequence[VariableFields]
     policy: Decision | None
+    effect: DeclaredEffect | None
 
 
 class UpdateToolFields(TypedDict, total=False):
@@ -195,3 +196,4 @@ class UpdateToolFields(TypedDict, total=False):
     execution: ExecutionFields | None
     variables: Sequence[VariableFields]
     policy: Decision | None
+    effect: DeclaredEffect | None

@@ -3,7 +3,8 @@
 Calls come by the event stream, and those made while nobody was here from the list of open ones, which is read whenever
 a connection is made. A call is carried out once by this process; whatever comes of it is posted until the server has
 taken it, so a lost connection or a restarted server costs nothing but time. If this process dies, its open calls are
-found by the next one: they may then be begun a second time, with the same `Call.id`.
+found by the next one: they may then be begun a second time, with the same `Call.id`. Not those of a function whose
+effect is `once`: it takes each call before it begins, and whoever finds one taken by a silent process leaves it alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import inspect
 import json
 import logging
+import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +72,7 @@ class Serving:
         self._connected = asyncio.Event()
         self._threads = ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="bullpen-tool")
         self._ending = False
+        self._runner = secrets.token_urlsafe(12)
 
     async def run(self) -> None:
         """Until it is cancelled, or the token does not count any more."""
@@ -177,6 +180,8 @@ class Serving:
 
     async def _carry_out(self, call: PendingCall) -> None:
         function = self._tools[call.tool_name]
+        if function.effect == "once" and not await self._begin(call):
+            return
         report = _Report()
         running = asyncio.create_task(self._answer(function, call, report))
         self._open[call.call_id] = running
@@ -190,6 +195,25 @@ class Serving:
             await self._post(call, _result(call, running))
         else:
             logger.info("%s: nobody waits for %s any more, so it was stopped", call.tool_name, call.call_id)
+
+    async def _begin(self, call: PendingCall) -> bool:
+        """Take a call that must not be begun twice. While another process is at it, look again now and then."""
+        try:
+            await _until_heard(partial(self._pending.progress, call.call_id, runner=self._runner))
+        except Conflict:
+            logger.info("%s: %s is under way elsewhere", call.tool_name, call.call_id)
+            asyncio.get_running_loop().call_later(self._heartbeat, self._queue.put_nowait, call)
+        except (Gone, NotFound) as error:
+            logger.info("%s: %s is not carried out: %s", call.tool_name, call.call_id, error.message)
+            self._forget(call)
+        except Unauthenticated:
+            raise
+        except ApiError as error:
+            logger.error("%s: %s cannot be begun: %s", call.tool_name, call.call_id, error.message)
+            self._forget(call)
+        else:
+            return True
+        return False
 
     async def _answer(self, function: AnyTool, call: PendingCall, report: _Report) -> Any:
         """What the agent reads, as JSON. Types have code of their own: what that raises is a result like any other."""

@@ -135,9 +135,15 @@ class Pending:
         """
         return await self.resolve(call_id, {"env": dict(env), **({} if scope is None else {"scope": scope})})
 
-    async def progress(self, call_id: str, *, fraction: float | None = None, message: str | None = None) -> PendingCall:
-        """Say that a call is being carried out, and how far it is. Gone: nobody waits for it any more."""
-        body = {"fraction": fraction, "message": message}
+    async def progress(
+        self, call_id: str, *, fraction: float | None = None, message: str | None = None, runner: str | None = None
+    ) -> PendingCall:
+        """Say that a call is being carried out, and how far it is. Gone: nobody waits for it any more.
+
+        `runner`: a name of your process. A call of a tool that is `once` is for the first that names itself; for
+        others this is a Conflict.
+        """
+        body = {"fraction": fraction, "message": message, "runner": runner}
         said = {name: value for name, value in body.items() if value is not None}
         return PendingCall.model_validate(
             await self._connection.request("POST", path("pending", call_id, "progress"), body=said, repeatable=True)

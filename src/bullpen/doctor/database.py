@@ -18,6 +18,7 @@ from bullpen.audit import actions as audit
 from bullpen.audit.types import Break
 from bullpen.budgets import rows as budget_rows
 from bullpen.clock import Clock
+from bullpen.doctor import upgraded
 from bullpen.doctor.types import Finding, ok, problem, warning
 from bullpen.engine.backlog import count_stuck, select_backlog, select_stalled
 from bullpen.errors import BullpenError, CannotStart, Unavailable
@@ -421,6 +422,7 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     supermemory,
     prices,
     tool_schemas,
+    *upgraded.QUESTIONS,
     audit_log,
     secrets,
     stored_files,

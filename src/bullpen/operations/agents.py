@@ -65,6 +65,18 @@ async def get(tx: Transaction, id: str) -> Agent:
     return agent.model_copy(update={"blocks": await blocks.own_contents(tx, id)})
 
 
+def warn(agent: Agent, registry: Registry) -> Agent:
+    """With what is odd about its definition, though it can be used like this."""
+    found = warnings(agent.name, agent.tools, agent.on_unsent_text, registry)
+    return agent.model_copy(update={"warnings": found}) if found else agent
+
+
+def warnings(name: str, tools: Sequence[str], on_unsent_text: str, registry: Registry) -> list[str]:
+    if on_unsent_text == "deliver" or registry.can_speak(tools):
+        return []
+    return [f'{name} has no tool to speak with, so nobody hears from it. Add "messaging" to its tools.']
+
+
 async def list_agents(tx: Transaction, *, before: str, limit: int) -> list[Agent]:
     return await _add_calls(tx, await agent_rows.select_agents(tx, before=before, limit=limit))
 

@@ -26,7 +26,7 @@ from bullpen.tools.registry import Registry
 from bullpen.tools.types import Waiting
 from bullpen.variables.actions import Vault
 from bullpen.wire.nouns import Acceptance, PendingKind, Progress, ScopeKind
-from bullpen.wire.requests import ApplyVariable, ScopeRequest, ValuesAnswer
+from bullpen.wire.requests import ApplyVariable, ReportProgress, ScopeRequest, ValuesAnswer
 
 Deed = Literal["see", "answer", "cancel"]
 HELD: Mapping[PendingKind, Mapping[Deed, access.Action]] = {
@@ -281,15 +281,27 @@ async def _put(
         raise Invalid(f"{name}: {error.message}", fields={f"result.env.{name}": told}) from None
 
 
-async def report_progress(
-    tx: Transaction, caller: Principal, call_id: str, fraction: float | None, message: str | None
-) -> Waiting:
-    """The program that carries out an external call says how far it is."""
+async def report_progress(tx: Transaction, caller: Principal, call_id: str, said: ReportProgress) -> Waiting:
+    """The program that carries out an external call says how far it is. With the name of a runner it takes the call.
+
+    A `once` call whose runner has been silent for long is over then: what is returned is resolved, and not open.
+    """
+    seen = await _get_for(tx, caller, call_id, "answer", lock=False)
+    await pending.in_turn_of(tx, seen)
     waiting = await _get_for(tx, caller, call_id, "answer", lock=True)
     if waiting.kind != "external":
         raise Invalid("Only calls that a program carries out have progress.", fields={"callId": "is of a person"})
-    clean = None if message is None else _masker(waiting, caller).clean(message)
-    return await pending.report_progress(tx, waiting, Progress(fraction=fraction, message=clean, at=tx.clock.now()))
+    kept = None if waiting.progress is None else waiting.progress.runner
+    if kept is not None and said.runner not in (None, kept) and await _is_once(tx, waiting.tool_name):
+        return await pending.leave_begun(tx, waiting, caller.id)
+    clean = None if said.message is None else _masker(waiting, caller).clean(said.message)
+    progress = Progress(fraction=said.fraction, message=clean, at=tx.clock.now(), runner=said.runner or kept)
+    return await pending.report_progress(tx, waiting, progress)
+
+
+async def _is_once(tx: Transaction, tool_name: str) -> bool:
+    config = await rows.select_tool(tx, tool_name)
+    return config is not None and config.effect == "once"
 
 
 async def cancel(tx: Transaction, caller: Principal, call_id: str) -> Waiting:

@@ -75,7 +75,7 @@ async def apply(
     return {
         # First: agents may list them.
         "tools": [await _apply_tool(tx, tool, caller, registry) for tool in request.tools],
-        "agents": [await _apply_agent(tx, agent, caller) for agent in request.agents],
+        "agents": [await _apply_agent(tx, agent, caller, registry) for agent in request.agents],
         "spaces": [await _apply_space(tx, space, caller) for space in request.spaces],
         # Last: they may be at home in an agent or a space that has just been made.
         "variables": [await _apply_variable(tx, variable, caller, vault) for variable in request.variables],
@@ -107,7 +107,14 @@ async def _apply_skill(tx: Transaction, request: ApplySkill, caller: Principal, 
     return {"id": request.name, "spaceId": room.id, "change": change, "status": status}
 
 
-async def _apply_agent(tx: Transaction, request: CreateAgent, caller: Principal) -> Change:
+async def _apply_agent(tx: Transaction, request: CreateAgent, caller: Principal, registry: Registry) -> Change:
+    change = await _ensure_agent(tx, request, caller)
+    tools = ["messaging"] if request.tools is None else request.tools
+    odd = agents.warnings(request.name, tools, request.on_unsent_text, registry)
+    return {**change, "warnings": odd} if odd else change
+
+
+async def _ensure_agent(tx: Transaction, request: CreateAgent, caller: Principal) -> Change:
     there = None if request.id is None else await agent_rows.select_agent(tx, request.id)
     if there is None:
         return {"id": await agents.insert(tx, caller, request), "change": "created"}

@@ -55,7 +55,7 @@ async def _find_scope(tx: Transaction, caller: Principal, kind: ScopeKind, id: s
         access.authorize(caller, "change_person", Thing("person", id, holder=id))
         return Scope(kind, id)
     if kind == "space":
-        return Scope(kind, (await spaces.room_for(tx, caller, "manage_space", _needed(kind, id))).id)
+        return Scope(kind, (await spaces.room_for(tx, caller, "keep_space", _needed(kind, id))).id)
     access.authorize(caller, "manage_agents")
     if kind == "workspace":
         if id is not None:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
+from urllib.parse import quote
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal
@@ -32,6 +33,7 @@ MOST_ERROR: Final = 500  # characters
 
 TAKEN_BACK: Final = "The message was deleted before it was sent."
 ELSEWHERE: Final = "The space is not this chat any more."
+ANSWERED: Final = "The call was answered before this was sent."
 NEVER_THERE: Final = "The message itself never got there."
 SUPERSEDED: Final = "A later change says the same."
 OFF: Final = "It was connected before, and does not run here now. What is said waits."
@@ -49,7 +51,23 @@ async def connect(tx: Transaction, id: str) -> None:
 
 async def queue_message(tx: Transaction, message: Message, chat: str | None, via: str | None) -> None:
     """A message has got its number. The row of its space is locked. `via`: the chat that it came from."""
-    if chat is not None and rules.goes_out(message.type, chat, via):
+    if chat is not None and rules.goes_out(message.type, message.status, chat, via):
+        await _insert(tx, chat, "message", message.space_id, message.id)
+
+
+def queue_card(tx: Transaction, message: Message) -> None:
+    """A card has changed: it waits for somebody now, or does not any more."""
+    tx.defer(Stage.SPACES, message.space_id, partial(_queue_card, message=message))
+
+
+async def _queue_card(tx: Transaction, message: Message) -> None:
+    chat = await rows.select_chat(tx, message.space_id)
+    if chat is None:
+        return
+    await rows.lock_space(tx, message.space_id)
+    if await rows.was_queued(tx, chat, message.id):
+        await _insert(tx, chat, "edit", message.space_id, message.id)
+    elif rules.waits(message.type, message.status):
         await _insert(tx, chat, "message", message.space_id, message.id)
 
 
@@ -116,11 +134,11 @@ async def _insert(
 # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def take(tx: Transaction, bridge: str, chat: str, owner: str) -> Outgoing | Wait | None:
+async def take(tx: Transaction, bridge: str, chat: str, owner: str, page: str = "") -> Outgoing | Wait | None:
     """The next entry of a chat, begun and written out. None: there is none.
 
     Needs the bridge's lease, and is called by the only one who sends to this chat: an entry that is under way here has
-    lost its sender.
+    lost its sender. `page`: where people reach the page, if that is known.
     """
     held = await rows.take_lease(tx, bridge, owner, LEASE_MS)
     if held is not None:
@@ -132,7 +150,7 @@ async def take(tx: Transaction, bridge: str, chat: str, owner: str) -> Outgoing 
         if begun.status == "dead":
             await rows.update_entry(tx, entry, begun)
             continue
-        found = await _write(tx, begun)
+        found = await _write(tx, begun, page)
         if isinstance(found, Outgoing):
             await rows.update_entry(tx, entry, begun)
             return found
@@ -140,17 +158,29 @@ async def take(tx: Transaction, bridge: str, chat: str, owner: str) -> Outgoing 
     return None
 
 
-async def _write(tx: Transaction, entry: Entry) -> Outgoing | str:
+async def _write(tx: Transaction, entry: Entry, page: str) -> Outgoing | str:
     """What is sent; or why there is nothing to send."""
     said = await rows.select_said(tx, entry.message_id)
     if said is None or await rows.select_chat(tx, entry.space_id) != entry.chat:
         return ELSEWHERE
+    if said.type == "tool":
+        said = replace(said, text=await _outline(tx, said, page))
     return await _WRITERS[entry.kind](tx, entry, said)
+
+
+async def _outline(tx: Transaction, said: Said, page: str) -> str:
+    card = said.metadata
+    ids = [str(card[name]) for name in ("answeredBy", "approvedBy", "suppliedBy") if card.get(name)]
+    names = await agent_rows.select_names(tx, ids)
+    link = f"{page.rstrip('/')}/rooms/{quote(said.space_id, safe='')}" if page else ""
+    return rules.outline(card, said.status, lambda id: names.get(id, id), link)
 
 
 async def _write_message(tx: Transaction, entry: Entry, said: Said) -> Outgoing | str:
     if said.deleted_at is not None:
         return TAKEN_BACK
+    if said.type == "tool" and not rules.waits(said.type, said.status) and not entry.part:
+        return ANSWERED
     remote_ids, _ = await rows.select_remote(tx, entry.chat, entry.message_id)
     return await _with_words(tx, entry, said, remote_ids)
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from bullpen.outbox.types import Entry, Queue, Said
 from bullpen.storage import Statement, Transaction, any_of
-from bullpen.storage.mapped import Mapped
+from bullpen.storage.mapped import JSON, Mapped
 from bullpen.storage.statements import insert_or_ignore, now_millis
 from bullpen.storage.tables import (
     bridge_messages,
@@ -37,7 +37,7 @@ from bullpen.storage.tables import (
 )
 
 _ENTRY = Mapped(Entry, outbox)
-_SAID = Mapped(Said, messages, others={"cause_id": runs.c.cause_id})
+_SAID = Mapped(Said, messages, others={"cause_id": runs.c.cause_id}, metadata=JSON)
 # Written out, not bound: only then are they seen to be the conditions of indexes.
 _UNSENT: ColumnElement[bool] = literal_column("status IN ('queued', 'sending', 'unknown')")
 _DEAD = outbox.c.status == literal_column("'dead'")
@@ -283,6 +283,9 @@ _SELECT_MESSAGE_ID = Statement(
         and_(bridge_messages.c.chat == bindparam("chat"), bridge_messages.c.remote_id == bindparam("remote_id"))
     )
 )
+_SELECT_QUEUED = Statement(
+    select(outbox.c.number).where(outbox.c.message_id == bindparam("message_id"), literal_column("kind = 'message'"))
+)
 _DELETE_REMOTE_IN_SPACE = Statement(delete(bridge_messages).where(bridge_messages.c.space_id == bindparam("space_id")))
 
 
@@ -297,6 +300,13 @@ async def select_remote(tx: Transaction, chat: str, message_id: str) -> tuple[tu
     """What a message is called in a chat, part by part, and whether it was said there."""
     found = await tx.all(_SELECT_REMOTE, chat=chat, message_id=message_id)
     return tuple(remote_id for remote_id, _ in found), any(incoming for _, incoming in found)
+
+
+async def was_queued(tx: Transaction, chat: str, message_id: str) -> bool:
+    """Was it to go there, or has it gone?"""
+    if await tx.one(_SELECT_QUEUED, message_id=message_id) is not None:
+        return True
+    return bool((await select_remote(tx, chat, message_id))[0])
 
 
 async def select_message_id(tx: Transaction, chat: str, remote_id: str) -> str | None:

@@ -6,13 +6,14 @@ whether it arrived. Such a part is sent a second time, once, and keeps the mark.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
 from bullpen.errors import Broken
 from bullpen.outbox.types import Entry, Refused, Result, Retry, Sent, Unknown
-from bullpen.wire.nouns import MessageType, OutboxStatus
+from bullpen.wire.cards import Card
+from bullpen.wire.nouns import MessageStatus, MessageType, OutboxStatus
 
 MOVES: Final[Mapping[OutboxStatus, frozenset[OutboxStatus]]] = {
     "queued": frozenset({"sending", "dropped", "dead", "queued", "sent"}),  # the last two: a sender that was late
@@ -27,17 +28,43 @@ UNSENT: Final[frozenset[OutboxStatus]] = frozenset({"queued", "sending", "unknow
 # Seconds until the next attempt: after the first failure, the second, … After the last the entry is dead.
 WAITS: Final = (1, 5, 15, 60, 300, 900, 3600, 3600, 3600)
 JITTER: Final = 0.2
-# What is shown in a space besides these is for its members only: calls of tools and their cards.
+# Calls of tools are for the members of a space. Of those that wait for a person, a chat elsewhere sees that they do.
 GOING_OUT: Final[frozenset[MessageType]] = frozenset({"text", "file", "voice", "system"})
+
+_OVER: Final[Mapping[MessageStatus, str]] = {
+    "complete": "done",
+    "error": "failed",
+    "expired": "nobody answered in time",
+    "cancelled": "cancelled",
+}
 
 MAYBE_THERE: Final = "It was taken back here, but no answer came when it was sent: it may be there. Look there."
 TWICE: Final = "No answer came twice, so nobody knows whether it arrived. Look there before you send it again."
 RESTORED: Final = "The office was restored from a backup. It may have been sent before that."
 
 
-def goes_out(type: MessageType, chat: str | None, via: str | None) -> bool:
+def goes_out(type: MessageType, status: MessageStatus, chat: str | None, via: str | None) -> bool:
     """Is a message sent to the chat of its space? Not if it came from there."""
-    return chat is not None and chat != via and type in GOING_OUT
+    return chat is not None and chat != via and (type in GOING_OUT or waits(type, status))
+
+
+def waits(type: MessageType, status: MessageStatus) -> bool:
+    """Is it a card that waits for somebody?"""
+    return type == "tool" and status == "requires_action"
+
+
+def outline(card: Card, status: MessageStatus, name: Callable[[str], str], link: str) -> str:
+    """A card for people who may not see its arguments, and cannot answer it where they are. `link`: where they can."""
+    tool = str(card.get("toolName", "a tool"))
+    if status == "requires_action":
+        asked = "values" if card.get("variables") else "approval" if card.get("approval") else "an answer"
+        return f"{tool} waits for {asked}. Answer it in Bullpen{f': {link}' if link else '.'}"
+    over = _OVER.get(status, "under way")
+    if status == "error" and card.get("approval") and not card.get("approvedBy"):
+        over = "not approved"
+    people = [card.get("answeredBy"), card.get("approvedBy"), card.get("suppliedBy")]
+    who = next((each for id in people if id and (each := name(str(id))) != id), None)
+    return f"{tool}: {over}" + ("." if who is None else f", {who} answered.")
 
 
 def _move(entry: Entry, to: OutboxStatus, **changes: Any) -> Entry:

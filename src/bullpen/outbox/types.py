@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from bullpen.wire.nouns import AuthorKind, File, MessageType, OutboxKind, OutboxStatus
+from bullpen.wire.nouns import AuthorKind, File, MessageStatus, MessageType, OutboxKind, OutboxStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Said:
     text: str
     reply_to: str | None
     deleted_at: str | None
+    status: MessageStatus
+    metadata: dict[str, Any]
     cause_id: str | None  # for whom its author spoke
 
 

@@ -7,7 +7,7 @@ the result, the run's new counts and the events in the very transaction in which
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -60,6 +60,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools import rules as tool_rules
 from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
+from bullpen.tools.quotes import ReadCall
 from bullpen.tools.registry import listed_by
 from bullpen.tools.remembering import situate
 from bullpen.tools.teaching import Teaching
@@ -605,6 +606,11 @@ class RunJournal:
     def adopt(self) -> None:
         """The commit is durable: its outcome is what we go on from."""
         self.run, self.entries = self._next
+
+    def read_calls(self, names: Collection[str]) -> list[ReadCall]:
+        args = {e.call_id: e.args for e in self.entries if e.type == "tool_call_message" and e.tool_name in names}
+        done = [e for e in self.entries if e.type == "tool_return_message" and e.call_id in args and not e.is_error]
+        return [ReadCall(orjson.loads(args[e.call_id] or "{}"), orjson.loads(e.result or "null")) for e in done]
 
     def stoppable(self) -> Stoppable:
         return self._stoppable()

@@ -8,6 +8,7 @@ and what comes of it is delivered by inbox, in the commit that has the effect or
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from bullpen.tools import rows as tool_rows
 from bullpen.tools.configs import made
 from bullpen.tools.door import Door
 from bullpen.tools.execute import execute_late
+from bullpen.tools.quotes import ReadCall
 from bullpen.tools.registry import listed_by
 from bullpen.tools.types import RunView, Tool, ToolCall, ToolResult, Waiting
 from bullpen.wire import Agent
@@ -66,6 +68,9 @@ class LateJournal:
 
     async def park(self, tx: Transaction) -> None:
         raise Broken("There is no run that could wait.")
+
+    def read_calls(self, names: Collection[str]) -> list[ReadCall]:
+        return []  # its run is over
 
     def stoppable(self) -> AbstractContextManager[None]:
         return nullcontext()  # nor one that could be stopped

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from bullpen import ids
 from bullpen.access import rules as access
@@ -84,10 +84,13 @@ async def standing(tx: Transaction, principal: Principal, id: str) -> tuple[Room
     found = await rows.select_standing(tx, ids.canonical_space(id), principal.id)
     if found is None:
         return None, Thing("space", id)
-    room, member, people = found
+    room, member, people, maker_is_in = found
     public = not room.private and room.kind != "dm"
     # Named as it was asked for: the other order of a DM's ids must not be corrected for those who may not know of it.
-    return room, Thing("space", id, member=member, public=public, people=people)
+    # A private room whose maker is not in it belongs to those who are: not even owners look into it.
+    left_to_all = room.kind == "dm" or (room.private and not maker_is_in)
+    made_it = left_to_all or room.created_by == principal.id
+    return room, Thing("space", id, member=member, made_it=made_it, public=public, people=people)
 
 
 async def visible_room(tx: Transaction, principal: Principal, id: str) -> Room:
@@ -122,9 +125,11 @@ async def readable(tx: Transaction, principal: Principal, among: list[str] | Non
 
 
 def check_group(principal: Principal, request: CreateSpace) -> None:
-    """Where the office is run from, and which chats elsewhere are whose, is not for every member to say."""
+    """Where the office is run from, which chats elsewhere are whose, and what is paid for, is not for every member."""
     if request.main or request.bridge is not None:
         access.authorize(principal, "register_group")
+    if request.provider is not None or request.model is not None:
+        access.authorize(principal, "manage_agents")
 
 
 async def register(tx: Transaction, wanted: RegisterGroup, creator: Principal, members: list[str]) -> Space:
@@ -162,6 +167,7 @@ async def create(tx: Transaction, request: CreateSpace, creator: Principal) -> S
         name=request.name or request.id or id,
         private=request.private or request.kind == "dm",
         wake=rules.wake(request.kind, request.wake, main=request.main),
+        created_by=creator.id,
         created_at=tx.clock.now(),
         **{name: getattr(request, name) for name in _KEPT_AS_ASKED},
     )
@@ -232,6 +238,10 @@ async def update(tx: Transaction, principal: Principal, id: str, request: Update
         _check_archiving(room)
         said["archived_at"] = tx.clock.now() if archived else None
     changed = space.model_copy(update=said)
+    if any(getattr(changed, name) != getattr(space, name) for name in _KEPT):
+        await room_for(tx, principal, "keep_space", id)
+    if (changed.provider, changed.model) != (space.provider, space.model):
+        access.authorize(principal, "manage_agents")
     if space.kind == "group":
         await _refuse_taken_folder(tx, request.folder, but_for=space.id)
     if changed.bridge != space.bridge:
@@ -241,6 +251,10 @@ async def update(tx: Transaction, principal: Principal, id: str, request: Update
     record(tx, SpaceUpdated(space_id=space.id, space=_shared(changed)))
     note(tx, principal, "space.changed", "space", space.id, fields=sorted(request.model_fields_set))
     return changed
+
+
+# What only those who keep a space may change. Its name, its topic and who wakes agents are for all who are in it.
+_KEPT: Final = ("private", "archived_at", "provider", "model", "folder")
 
 
 def _check_archiving(room: Room) -> None:
@@ -297,7 +311,8 @@ async def ensure_member(tx: Transaction, space_id: str, member_id: str) -> bool:
 
 async def remove_member(tx: Transaction, principal: Principal, space_id: str, member_id: str) -> None:
     await in_turn(tx, member_id)
-    action: Action = "join_space" if member_id == principal.id else "manage_space"
+    is_person = (await agent_rows.select_kinds(tx, [member_id])).get(member_id) == "person"
+    action: Action = "join_space" if member_id == principal.id else "keep_space" if is_person else "manage_space"
     room = await room_for(tx, principal, action, space_id)
     if room.kind == "dm":
         raise Conflict("Nobody can leave a DM.")
@@ -659,6 +674,7 @@ async def update_call(tx: Transaction, id: str, metadata: dict[str, Any], status
     if await rows.update_call(tx, id, metadata, status):
         message = await _tell_of(tx, MessageUpdated, id)
         await finding.change(tx, message, finding.words_of(message))
+        outbox.queue_card(tx, message)
 
 
 async def read_anew(tx: Transaction, id: str) -> None:

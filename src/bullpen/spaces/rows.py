@@ -29,6 +29,7 @@ from sqlalchemy.sql import ColumnElement
 from bullpen.files import rows as file_rows
 from bullpen.inbox.types import Recipient
 from bullpen.outbox import rows as outbox
+from bullpen.replacing import replace
 from bullpen.spaces import rules
 from bullpen.spaces.types import Audience, Home, Numbered, Room, SpaceRow
 from bullpen.storage import Row, Statement, Transaction, any_of
@@ -101,6 +102,7 @@ def _people_in(space_id: ColumnElement[str]) -> Any:
 
 
 _SPACES = Mapped(SpaceRow, spaces, others={"read_seq": _mine.c.read_seq}, room=_ROOMS, options=JSON)
+_makers = members.alias("makers")
 _WITH_MINE = spaces.outerjoin(
     _mine, and_(_mine.c.space_id == spaces.c.id, _mine.c.member_id == bindparam("principal_id"))
 )
@@ -138,8 +140,11 @@ _SELECT_SPACES = Statement(
 _SELECT_READABLE_ALL = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(_READABLE))
 _SELECT_NAMES = Statement(select(spaces.c.id, spaces.c.name).where(any_of(spaces.c.id, "ids")))
 _SELECT_READABLE = Statement(select(spaces.c.id).select_from(_WITH_MINE).where(any_of(spaces.c.id, "ids"), _READABLE))
+_MAKER_IS_IN = exists(
+    select(_makers.c.member_id).where(_makers.c.space_id == spaces.c.id, _makers.c.member_id == spaces.c.created_by)
+)
 _SELECT_STANDING = Statement(
-    select(*_ROOMS.columns, _mine.c.member_id, _people_in(spaces.c.id))
+    select(*_ROOMS.columns, _mine.c.member_id, _people_in(spaces.c.id), _MAKER_IS_IN)
     .select_from(_WITH_MINE)
     .where(spaces.c.id == bindparam("id"))
 )
@@ -210,9 +215,8 @@ def _options(space: Space) -> str:
 async def insert_space(tx: Transaction, space: Space, *, created_by: str) -> None:
     await tx.run(
         _INSERT_SPACE,
-        **_ROOMS.write(_room(space)),
+        **_ROOMS.write(replace(_room(space), created_by=created_by)),
         options=_options(space),
-        created_by=created_by,
         created_at=space.created_at,
         agents_free_at=0,
     )
@@ -226,13 +230,13 @@ async def select_room(tx: Transaction, id: str) -> Room | None:
     return _ROOMS.read_one(await tx.one(_SELECT_ROOM, id=id))
 
 
-async def select_standing(tx: Transaction, id: str, principal_id: str) -> tuple[Room, bool, int] | None:
-    """The room, whether the principal is a member of it, and how many people are in it."""
+async def select_standing(tx: Transaction, id: str, principal_id: str) -> tuple[Room, bool, int, bool] | None:
+    """The room, whether the principal is a member of it, how many people are in it, and whether its maker is."""
     found = await tx.one(_SELECT_STANDING, id=id, principal_id=principal_id)
     if found is None:
         return None
-    *room, member_id, people_there = found
-    return _ROOMS.read(room), member_id is not None, people_there
+    *room, member_id, people_there, maker_is_in = found
+    return _ROOMS.read(room), member_id is not None, people_there, bool(maker_is_in)
 
 
 async def select_readable(
@@ -324,6 +328,7 @@ async def _spaces(tx: Transaction, rows: Sequence[Row], principal_id: str) -> li
                 read_seq=space.read_seq or 0,
                 unread=unread.get(room.id, 0),
                 mentions=mentions.get(room.id, 0),
+                created_by=room.created_by,
                 created_at=space.created_at,
                 **space.options,
             )
@@ -543,6 +548,11 @@ async def select_members(tx: Transaction, space_ids: list[str]) -> dict[str, lis
     return found
 
 
+async def select_peoples_words(tx: Transaction, space_id: str, limit: int) -> list[str]:
+    """What people wrote among the latest messages there."""
+    return await tx.values(_SELECT_PEOPLES_WORDS, space_id=space_id, limit=limit)
+
+
 async def select_audiences(tx: Transaction, space_ids: list[str]) -> dict[str, Audience]:
     """Who reads in these spaces, as far as they exist."""
     inside = await select_members(tx, space_ids)
@@ -598,6 +608,14 @@ _SELECT_BEFORE = Statement(
     .order_by(messages.c.seq.desc())
     .limit(bindparam("limit"))
 )
+_newest = (
+    select(messages.c.seq, messages.c.text, messages.c.author_kind)
+    .where(_IN_SPACE, messages.c.deleted_at.is_(None))
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("limit"))
+    .subquery()
+)
+_SELECT_PEOPLES_WORDS = Statement(select(_newest.c.text).where(_newest.c.author_kind == "person"))
 _SELECT_AFTER = Statement(
     select(*_MESSAGES.columns, messages.c.files)
     .where(_IN_SPACE, messages.c.seq > bindparam("after"), messages.c.seq < bindparam("before"))

@@ -26,6 +26,7 @@ class Room:
     trigger: str | None
     last_seq: int
     archived_at: str | None = None  # nobody writes there since then
+    created_by: str = ""
 
     @property
     def stays(self) -> bool:

@@ -33,7 +33,7 @@ from bullpen.wire.events import (
 from bullpen.wire.nouns import Policy, ToolConfig
 from bullpen.wire.requests import CreateTool, PutPolicy, UpdateTool
 
-REMOVABLE: Final = frozenset({"execution", "policy", "expires_after"})  # what a tool may be without
+REMOVABLE: Final = frozenset({"execution", "policy", "expires_after", "effect"})  # what a tool may be without
 
 
 def turn_of(name: str) -> str:

@@ -35,6 +35,8 @@ def check(config: ToolConfig) -> None:
         raise _refused("execution", f"only a gateway tool has one; this tool is {config.execution_type}")
     if config.execution_type == "internal" and config.is_async:
         raise _refused("isAsync", "an internal tool is over at once")
+    if config.effect is not None and config.execution_type not in ("gateway", "external"):
+        raise _refused("effect", f"only gateway and external tools have one; this tool is {config.execution_type}")
 
 
 def _refused(field: str, problem: str) -> Invalid:
@@ -47,6 +49,8 @@ def visible_by_default(execution_type: ExecutionType) -> bool:
 
 def hash_of(config: ToolConfig) -> str:
     deeds = config.model_dump(mode="json", include=set(DEEDS))
+    if config.effect is not None:  # left out otherwise: what was approved before there were any still counts
+        deeds["effect"] = config.effect
     return sha256(orjson.dumps(deeds, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -73,8 +77,10 @@ def made(config: ToolConfig) -> Tool:
         timeout_ms=config.timeout,
         expires_ms=config.expires_after,
         variables=declared(config),
+        sent_to=gateway.sent_to(config) if config.execution_type == "gateway" else {},
         awaits=config.execution_type if config.execution_type in ("external", "space") else None,
         is_async=config.is_async,
+        carries=gateway.carries(config) if config.execution_type == "gateway" else None,
         use=f"gateway:{config.name}" if config.execution_type == "gateway" else "",
         policy=config.policy,
         hash=hash_of(config),

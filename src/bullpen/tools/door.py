@@ -67,6 +67,7 @@ class Door:
     values: Mapping[str, Value] = field(default_factory=dict)  # of the variables that the tool declares
     spaces: tuple[str, ...] | None = None  # which the call touches; None: it has not been judged yet
     proposes: Proposes | None = None  # why the tool keeps what it would do as a proposal
+    tools: Mapping[str, Tool] = field(default_factory=dict)  # those of the agent; none, if it is late
     unseen: bool = False  # its card would tell people what they may not read, as long as nobody has allowed that
     reached: list[str] = field(default_factory=list)  # who outside has answered the call
 

@@ -15,7 +15,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -85,8 +85,6 @@ class Toolkit(Door):
 
     Whom they act for is bound when the toolkit is made; nothing in a call's arguments can change that.
     """
-
-    tools: Mapping[str, Tool] = field(default_factory=dict)
 
     @property
     def definitions(self) -> list[ToolSpec]:

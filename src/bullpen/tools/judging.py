@@ -72,7 +72,7 @@ async def _why_ask(
         return "lasting", ()
     if not outward.is_suspect(run):
         return None
-    if outward.sends_arguments(tool, args, run):
+    if await outward.sends_arguments(tx, door, tool, args):
         return "outward", ()
     there = await _wider(tx, door, tool, targets)
     return ("outward", there) if there else None

@@ -7,18 +7,22 @@ office, a call that carries words out asks somebody first. What counts as leavin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Audience
 from bullpen.storage import Transaction
-from bullpen.tools import own_words
+from bullpen.tools import quotes
 from bullpen.tools.types import RunView, Tool
+
+if TYPE_CHECKING:
+    from bullpen.tools.door import Door
 
 # Where text was shown that belongs to no space. An id cannot begin with a star.
 MEMORY: Final = "*memory"  # what an agent remembers; it may say that wherever it is a member
 MORE: Final = "*more"  # more spaces than are kept
 MOST_PLACES: Final = 50
+LATEST: Final = 100  # among so many messages is looked for what people have written
 
 NOBODY: Final = Audience(members=frozenset(), public=False, bridged=False)
 
@@ -34,21 +38,26 @@ def is_suspect(run: RunView) -> bool:
     return bool(run.outside and run.seen_in)
 
 
-def sends_arguments(tool: Tool, args: Mapping[str, Any], run: RunView) -> bool:
+async def sends_arguments(tx: Transaction, door: Door, tool: Tool, args: Mapping[str, Any]) -> bool:
     """A fixed request tells nobody anything; one with arguments may tell everything that its run has read.
 
-    Nor does one that only reads, if the person who woke the run wrote its arguments, letter by letter.
+    Nor does one that only reads, if others wrote what leaves: people, or, of an address, what was read in this run.
     """
-    return tool.goes_out and bool(args) and not _is_quoted(tool, args, run)
+    given = quotes.leaving(args, tool.carries) if tool.goes_out else {}
+    if not given or tool.carries is None:
+        return bool(given)
+    said = await _said(tx, door.run)
+    if quotes.are_quoted(given, tool.carries, said, ()):
+        return False
+    readers = [each.name for each in door.tools.values() if each.goes_out and each.carries is not None]
+    read = quotes.read_by(door.journal.read_calls(readers), said)
+    return not quotes.are_quoted(given, tool.carries, said, read)
 
 
-def _is_quoted(tool: Tool, args: Mapping[str, Any], run: RunView) -> bool:
-    said = "" if run.asker is None else run.asker.said
-    return bool(tool.quotes) and all(
-        name in tool.quotes and isinstance(value, str) and own_words.stands_in(value, said)
-        for name, value in args.items()
-        if value is not None
-    )
+async def _said(tx: Transaction, run: RunView) -> list[str]:
+    """What people have written: the message that woke the run, and the latest ones where it was woken."""
+    asked = [] if run.asker is None else [run.asker.said]
+    return asked if run.home is None else [*asked, *await space_rows.select_peoples_words(tx, run.home.id, LATEST)]
 
 
 async def select_wider(tx: Transaction, run: RunView, targets: Iterable[str]) -> set[str]:

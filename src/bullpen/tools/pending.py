@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from bullpen import ids
 from bullpen.agents import rows as agent_rows
+from bullpen.clock import Clock
 from bullpen.errors import Broken, Conflict, Gone
 from bullpen.events.actions import in_turn
 from bullpen.inbox import actions as inbox
@@ -32,6 +33,7 @@ from bullpen.wire.nouns import InboxKind, MessageStatus, PendingKind, PendingSta
 KEEP_DAYS = 30  # an answer is taken for so long, unless the tool says otherwise
 DAY_MS = 86_400_000
 OPEN = ("waiting", "pending")
+SILENT_MS = 60_000  # after so long without a word, whoever has begun a call is taken for dead
 
 
 # ── the beginning ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -165,13 +167,29 @@ def refuse_over(tx: Transaction, waiting: Waiting) -> None:
         raise Gone(f"This call was cancelled by {waiting.answered_by}.")
 
 
-async def report_progress(tx: Transaction, waiting: Waiting, progress: Progress) -> Waiting:
-    """Whoever carries it out says how far it is. Kept for those who look later; it changes nothing else."""
+def _refuse_ended(tx: Transaction, waiting: Waiting) -> None:
     refuse_over(tx, waiting)
     if waiting.status not in OPEN:
         raise Gone(f"{waiting.answered_by} has answered this call already.")
+
+
+async def report_progress(tx: Transaction, waiting: Waiting, progress: Progress) -> Waiting:
+    """Whoever carries it out says how far it is. Kept for those who look later; it changes nothing else."""
+    _refuse_ended(tx, waiting)
     await rows.update_progress(tx, waiting.call_id, progress)
     return replace(waiting, progress=progress)
+
+
+async def leave_begun(tx: Transaction, waiting: Waiting, by: str) -> Waiting:
+    """Another process than the one that has begun it wants to carry it out. While that one is heard of, it may not; and
+    never again, if its effect may have happened: then the agent is told that nobody knows."""
+    _refuse_ended(tx, waiting)
+    assert waiting.progress is not None
+    if tx.clock.millis() - Clock.read(waiting.progress.at) < SILENT_MS:
+        message = f"Another process is carrying out this call of {waiting.tool_name}. Ask again in a while."
+        raise Conflict(message, fields={"callId": "is begun"})
+    await accept(tx, waiting, {"error": rules.interrupted(waiting.tool_name)}, by)
+    return replace(waiting, status="resolved")
 
 
 async def give_up(

@@ -84,6 +84,11 @@ class Registry:
                     chosen[member] = found
         return chosen
 
+    def can_speak(self, names: Iterable[str]) -> bool:
+        """Does an agent that lists these have a tool that says something? One that somebody has defined may show it."""
+        names = list(names)
+        return any(tool.act == "spoke" for tool in self.listed(names)) or bool(self.unknown(names))
+
     def unknown(self, names: Iterable[str]) -> list[str]:
         """Those that do not come with Bullpen, so that somebody must have defined them."""
         return [name for name in names if not self.knows(name)]

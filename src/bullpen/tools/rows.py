@@ -54,6 +54,7 @@ _DEFINED = (
     "execution",
     "variables",
     "policy",
+    "effect",
 )
 
 
@@ -402,9 +403,12 @@ async def select_hash(tx: Transaction, name: str) -> str:
 
 _POLICIES = Mapped(Policy, policies, others={"when": policies.c.condition}, when=JSON)
 _RULES = Mapped(Rule, policies, others={"when": policies.c.condition}, when=JSON)
-_PUT_POLICY = upsert(policies, ["key"], ["decision", "tool_hash", "created_by"])
+_PUT_POLICY = upsert(policies, ["key"], ["decision", "tool_hash", "created_by", "created_at"])
 _PUT_POLICY_BUT_DENY = upsert(
-    policies, ["key"], ["decision", "tool_hash", "created_by"], where=policies.c.decision != literal_column("'deny'")
+    policies,
+    ["key"],
+    ["decision", "tool_hash", "created_by", "created_at"],
+    where=policies.c.decision != literal_column("'deny'"),
 )
 _SELECT_POLICY_BY_KEY = Statement(select(*_POLICIES.columns).where(policies.c.key == bindparam("key")))
 _SELECT_POLICY = Statement(select(*_POLICIES.columns).where(policies.c.id == bindparam("id")))

@@ -52,8 +52,7 @@ def repeats(tool: Tool, run: RunView) -> bool:
 
     It is the tool that counts, whatever the arguments: a model that is asked again words them in another way.
     """
-    outside = tool.effect in ("once", "idempotent") or tool.awaits == "external"
-    return outside and tool.name in run.begun
+    return tool.effect in ("once", "idempotent") and tool.name in run.begun
 
 
 def no_space(tool: Tool, space_id: str | None) -> str | None:

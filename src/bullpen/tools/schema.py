@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from bullpen.access.types import Grant
 from bullpen.define import Misfit, arranged, input_schema, parameters_of, spellings, validated
 from bullpen.errors import BadArguments
+from bullpen.tools.quotes import READERS, Carries
 from bullpen.tools.types import DEFAULT_TIMEOUT_MS, STATELESS, Act, Effect, Executor, Tool, ToolContext, Words
 from bullpen.wire.nouns import Decision, VariableDefinition
 
@@ -47,7 +48,7 @@ def tool(
     prepare: Function | None = None,
     wary: bool = False,
     keeps: tuple[str, ...] = (),
-    quotes: tuple[str, ...] = (),
+    carries: Carries = None,
     policy: Decision | None = None,
     proposes: bool = False,
     executor: Executor = STATELESS,
@@ -80,7 +81,7 @@ def tool(
             prepare=prepare,
             wary=wary,
             keeps=keeps,
-            quotes=quotes,
+            carries=READERS.get(function.__name__) if carries is None else carries,
             policy=policy,
             proposes=proposes,
             executor=executor,

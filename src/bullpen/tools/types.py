@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar
@@ -28,6 +28,7 @@ from bullpen.storage import Store, Transaction
 from bullpen.tasks.actions import Rules
 from bullpen.tools import own_words
 from bullpen.tools.outside import Outside
+from bullpen.tools.quotes import Carries, ReadCall
 from bullpen.variables.actions import Vault
 from bullpen.wire import Agent
 from bullpen.wire.nouns import Decision, PendingCall, PendingKind, PendingStatus, Progress, VariableDefinition
@@ -143,6 +144,8 @@ class Tool:
     grant: Grant | None = None
     # Values that it needs; a call does not begin before those that are required have one.
     variables: tuple[VariableDefinition, ...] = ()
+    # Where values go, if the definition says so: the name of a variable, and the server that its value is sent to.
+    sent_to: Mapping[str, str] = field(default_factory=dict)
     # It works with what the office keeps outside its database, and sends nothing anywhere.
     local: bool = False
     # For a `tx` tool that has to do something outside first, with the same arguments: see docs/internals/tools.md.
@@ -155,8 +158,8 @@ class Tool:
     wary: bool = False  # what it does outlives the run: one that has read outside text asks first, if nobody says else
     # Arguments that hold what it keeps. A person's own words in them are theirs: see tools/own_words.py.
     keeps: tuple[str, ...] = ()
-    # Arguments of a tool that only reads: what stands in the person's message, letter by letter, tells nobody anything.
-    quotes: tuple[str, ...] = ()
+    # Of a tool that only reads elsewhere: which arguments leave, and what others wrote of them. See tools/quotes.py.
+    carries: Carries = None
     proposes: bool = False  # when somebody has to be asked first, it keeps what it would do as a proposal, by itself
     hash: str = ""  # of what it does, if somebody has defined it: an approval of another one does not count
     executor: Executor = STATELESS
@@ -545,6 +548,9 @@ class Journal(Protocol):
 
     async def park(self, tx: Transaction) -> None:
         """The run waits: nobody drives its thread until somebody lets it go on."""
+
+    def read_calls(self, names: Collection[str]) -> list[ReadCall]:
+        """The calls of these tools in this run that have got what they asked for, in their order."""
 
     def stoppable(self) -> AbstractContextManager[None]:
         """While this lasts, nothing of ours is being written: whoever wants the run to end ends it with Stopped."""

@@ -14,18 +14,18 @@ from pydantic import ValidationError
 
 from bullpen.errors import Invalid
 from bullpen.inbox.types import Cause
-from bullpen.tools.types import RunView, Waiting
+from bullpen.tools.types import RunView, Tool, Waiting
 from bullpen.wire.nouns import ScopeKind
 from bullpen.wire.requests import ValuesAnswer
 
 EXAMPLE: Final = 'Write {"env": {"NAME": "the value"}}.'
 
 
-def list_needs(missing: Iterable[Mapping[str, Any]], run: RunView) -> list[dict[str, Any]]:
+def list_needs(missing: Iterable[Mapping[str, Any]], run: RunView, tool: Tool) -> list[dict[str, Any]]:
     """What is asked for, each with the narrowest scope in which the call would find it.
 
     That is the person for whom the call is made: others in the room do not get to use what is theirs. A variable that
-    is declared as scoped belongs to its thread.
+    is declared as scoped belongs to its thread. `sentTo` is the server that gets the value, if the tool has one.
     """
     return [
         {
@@ -35,6 +35,7 @@ def list_needs(missing: Iterable[Mapping[str, Any]], run: RunView) -> list[dict[
             "scope": {"kind": "thread", "id": run.thread_id}
             if each["scoped"]
             else {"kind": "person", "id": run.cause.id},
+            **({"sentTo": tool.sent_to[each["name"]]} if each["name"] in tool.sent_to else {}),
         }
         for each in missing
     ]

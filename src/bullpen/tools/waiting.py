@@ -147,7 +147,7 @@ async def ask_for_values(
     tx: Transaction, door: Door, tool: Tool, call: ToolCall, missing: Sequence[Mapping[str, Any]]
 ) -> ToolResult | None:
     """The same, until somebody gives the values that are missing. The call is bound as an approved one is."""
-    needs = values.list_needs(missing, door.run)
+    needs = values.list_needs(missing, door.run, tool)
 
     def ask(waiting: Waiting) -> Waiting:
         waiting = replace(waiting, kind="variables", needs=needs)

@@ -44,6 +44,8 @@ ScopeKind = Literal["workspace", "person", "space", "agent", "thread"]
 VariableType = Literal["text", "secret"]
 ExecutionType = Literal["gateway", "external", "space", "internal", "function"]
 Decision = Literal["allow", "ask", "deny"]
+# What repeating a call would do: see docs/guide/tools.md.
+DeclaredEffect = Literal["pure", "idempotent", "once"]
 PendingKind = Literal["external", "space", "approval", "variables", "takeover"]
 WebhookEvent = Literal["mention", "tool.requires_action"]
 DeliveryStatus = Literal["queued", "delivered", "failed", "dropped"]
@@ -120,6 +122,7 @@ class Space(Wire):
     read_seq: int = 0
     unread: int = 0
     mentions: int = 0
+    created_by: str = ""
     created_at: str
 
 
@@ -258,6 +261,7 @@ class Agent(Wire):
     paused_at: str | None = None  # by itself; `state` is also `paused` while all are
     paused_reason: str | None = None  # some of its work is put aside: which budget is used up
     waiting_for: list[str] = Field(default_factory=list)
+    warnings: list[str] | None = None  # what is odd about its definition, where one agent is asked for
     cost_today: float = 0.0
     unpriced_today: int | None = None  # steps of today whose model has no price
     created_at: str
@@ -753,6 +757,10 @@ class Change(Wire):
     change: Literal["created", "updated", "unchanged"]
 
 
+class AppliedAgent(Change):
+    warnings: list[str] | None = None  # as of an agent
+
+
 class AppliedSkill(Change):
     """What became of a skill in one space. What is `proposed` waits for somebody's approval."""
 
@@ -761,7 +769,7 @@ class AppliedSkill(Change):
 
 
 class Applied(Wire):
-    agents: list[Change]
+    agents: list[AppliedAgent]
     spaces: list[Change]
     tools: list[Change]
     variables: list[Change]
@@ -904,6 +912,7 @@ class ToolConfig(Wire):
     execution: Execution | None = None
     variables: list[VariableDefinition] = Field(default_factory=list)
     policy: Decision | None = None
+    effect: DeclaredEffect | None = None  # of gateway and external tools, if somebody says
     built_in: bool = False
     created_at: str | None = None
     updated_at: str | None = None
@@ -915,6 +924,7 @@ class Progress(Wire):
     fraction: float | None = None
     message: str | None = None
     at: str
+    runner: str | None = None  # the process that carries it out, by a name of its own
 
 
 class PendingCall(Wire):

@@ -27,6 +27,7 @@ from bullpen.wire.nouns import (
     ConnectionProvider,
     ContextMode,
     Decision,
+    DeclaredEffect,
     GivenRole,
     GoalStatus,
     Limits,
@@ -555,6 +556,12 @@ class ExecutionRequest(Request):
     headers: dict[ShortText, HeaderText] = Field(default_factory=dict, max_length=50)
 
 
+Effect = Annotated[
+    DeclaredEffect | None,
+    Field(description="What repeating a call would do. Only for gateway and external tools."),
+]
+
+
 class CreateTool(Request):
     name: ToolName
     description: ToolDescription
@@ -567,6 +574,7 @@ class CreateTool(Request):
     execution: ExecutionRequest | None = None
     variables: list[DeclaredVariable] = Field(default_factory=list, max_length=100)
     policy: Decision | None = None
+    effect: Effect = None
 
 
 class UpdateTool(Request):
@@ -580,6 +588,7 @@ class UpdateTool(Request):
     execution: ExecutionRequest | None = None
     variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
     policy: Decision | None = None
+    effect: Effect = None
 
 
 # A line that is shown in lists: nothing in it can pretend to be another line, or turn the reading around.
@@ -687,6 +696,10 @@ class ReportProgress(Request):
 
     fraction: float | None = Field(default=None, ge=0, le=1)
     message: Annotated[str, StringConstraints(max_length=500), AfterValidator(_storable)] | None = None
+    runner: Annotated[
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None,
+        Field(description="The process that carries it out, by a random name. 409: a `once` call is another's."),
+    ] = None
 
 
 class ApprovalAnswer(Request):

@@ -1154,6 +1154,8 @@ export interface paths {
         /**
          * Report Progress
          * @description Whoever carries out an external call says how far it is. 410: nobody waits for it any more, so stop.
+         *
+         *     Before it begins a call of a tool that is `once`, it names itself as `runner`. 409: another one is at it.
          */
         post: operations["report_progress_api_pending__call_id__progress_post"];
         delete?: never;
@@ -2566,6 +2568,8 @@ export interface components {
             variables?: components["schemas"]["VariableDefinition"][];
             /** Waitingfor */
             waitingFor?: string[];
+            /** Warnings */
+            warnings?: string[] | null;
         };
         /**
          * AgentCreated
@@ -2824,7 +2828,7 @@ export interface components {
         /** Applied */
         Applied: {
             /** Agents */
-            agents: components["schemas"]["Change"][];
+            agents: components["schemas"]["AppliedAgent"][];
             /** Skills */
             skills: components["schemas"]["AppliedSkill"][];
             /** Spaces */
@@ -2833,6 +2837,18 @@ export interface components {
             tools: components["schemas"]["Change"][];
             /** Variables */
             variables: components["schemas"]["Change"][];
+        };
+        /** AppliedAgent */
+        AppliedAgent: {
+            /**
+             * Change
+             * @enum {string}
+             */
+            change: "created" | "updated" | "unchanged";
+            /** Id */
+            id: string;
+            /** Warnings */
+            warnings?: string[] | null;
         };
         /**
          * AppliedSkill
@@ -3661,6 +3677,11 @@ export interface components {
         CreateTool: {
             /** Description */
             description: string;
+            /**
+             * Effect
+             * @description What repeating a call would do. Only for gateway and external tools.
+             */
+            effect?: ("pure" | "idempotent" | "once") | null;
             execution?: components["schemas"]["ExecutionRequest"] | null;
             /**
              * Executiontype
@@ -5472,6 +5493,8 @@ export interface components {
             fraction?: number | null;
             /** Message */
             message?: string | null;
+            /** Runner */
+            runner?: string | null;
         };
         /**
          * Prompt
@@ -5763,6 +5786,11 @@ export interface components {
             fraction?: number | null;
             /** Message */
             message?: string | null;
+            /**
+             * Runner
+             * @description The process that carries it out, by a random name. 409: a `once` call is another's.
+             */
+            runner?: string | null;
         };
         /**
          * Reset
@@ -6366,6 +6394,11 @@ export interface components {
             bridge?: string | null;
             /** Createdat */
             createdAt: string;
+            /**
+             * Createdby
+             * @default
+             */
+            createdBy: string;
             /** Folder */
             folder?: string | null;
             /** Id */
@@ -6983,6 +7016,8 @@ export interface components {
             createdAt?: string | null;
             /** Description */
             description: string;
+            /** Effect */
+            effect?: ("pure" | "idempotent" | "once") | null;
             execution?: components["schemas"]["Execution"] | null;
             /**
              * Executiontype
@@ -7406,6 +7441,11 @@ export interface components {
         UpdateTool: {
             /** Description */
             description?: string | null;
+            /**
+             * Effect
+             * @description What repeating a call would do. Only for gateway and external tools.
+             */
+            effect?: ("pure" | "idempotent" | "once") | null;
             execution?: components["schemas"]["ExecutionRequest"] | null;
             /** Executiontype */
             executionType?: ("gateway" | "external" | "space" | "internal") | null;

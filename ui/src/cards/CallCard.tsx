@@ -10,6 +10,7 @@ import { forget } from "../parts/begun";
 import { Notice } from "../parts/Notice";
 import { isRecord } from "../parts/Args";
 import { usePendingCall } from "../work/data";
+import { type Kept } from "../rooms/keeps";
 import { nameOf } from "../rooms/names";
 import { LOST_ANSWER, NOT_ANSWERED } from "../words/en";
 import { Approval } from "./Approval";
@@ -75,10 +76,10 @@ function callOfPartial(partial: Partial_): Call {
   };
 }
 
-export function mayAnswer(call: Call, grants: readonly string[], meId: string, members: readonly string[]): boolean {
+export function mayAnswer(call: Call, grants: readonly string[], meId: string, members: readonly string[], space?: Kept): boolean {
   if (call.status !== "requires_action") return false;
   if (call.kind === "approval") return grants.includes("answer_pending");
-  if (call.kind === "variables") return scopesFor(call.needs, meId, grants, call.spaceId).length > 0;
+  if (call.kind === "variables") return scopesFor(call.needs, meId, grants, space).length > 0;
   // Until the office has said what is asked for, nobody types anything into it.
   return call.kind === "space" && members.includes(meId);
 }
@@ -98,12 +99,12 @@ function MessageCard({ message }: { message: Message }) {
 
 export function CardView({ call, compact = false }: { call: Call; compact?: boolean }) {
   const me = useLive((state) => state.me);
-  const members = useLive((state) => (call.spaceId ? state.spaces[call.spaceId]?.members : undefined));
+  const space = useLive((state) => (call.spaceId ? state.spaces[call.spaceId] : undefined));
   const [sent, setSent] = useState<Call | null>(null);
   const [late, setLate] = useState("");
   const [failed, setFailed] = useState("");
   const over = call.status !== "requires_action";
-  const allowed = mayAnswer(call, me?.grants ?? [], me?.id ?? "", members ?? []) && !sent && !late;
+  const allowed = mayAnswer(call, me?.grants ?? [], me?.id ?? "", space?.members ?? [], space) && !sent && !late;
 
   const answer = async (result: unknown): Promise<Answered> => {
     // Shown as answered at once; whoever was first is found out by the answer.

@@ -19,8 +19,9 @@ export function Values({ call, mayAnswer, answer }: CardProps<Record<string, unk
   const agent = useName(call.agentId);
   const me = useLive((state) => state.me);
   const [typed, setTyped] = useState<Record<string, string>>({});
+  const space = useLive((state) => (call.spaceId ? state.spaces[call.spaceId] : undefined));
   const needs = call.needs ?? [];
-  const scopes = scopesFor(needs, me?.id ?? "", me?.grants ?? [], call.spaceId);
+  const scopes = scopesFor(needs, me?.id ?? "", me?.grants ?? [], space);
   const [chosen, setChosen] = useState<Scope>();
   const scope = chosen ?? scopes[0];
   const over = call.status !== "requires_action";
@@ -64,6 +65,7 @@ export function Values({ call, mayAnswer, answer }: CardProps<Record<string, unk
                 onChange={(event) => setTyped({ ...typed, [need.name]: event.target.value })}
               />
               {need.description && <span className={s.gist}>{need.description}</span>}
+              {need.sentTo && <span className={s.gist}>Sent to <code><Exact text={need.sentTo} /></code></span>}
             </label>
           ))}
           {mayAnswer && scopes.length > 1 && (

@@ -1,7 +1,8 @@
 // What a call that waits for values says of them, and where somebody may keep them.
 import { isRecord } from "../parts/Args";
+import { type Kept, keepsRoom } from "../rooms/keeps";
 
-export type Need = { name: string; type: string; description: string; scope: { kind: string; id?: string } };
+export type Need = { name: string; type: string; description: string; scope: { kind: string; id?: string }; sentTo?: string };
 export type Scope = "person" | "thread" | "agent" | "space" | "workspace";
 
 export function needsOf(args: unknown): Need[] | undefined {
@@ -10,7 +11,7 @@ export function needsOf(args: unknown): Need[] | undefined {
 }
 
 /** Where somebody may keep the values, the narrowest first. Empty: nowhere. */
-export function scopesFor(needs: Need[] | undefined, meId: string, grants: readonly string[], spaceId?: string): Scope[] {
+export function scopesFor(needs: Need[] | undefined, meId: string, grants: readonly string[], space?: Kept): Scope[] {
   if (!needs?.length) return [];
   const manages = grants.includes("manage_agents");
   const asked = needs.map((need) => need.scope);
@@ -18,7 +19,7 @@ export function scopesFor(needs: Need[] | undefined, meId: string, grants: reado
   return [
     ...(own ? [asked[0]?.kind as Scope] : []),
     ...(manages ? (["agent"] as const) : []),
-    ...(spaceId && grants.includes("manage_space") ? (["space"] as const) : []),
+    ...(keepsRoom(space, meId, grants) ? (["space"] as const) : []),
     ...(manages ? (["workspace"] as const) : []),
   ];
 }

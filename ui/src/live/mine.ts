@@ -6,7 +6,7 @@ import type { State } from "./state";
 export function isMine(call: { kind?: string; spaceId?: string | null; args?: unknown }, { me, spaces }: Pick<State, "me" | "spaces">): boolean {
   if (!me) return false;
   if (call.kind === "approval") return me.grants.includes("answer_pending");
-  if (call.kind === "variables") return scopesFor(needsOf(call.args), me.id, me.grants, call.spaceId ?? undefined).length > 0;
+  if (call.kind === "variables") return scopesFor(needsOf(call.args), me.id, me.grants, call.spaceId ? spaces[call.spaceId] : undefined).length > 0;
   if (call.kind !== "space") return false;
   return !!call.spaceId && (spaces[call.spaceId]?.members.includes(me.id) ?? false);
 }

@@ -15,6 +15,7 @@ import { usePresence } from "./Message";
 import { RoomSettings } from "./RoomSettings";
 import { Pins } from "./Pins";
 import { useCommands } from "./useCommands";
+import { keepsRoom } from "./keeps";
 import s from "./rooms.module.css";
 import { Who } from "./Who";
 
@@ -23,6 +24,7 @@ const WORDS = { here: "here", busy: "working", waiting: "waits for an answer", p
 export function Details({ spaceId }: { spaceId: string }) {
   const space = useLive((state) => state.spaces[spaceId]);
   const me = useLive((state) => state.me?.id ?? "");
+  const grants = useLive((state) => state.me?.grants) ?? [];
   const everybody = useLive((state) => state.members);
   const muted = !!useMuted()[spaceId];
   const [adding, setAdding] = useState("");
@@ -35,6 +37,7 @@ export function Details({ spaceId }: { spaceId: string }) {
   };
   const others = Object.values(everybody).filter((each) => !space.members.includes(each.id));
   const isMember = space.members.includes(me);
+  const mayRemove = (kind: string): boolean => (kind === "person" ? keepsRoom(space, me, grants) : isMember);
   const add = async (): Promise<void> => {
     try {
       await api.addMember(space.id, adding);
@@ -68,7 +71,7 @@ export function Details({ spaceId }: { spaceId: string }) {
         <h3>Members</h3>
         <ul className={s.people}>
           {space.memberDetails.map((member) => (
-            <MemberLine key={member.id} id={member.id} name={member.name} kind={member.kind} onRemove={space.kind !== "dm" && isMember && member.id !== me ? () => void api.removeMember(space.id, member.id).then(reload).catch(toast) : undefined} />
+            <MemberLine key={member.id} id={member.id} name={member.name} kind={member.kind} onRemove={space.kind !== "dm" && mayRemove(member.kind) && member.id !== me ? () => void api.removeMember(space.id, member.id).then(reload).catch(toast) : undefined} />
           ))}
         </ul>
         {space.kind !== "dm" && isMember && others.length > 0 && (

@@ -23,6 +23,7 @@ import { usePresence } from "./Message";
 import { updateRoom } from "./RoomSettings";
 import { Timeline } from "./Timeline";
 import { Held, Typing } from "./Typing";
+import { keepsRoom } from "./keeps";
 import s from "./rooms.module.css";
 
 const Tour = lazy(() => import("../start/Tour"));
@@ -182,7 +183,7 @@ function JoinBar({ spaceId, onJoined }: { spaceId: string; onJoined?(): void }) 
 
 function ArchivedBar({ space }: { space: Space }) {
   const me = useLive((state) => state.me);
-  const mayRestore = (me?.grants.includes("owner") ?? false) || space.members.includes(me?.id ?? "");
+  const mayRestore = keepsRoom(space, me?.id ?? "", me?.grants ?? []);
   return (
     <div style={{ padding: "0 16px 16px" }}>
       <Notice>

@@ -12,6 +12,7 @@ import { Notice } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { count, size } from "../words/en";
+import { keepsRoom } from "./keeps";
 import s from "./rooms.module.css";
 
 export async function updateRoom(space: Space, body: object, words: string, undo?: object): Promise<void> {
@@ -31,12 +32,13 @@ export function RoomSettings({ space }: { space: Space }) {
   const [deleting, setDeleting] = useState(false);
   if (space.kind === "dm" || !mayChange) return null;
   const archived = !!space.archivedAt;
+  const keeps = keepsRoom(space, me?.id ?? "", me?.grants ?? []);
   return (
     <section className={s.section}>
       <h3>This room</h3>
       <NameAndTopic key={`${space.name}/${space.topic}`} space={space} />
       <div className={p.actions}>
-        {!space.main && (
+        {!space.main && keeps && (
           <Button onClick={() => void updateRoom(space, { archived: !archived }, archived ? "People can write here again" : "Archived: nobody writes here now", { archived })}>
             {archived ? "Restore this room" : "Archive this room"}
           </Button>
@@ -47,7 +49,7 @@ export function RoomSettings({ space }: { space: Space }) {
           </Button>
         )}
       </div>
-      <p className={p.hint}>An archived room can be read. Its tasks are paused.</p>
+      {keeps && <p className={p.hint}>An archived room can be read. Its tasks are paused.</p>}
       {isOwner && <DeleteRoom space={space} open={deleting} onClose={() => setDeleting(false)} />}
     </section>
   );

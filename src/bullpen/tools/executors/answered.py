@@ -16,4 +16,4 @@ def make_function(config: ToolConfig) -> tuple[Any, Effect]:
     async def never(context: ToolContext, /, **args: Any) -> Any:
         raise Broken(f"{config.name} is answered by somebody else, and was run here.")
 
-    return never, "once"
+    return never, config.effect or "once"

@@ -2,8 +2,8 @@
 
 Arguments fill the `{places}` of the URL, percent-encoded, each in its place; the others go into the query of a GET,
 HEAD or DELETE, and as a JSON body with everything else. Every request carries the call's id as its `Idempotency-Key`.
-Only methods that may be repeated are tried again. An answer over 2xx is the result; any other is an error the agent
-reads.
+Only what may be repeated is tried again: by its method, or because its definition says so. An answer over 2xx is the
+result; any other is an error the agent reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import orjson
 from bullpen.errors import EgressDenied, EgressError, Invalid, ToolFailed
 from bullpen.net.types import Limits
 from bullpen.observe.redact import here
+from bullpen.tools.quotes import Carries
 from bullpen.tools.types import Effect, ToolContext
+from bullpen.variables.rules import references
 from bullpen.wire.nouns import ToolConfig
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ EFFECTS: Mapping[str, Effect] = {"GET": "pure", "HEAD": "pure", "PUT": "idempote
 BUSY = frozenset({429, 502, 503, 504})
 _PLACE = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
 _URL = re.compile(r"https?://[^/?#{}\s@\\]+(?:[/?].*)?")
+_SERVER = re.compile(r"https?://[^/?]+")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "idempotency-key"})
 
@@ -60,11 +63,24 @@ def _refused(field: str, problem: str) -> Invalid:
     return Invalid(f"The tool's {field} {problem}.", fields={field: problem})
 
 
+def sent_to(config: ToolConfig) -> dict[str, str]:
+    """The server that the values of its variables are sent to: one that is written out, as `check` makes sure."""
+    assert config.execution is not None
+    found = _SERVER.match(config.execution.url)
+    return {} if found is None else dict.fromkeys(references(config.execution.model_dump()), found[0])
+
+
+def carries(config: ToolConfig) -> Carries:
+    """What HTTP calls safe only reads, so arguments that others wrote tell nobody anything."""
+    assert config.execution is not None
+    return "read" if EFFECTS.get(config.execution.method.upper()) == "pure" else None
+
+
 def make_function(config: ToolConfig) -> tuple[Any, Effect]:
     execution = config.execution
     assert execution is not None
     method = execution.method.upper()
-    effect = EFFECTS.get(method, "once")
+    effect = config.effect or EFFECTS.get(method, "once")
     filled = frozenset(_PLACE.findall(execution.url))
 
     async def ask(context: ToolContext, /, **args: Any) -> Any:
