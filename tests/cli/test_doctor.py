@@ -123,7 +123,8 @@ def test_a_folder_that_is_not_there_yet_is_no_problem(tmp_path: Path) -> None:
     assert code == 0
     assert level(parts, "folder") == level(parts, "database") == "warning"
     code, parts = found(tmp_path / "none", BULLPEN_DATA="/proc/none")
-    assert (code, level(parts, "folder")) == (1, "problem")
+    assert (code, level(parts, "folder"), level(parts, "database")) == (1, "problem", "problem")
+    assert "/proc/none/bullpen.db cannot be made" in parts["database"][0]["message"]
 
 
 @pytest.mark.parametrize(

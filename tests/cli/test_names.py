@@ -76,3 +76,21 @@ def test_lists_show_names_beside_ids(data: Path) -> None:
     assert "echo (The Echo)" in run
     assert "hall (Launch week)" in run
     assert "(" not in json.dumps(json.loads(output(data, "runs", "--json"))["items"][0]["spaceId"])
+
+
+def test_lists_of_rules_and_limits_show_names_too(data: Path) -> None:
+    output(data, "policies", "set", "echo", "send_message", "ask", "--space", "hall")
+    output(data, "budgets", "set", "agent", "The Echo", "5")
+    output(data, "hooks", "create", "echo", "--name", "ci")
+    output(data, "send", "hall", "@The Echo, a marmot")
+    for listed in (
+        output(data, "policies"),
+        output(data, "budgets"),
+        output(data, "hooks"),
+        output(data, "usage"),
+        output(data, "search", "marmot"),
+    ):
+        row = listed.splitlines()[1]
+        assert "(The Echo)" in row or "(Ruth)" in row, row
+    assert "hall (Launch week)" in output(data, "policies")
+    assert "hall (Launch week)" in output(data, "search", "marmot")

@@ -11,7 +11,7 @@ import { TextButton } from "../parts/Button";
 import { usePanel } from "../parts/panel";
 import { toast } from "../parts/toasts";
 import { stoppedBy } from "../words/en";
-import { TryAgain } from "./Again";
+import { TryAgain } from "./AnswerAgain";
 import { titleOf, useName } from "./names";
 import { RaiseLimit } from "./RaiseLimit";
 import s from "./rooms.module.css";

@@ -10,8 +10,8 @@ import { Dialog } from "../parts/Dialog";
 import { usePanel } from "../parts/panel";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
-import { askAgain, editAndAsk } from "./again";
-import { TryAgain } from "./Again";
+import { askAgain, editAndAsk } from "./askAgain";
+import { TryAgain } from "./AnswerAgain";
 import { deleteMessage, toggleReaction } from "./actions";
 import s from "./rooms.module.css";
 

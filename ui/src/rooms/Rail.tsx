@@ -16,7 +16,7 @@ import { useProposals } from "../work/Proposals";
 import { usePresence } from "./Message";
 import { otherOf, titleOf } from "./names";
 import s from "./rooms.module.css";
-import { openPalette } from "../parts/palette";
+import { openPalette } from "../parts/openPalette";
 
 const NewRoom = lazy(() => import("./NewRoom"));
 
