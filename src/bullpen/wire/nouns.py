@@ -830,6 +830,7 @@ class ToolConfig(Wire):
     variables: list[VariableDefinition] = Field(default_factory=list)
     policy: Decision | None = None
     built_in: bool = False
+    family: str | None = None  # with which others an agent is given it at once: `messaging`
     created_at: str | None = None
     updated_at: str | None = None
 

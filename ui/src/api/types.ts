@@ -6747,6 +6747,8 @@ export interface components {
             executionType: "gateway" | "external" | "space" | "internal" | "function";
             /** Expiresafter */
             expiresAfter?: number | null;
+            /** Family */
+            family?: string | null;
             /** Inputschema */
             inputSchema: {
                 [key: string]: unknown;

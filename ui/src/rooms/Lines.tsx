@@ -109,7 +109,7 @@ export function NoticeRow({ notice, spaceId }: { notice: Notice; spaceId: string
   if (notice.kind === "joined" || notice.kind === "left")
     return (
       <div className={s.sys}>
-        <LogIn size={15} aria-hidden /> <bdi>{name}</bdi> {notice.kind === "joined" ? "joined." : "left."}
+        <LogIn size={15} aria-hidden /> <span><bdi>{name}</bdi> {notice.kind === "joined" ? "joined." : "left."}</span>
       </div>
     );
   return (

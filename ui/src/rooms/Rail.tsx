@@ -215,7 +215,7 @@ function Myself() {
       </span>
       {usage.data && (
         <Link href="/costs" className={s.cost} title="Spent today by all agents" data-near={(today?.budget && spent > today.budget * 0.8) || undefined}>
-          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : `${money(spent, today?.unpriced)} today`}
+          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : today?.unpriced && !spent ? money(0, today.unpriced) : `${spent ? money(spent, today?.unpriced) : "$0.00"} today`}
         </Link>
       )}
       <Link href="/settings" aria-label="Settings" style={{ display: "grid", color: "var(--muted)", marginInlineStart: usage.data ? undefined : "auto" }}>

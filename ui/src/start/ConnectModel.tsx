@@ -74,7 +74,7 @@ function Where({ onConnected }: { onConnected(found: Found): void }) {
   return (
     <div className={s.connect}>
       <section aria-labelledby="on-this-machine">
-        <h3 id="on-this-machine">Where this office runs</h3>
+        <h3 id="on-this-machine">On the office’s own machine</h3>
         <div className={p.actions}>
           {LOCAL.map((each) => (
             <Button key={each.name} disabled={!owner || !!busy} busy={busy === each.name} onClick={() => local(each)}>
@@ -83,7 +83,7 @@ function Where({ onConnected }: { onConnected(found: Found): void }) {
           ))}
         </div>
         <p className={p.hint}>
-          {owner ? "This opens exactly that address to models, until the connection is deleted." : "Only an owner can open an address in the office’s own network."}
+          {owner ? "One click connects, and opens exactly this address to models until the connection is deleted." : "Only an owner can open an address in the office’s own network."}
         </p>
       </section>
       <form

@@ -12,9 +12,10 @@ import { AgentTag, Face } from "../parts/Face";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
 import { write } from "../rooms/actions";
 import { done, toast } from "../parts/toasts";
-import { Blocks, Instructions, Model, RunsOf, ToolsOf } from "./AgentParts";
+import { Blocks, Instructions, Model, RunsOf } from "./AgentParts";
 import { RoomsOf } from "./AgentRooms";
 import { PauseButton, StateOf } from "./Agents";
+import { ToolsOf } from "./AgentTools";
 import { Versions } from "./Versions";
 import s from "./work.module.css";
 
