@@ -294,7 +294,7 @@ async def test_one_notice_says_that_a_budget_is_used_up(house: House, visit: Vis
     await expect(told).to_have_count(1)
     await page.get_by_role("button", name="Raise the limit").click()
     dialog = page.get_by_role("dialog", name="Raise the limit")
-    await dialog.get_by_label(re.compile(f"A day of {spends.capitalize()}")).fill("5")
+    await dialog.get_by_label(re.compile(f"a day of {spends.capitalize()}")).fill("5")
     await dialog.get_by_role("button", name="Raise it").click()
     await expect(row(page, "done")).to_be_visible()
     await expect(page.get_by_role("button", name="Raise the limit")).to_have_count(0)

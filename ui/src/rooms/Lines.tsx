@@ -100,7 +100,7 @@ export function NoticeRow({ notice, spaceId }: { notice: Notice; spaceId: string
   if (notice.kind === "stopped")
     return (
       <div className={s.sys}>
-        <Square size={13} aria-hidden />
+        {!said && <Square size={13} aria-hidden />}
         {!said && <span>{stoppedBy(name, by)}</span>}
         {notice.runId && <TryAgain runId={notice.runId} />}
         <TextButton onClick={() => setPanel("run", notice.runId ?? "")}>Show its run</TextButton>

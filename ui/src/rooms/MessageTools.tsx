@@ -45,7 +45,7 @@ export function MessageTools({ message, mine, onEdit }: { message: Message; mine
             </IconButton>
           }
         />
-        <Ariakit.Menu className={p.menu} gutter={4} portal unmountOnHide>
+        <Ariakit.Menu className={p.menu} gutter={4} portal modal unmountOnHide>
           {runId && (
             <>
               <Ariakit.MenuItem className={p.item} onClick={() => void askAgain(runId)}>

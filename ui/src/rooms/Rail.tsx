@@ -10,7 +10,7 @@ import { useMuted } from "../live/muted";
 import { useLive } from "../live/store";
 import { IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
-import { money, number } from "../words/en";
+import { number, spentToday } from "../words/en";
 import { usePending } from "../work/data";
 import { useProposals } from "../work/Proposals";
 import { usePresence } from "./Message";
@@ -215,7 +215,7 @@ function Myself() {
       </span>
       {usage.data && (
         <Link href="/costs" className={s.cost} title="Spent today by all agents" data-near={(today?.budget && spent > today.budget * 0.8) || undefined}>
-          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : today?.unpriced && !spent ? money(0, today.unpriced) : `${spent ? money(spent, today?.unpriced) : "$0.00"} today`}
+          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : spentToday(spent, today?.unpriced)}
         </Link>
       )}
       <Link href="/settings" aria-label="Settings" style={{ display: "grid", color: "var(--muted)", marginInlineStart: usage.data ? undefined : "auto" }}>

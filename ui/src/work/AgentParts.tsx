@@ -111,9 +111,11 @@ export function Model({ agent, manages, save }: Props) {
           </label>
         ))}
         {manages && (
-          <Button look="primary" type="submit">
-            Save limits
-          </Button>
+          <div className={p.actions}>
+            <Button look="primary" type="submit">
+              Save limits
+            </Button>
+          </div>
         )}
       </form>
     </div>
@@ -160,6 +162,7 @@ function BlockBox({ agent, name, content, manages, onChanged }: { agent: Agent; 
   };
   return (
     <form
+      className={p.form}
       onSubmit={(event) => {
         event.preventDefault();
         void put(text).then(() => done("Saved", () => void put(content)));
