@@ -37,6 +37,7 @@ def messages(data: Path, space: str) -> int:
     return next(int(each["lastSeq"]) for each in spaces if each["id"] == space)
 
 
+@pytest.mark.proves("B-page-24")
 def test_a_name_is_taken_where_an_id_is(data: Path) -> None:
     before = messages(data, "hall")
     output(data, "send", "launch WEEK", "good morning")
@@ -69,6 +70,7 @@ def test_what_is_hidden_is_not_found_by_name(data: Path) -> None:
     assert "vault" not in told["Secret plans"]
 
 
+@pytest.mark.proves("B-page-24")
 def test_lists_show_names_beside_ids(data: Path) -> None:
     output(data, "send", "hall", "a run, please")
     assert "hall     Launch week" in output(data, "spaces")

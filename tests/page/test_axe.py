@@ -38,6 +38,7 @@ async def scene(house: House, provider: ModelServer) -> Scene:
 
 
 @pytest.mark.parametrize("width, theme", effort.pick(LOOKS, sample=2))
+@pytest.mark.proves("B-page-26")
 async def test_axe_finds_nothing_serious_in_any_view(
     house: House, browser: Browser, scene: Scene, width: int, theme: str
 ) -> None:

@@ -14,7 +14,7 @@ from bullpen.testing import NO_LIMITS
 from bullpen.testing.model_server import KEY, model_server, plays, plays_in_two
 from bullpen.testing.wires import Text, Wanted
 from tests.cli.processes import serving
-from tests.page.house import BOUND_MS, PASSWORD, write
+from tests.page.house import BOUND_MS, PASSWORD, row, write
 
 SILENT = Text("")
 
@@ -43,10 +43,6 @@ class Hand:
 
 def says(id: str, text: str) -> Wanted:
     return Wanted(id, "send_message", f'{{"text": "{text}"}}')
-
-
-def row(page: Page, text: str) -> Locator:
-    return page.get_by_role("log").get_by_role("article").filter(has_text=text)
 
 
 async def claim(page: Page, link: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from playwright.async_api import expect
 
 from bullpen.testing.model_server import ModelServer, stalls
@@ -168,6 +169,7 @@ async def test_an_agent_is_made_and_given_tools_and_loses_them(house: House, vis
     await house.reads(f"/agents/{made['id']}", lambda now: now["tools"] == made["tools"])
 
 
+@pytest.mark.proves("B-page-16")
 async def test_a_room_shows_unavailable_models_and_used_up_budgets(house: House, visit: Visit) -> None:
     away = await house.agent("Una", {"awaySeconds": 3600})
     spends = await house.agent(

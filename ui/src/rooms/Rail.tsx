@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Activity, BellOff, Bot, CalendarClock, ChevronDown, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
+import { Activity, BellOff, Bot, CalendarClock, ChevronDown, Coins, Cpu, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useRoute } from "wouter";
 import { api } from "../api/client";
@@ -60,27 +60,31 @@ export function MainLinks() {
   const pending = usePending();
   const proposals = useProposals();
   const waits = (pending.data?.needsMe.length ?? 0) + (proposals.data?.length ?? 0);
+  const manages = useLive((state) => state.me?.grants.includes("manage_agents") ?? false);
   return (
     <>
-      <MainLink href="/pending" icon={<Inbox size={16} aria-hidden />} label="Waiting for you">
+      <MainLink below href="/pending" icon={<Inbox size={16} aria-hidden />} label="Waiting for you">
         {waits > 0 && (
           <span className={s.count} data-kind="wait" aria-label={`${waits} waiting`}>
             {waits}
           </span>
         )}
       </MainLink>
-      <MainLink href="/runs" icon={<Activity size={16} aria-hidden />} label="Runs" />
-      <MainLink href="/tasks" icon={<CalendarClock size={16} aria-hidden />} label="Tasks" />
-      <MainLink href="/agents" icon={<Bot size={16} aria-hidden />} label="Agents" />
+      <MainLink below href="/runs" icon={<Activity size={16} aria-hidden />} label="Runs" />
+      <MainLink below href="/tasks" icon={<CalendarClock size={16} aria-hidden />} label="Tasks" />
+      <MainLink below href="/agents" icon={<Bot size={16} aria-hidden />} label="Agents" />
       <MainLink href="/people" icon={<Users size={16} aria-hidden />} label="People" />
+      {manages && <MainLink href="/models" icon={<Cpu size={16} aria-hidden />} label="Models" />}
+      {manages && <MainLink href="/costs" icon={<Coins size={16} aria-hidden />} label="Costs" />}
     </>
   );
 }
 
-function MainLink({ href, icon, label, children }: { href: string; icon: React.ReactNode; label: string; children?: React.ReactNode }) {
+/** `below`: on a phone it stands in the bar below instead. */
+function MainLink({ href, icon, label, below, children }: { href: string; icon: React.ReactNode; label: string; below?: boolean; children?: React.ReactNode }) {
   const [active] = useRoute(`${href}/*?`);
   return (
-    <Link href={href} aria-current={active ? "page" : undefined}>
+    <Link href={href} aria-current={active ? "page" : undefined} data-below={below}>
       {icon}
       {label}
       {children}

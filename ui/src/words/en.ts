@@ -262,7 +262,19 @@ export const taskStatus: Record<string, { text: string; tone?: string }> = {
 export function schedule(type: string, value: string, when: (at: string) => string): string {
   if (type === "once") return `once, ${when(value)}`;
   if (type === "interval") return `every ${every(Number(value)) ?? value}`;
-  return `cron ${value}`;
+  return dayTimes(value) ?? `cron ${value}`;
+}
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** What most schedules are: a time on some days of the week. Others stay as they were written. */
+function dayTimes(cron: string): string | null {
+  const [, minute, hour, days = ""] = /^(\d{1,2}) (\d{1,2}) \* \* (\*|[0-7](?:[,-][0-7])*)$/.exec(cron) ?? [];
+  if (minute === undefined || hour === undefined) return null;
+  const time = `${hour.padStart(2, "0")}:${minute.padStart(2, "0")}`;
+  if (days === "*") return `every day at ${time}`;
+  const on = days.replace(/[0-7]/g, (day) => DAYS[Number(day)] ?? "").replace("-", " to ").replaceAll(",", ", ");
+  return `${on} at ${time}`;
 }
 
 function every(ms: number): string | null {

@@ -36,11 +36,6 @@ export default function Agents() {
     <main className={s.page} id="main">
       <PageHead title="Agents" count={agents.data?.items.length}>
         {manages && (
-          <Link href="/models" className={s.goto}>
-            Models
-          </Link>
-        )}
-        {manages && (
           <Button onClick={() => void toggle()}>
             {all ? <Play size={15} aria-hidden /> : <Pause size={15} aria-hidden />}
             {all ? "Let all go on" : "Pause all"}
