@@ -83,6 +83,8 @@ def parts() -> list[Part]:
             "examples", pytest("tests/rules", "tests/net", "tests/secrets", "tests/variables"), "ten times the examples"
         ),
     ]
+    looks = "axe in every view at four widths, light and dark, with panels, dialogs and cards open"
+    found.append(Part("page-axe", pytest("tests/page/test_axe.py"), looks))
     for folder in ONE_DATABASE:
         command = pytest(f"tests/{folder}", "-m", "one_database", "-k", "postgres")
         found.append(Part(f"postgres-{folder}", command, f"tests of {folder} that `make test` runs on SQLite only"))

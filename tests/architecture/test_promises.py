@@ -12,7 +12,7 @@ import pytest
 from tests import proofs
 
 # The issues that are answered: each of its promises is proven by some test, or this file is red.
-DONE = {"2", "3", "4", "5", "6", "7", "8"}
+DONE = {"2", "3", "4", "5", "6", "7", "8", "19"}
 
 
 @cache

@@ -161,6 +161,7 @@ def test_a_malformed_token_is_refused_with_one_clear_line(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("typed", ["serve --port 0", "migrate", "token list", "backup b.db", "doctor", "spaces"])
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/none"])
+@pytest.mark.proves("B-page-25")
 def test_a_data_folder_that_cannot_be_is_said_so(tmp_path: Path, place: str, typed: str) -> None:
     (tmp_path / "file").write_text("not a folder")
     done = bullpen(tmp_path / "data", *typed.split(), BULLPEN_DATA=str(tmp_path / place), BULLPEN_PORT="0")

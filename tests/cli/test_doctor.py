@@ -121,12 +121,14 @@ def test_doctor_finds_no_problem_with_or_without_a_running_server(claimed_data: 
     assert "→" in text, "warnings say what to do"
 
 
+@pytest.mark.proves("B-page-25")
 def test_a_folder_that_is_not_there_yet_is_no_problem(tmp_path: Path) -> None:
     code, parts = found(tmp_path / "none")
     assert code == 0
     assert level(parts, "folder") == level(parts, "database") == "warning"
     code, parts = found(tmp_path / "none", BULLPEN_DATA="/proc/none")
-    assert (code, level(parts, "folder")) == (1, "problem")
+    assert (code, level(parts, "folder"), level(parts, "database")) == (1, "problem", "problem")
+    assert "/proc/none/bullpen.db cannot be made" in parts["database"][0]["message"]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def messages(data: Path, space: str) -> int:
     return next(int(each["lastSeq"]) for each in spaces if each["id"] == space)
 
 
+@pytest.mark.proves("B-page-24")
 def test_a_name_is_taken_where_an_id_is(data: Path) -> None:
     before = messages(data, "hall")
     output(data, "send", "launch WEEK", "good morning")
@@ -69,6 +70,7 @@ def test_what_is_hidden_is_not_found_by_name(data: Path) -> None:
     assert "vault" not in told["Secret plans"]
 
 
+@pytest.mark.proves("B-page-24")
 def test_lists_show_names_beside_ids(data: Path) -> None:
     output(data, "send", "hall", "a run, please")
     assert "hall     Launch week" in output(data, "spaces")
@@ -76,3 +78,21 @@ def test_lists_show_names_beside_ids(data: Path) -> None:
     assert "echo (The Echo)" in run
     assert "hall (Launch week)" in run
     assert "(" not in json.dumps(json.loads(output(data, "runs", "--json"))["items"][0]["spaceId"])
+
+
+def test_lists_of_rules_and_limits_show_names_too(data: Path) -> None:
+    output(data, "policies", "set", "echo", "send_message", "ask", "--space", "hall")
+    output(data, "budgets", "set", "agent", "The Echo", "5")
+    output(data, "hooks", "create", "echo", "--name", "ci")
+    output(data, "send", "hall", "@The Echo, a marmot")
+    for listed in (
+        output(data, "policies"),
+        output(data, "budgets"),
+        output(data, "hooks"),
+        output(data, "usage"),
+        output(data, "search", "marmot"),
+    ):
+        row = listed.splitlines()[1]
+        assert "(The Echo)" in row or "(Ruth)" in row, row
+    assert "hall (Launch week)" in output(data, "policies")
+    assert "hall (Launch week)" in output(data, "search", "marmot")

@@ -277,12 +277,17 @@ LEFT_BEHIND = """() => Object.keys(localStorage).some(key => !key.startsWith('bu
 SKIP = "']) try { localStorage.setItem('bullpen.tour.' + id, 'true') } catch {}"
 
 
-async def offered(row: Locator, button: str) -> Locator:
+def row(page: Page, text: str) -> Locator:
+    """A message in the room that is open, by what it says."""
+    return page.get_by_role("log").get_by_role("article").filter(has_text=text)
+
+
+async def offered(message: Locator, button: str) -> Locator:
     """A button that a message offers while the pointer is over it. The message may still be on its way."""
-    found = row.get_by_role("button", name=button, exact=True)
+    found = message.get_by_role("button", name=button, exact=True)
 
     async def is_there() -> bool:
-        await row.hover()
+        await message.hover()
         return await found.is_visible()
 
     await until(is_there)

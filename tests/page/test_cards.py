@@ -344,6 +344,7 @@ async def test_an_approval_shows_exact_arguments_and_nothing_stays_hidden(house:
 
 
 @pytest.mark.proves("B10")
+@pytest.mark.proves("B-page-15")
 async def test_approving_with_changes_keeps_all_other_arguments_exactly(house: House, visit: Visit) -> None:
     room = await refund(house, orderId=1234567890123456789, to="bank\u202e\u200b.txt", amount="48.50 EUR")
     page = await visit.room(room)

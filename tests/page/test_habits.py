@@ -35,6 +35,7 @@ async def choose(page: Page, message: Locator, what: str) -> None:
     await page.get_by_role("menuitem", name=what, exact=True).click()
 
 
+@pytest.mark.proves("B-page-2")
 async def test_a_writing_agent_is_stopped_from_the_room(house: House, visit: Visit, provider: ModelServer) -> None:
     words = "It begins with a first word, goes on for quite a while, and comes to its very last word."
     rest = asyncio.Event()
@@ -60,6 +61,7 @@ async def test_a_writing_agent_is_stopped_from_the_room(house: House, visit: Vis
     await expect(page.get_by_role("log").get_by_role("button", name=re.compile("^(Try|Ask) again$"))).to_be_visible()
 
 
+@pytest.mark.proves("B-page-3")
 async def test_paused_agents_look_paused_before_anybody_writes(house: House, visit: Visit) -> None:
     agent, awake = await house.agent("Rest", says("back")), await house.agent("Up", {})
     room = await house.room(agent, awake)
@@ -77,6 +79,7 @@ async def test_paused_agents_look_paused_before_anybody_writes(house: House, vis
     await expect(told).to_have_count(0)
 
 
+@pytest.mark.proves("B-page-4", "B-page-13")
 async def test_a_new_agent_is_in_every_list_at_once(house: House, visit: Visit) -> None:
     room = await house.room()
     page = await visit.room(room)
@@ -101,6 +104,7 @@ async def test_a_new_agent_is_in_every_list_at_once(house: House, visit: Visit) 
     await page.keyboard.press("Escape")
 
 
+@pytest.mark.proves("B-page-5")
 async def test_a_model_without_a_price_is_not_called_free(house: House, visit: Visit, provider: ModelServer) -> None:
     provider.gives(plays(Wanted("toolu_1", "send_message", '{"text": "here"}')), plays(Text("")))
     agent = await house.agent("Dear")
@@ -115,6 +119,7 @@ async def test_a_model_without_a_price_is_not_called_free(house: House, visit: V
     await expect(panel.get_by_text("free")).to_have_count(0)
 
 
+@pytest.mark.proves("B-page-8")
 async def test_a_failed_call_is_not_called_silence(house: House, visit: Visit) -> None:
     agent = await house.agent("Try", {"calls": [{"tool": "read_messages", "args": {"spaceId": "nowhere"}}]}, {})
     room = await house.room(agent)
@@ -192,6 +197,7 @@ async def test_a_section_of_rooms_folds_and_keeps_what_is_unread(house: House, v
     await expect(rail.get_by_role("link", name=re.compile(quiet))).to_be_visible()
 
 
+@pytest.mark.proves("B-page-14")
 async def test_a_room_is_searched_while_one_types(house: House, visit: Visit) -> None:
     room = await house.room()
     await house.post(room, "the marmalade is in the cupboard")
@@ -208,6 +214,7 @@ async def test_a_room_is_searched_while_one_types(house: House, visit: Visit) ->
     await expect(row(page, "marmalade")).to_have_attribute("data-found", "true")
 
 
+@pytest.mark.proves("B-page-12", "B-page-17", "B-page-18", "B-page-19")
 async def test_nothing_lies_over_what_is_read_or_pressed(house: House, visit: Visit) -> None:
     await house.tool("confirm")
     asks = {"calls": [{"tool": "confirm", "args": {"question": "Send it?"}}]}
@@ -245,6 +252,7 @@ async def apart(one: Locator, other: Locator) -> bool:
     return across or a["y"] + a["height"] <= b["y"] or b["y"] + b["height"] <= a["y"]
 
 
+@pytest.mark.proves("B-page-33")
 async def test_an_unknown_command_is_not_posted_unasked(house: House, visit: Visit) -> None:
     room = await house.room()
     page = await visit.room(room)
@@ -262,6 +270,7 @@ async def test_an_unknown_command_is_not_posted_unasked(house: House, visit: Vis
     assert await house.texts(room, 1) == ["/la"]
 
 
+@pytest.mark.proves("B-page-9")
 async def test_a_run_shows_the_prompt_that_was_sent(house: House, visit: Visit) -> None:
     agent = await house.agent("Ada", says("four"), instructions="Count the sheep.")
     room = await house.room(agent)
@@ -280,6 +289,7 @@ async def test_a_run_shows_the_prompt_that_was_sent(house: House, visit: Visit) 
     await expect(tools.get_by_text("send_message")).to_be_visible()
 
 
+@pytest.mark.proves("B-page-16")
 async def test_one_notice_says_that_a_budget_is_used_up(house: House, visit: Visit) -> None:
     spends = await house.agent(
         "Otto",
@@ -294,13 +304,14 @@ async def test_one_notice_says_that_a_budget_is_used_up(house: House, visit: Vis
     await expect(told).to_have_count(1)
     await page.get_by_role("button", name="Raise the limit").click()
     dialog = page.get_by_role("dialog", name="Raise the limit")
-    await dialog.get_by_label(re.compile(f"A day of {spends.capitalize()}")).fill("5")
+    await dialog.get_by_label(re.compile(f"a day of {spends.capitalize()}")).fill("5")
     await dialog.get_by_role("button", name="Raise it").click()
     await expect(row(page, "done")).to_be_visible()
     await expect(page.get_by_role("button", name="Raise the limit")).to_have_count(0)
 
 
 @pytest.mark.fresh_page
+@pytest.mark.proves("B-page-20", "B-page-21")
 async def test_wide_tables_scroll_on_a_phone_and_actions_stay_whole(house: House, visit: Visit) -> None:
     room = await house.room()
     head = "| Customer | Amount | Currency | Reference | Responsible |\n|---|---|---|---|---|\n"

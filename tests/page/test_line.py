@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page, expect
 
 from bullpen.testing import NO_LIMITS
 from tests.cli.processes import free_port, running
-from tests.page.house import PASSWORD, House, Visit, claimed, cookie_in, write
+from tests.page.house import PASSWORD, House, Visit, claimed, cookie_in, row, write
 from tests.waits import until
 
 QUIET = {"people": "none", "agents": "none"}
@@ -35,10 +35,6 @@ const later = n => new Date(Date.parse(item.createdAt) + n).toISOString();
 const other = n => ({...item, clientMessageId: item.clientMessageId + n, createdAt: later(n), failed: 'Refused once.'});
 for (let n = 1; n < 50; n++) localStorage[key + n] = JSON.stringify(other(n));
 window.dispatchEvent(new StorageEvent('storage', {key: null})) }"""
-
-
-def row(page: Page, text: str) -> Any:
-    return page.get_by_role("log").get_by_role("article").filter(has_text=text)
 
 
 def rail(page: Page, room: str) -> Any:

@@ -52,6 +52,7 @@ async def model_of(house: House, agent: str) -> Any:
     return (await house.ask("GET", f"/agents/{agent}"))["model"]
 
 
+@pytest.mark.proves("B-page-6", "B-page-23")
 async def test_a_local_model_is_connected_and_answers(house: House, visit: Visit, local: ModelServer) -> None:
     """No terminal, no restart, no list in the environment: the owner opens the address here."""
     agent, other = await house.agent("Ada"), await house.agent("Bea")
@@ -93,6 +94,7 @@ async def test_what_fails_is_crossed_and_named(house: House, visit: Visit, local
     assert not any(name.startswith("AT_127") for name in kept), "the keys that were tried are gone"
 
 
+@pytest.mark.proves("B-page-22")
 async def test_a_failed_check_shows_no_tick_for_what_failed(house: House, visit: Visit, provider: ModelServer) -> None:
     made = await house.ask("POST", "/models", json={"provider": "anthropic", "models": {"m": {"contextTokens": 9000}}})
     provider.key = "another"
@@ -136,6 +138,7 @@ async def test_prices_and_the_default_are_set_on_the_page(house: House, visit: V
     await house.ask("DELETE", f"/agents/{tilda['id']}")
 
 
+@pytest.mark.proves("B-page-23")
 async def test_an_agent_is_moved_to_a_model_and_back(house: House, visit: Visit, provider: ModelServer) -> None:
     made = await house.ask("POST", "/models", json={"provider": "anthropic"})
     agent = await house.agent("Wyn", {"calls": []})

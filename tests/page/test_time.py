@@ -27,6 +27,7 @@ async def test_a_task_is_scheduled_seen_run_paused_and_cancelled(house: House, v
     await page.get_by_role("button", name="New task").click()
     dialog = page.get_by_role("dialog", name="New task")
     await dialog.get_by_label("What to do").fill("Say good morning.")
+    await dialog.get_by_label("When").select_option("at times written as cron")
     await dialog.get_by_role("textbox", name=re.compile("^Times")).fill("every morning")
     await dialog.get_by_role("button", name="Schedule it").click()
     await expect(dialog.get_by_role("alert")).to_be_visible()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from playwright.async_api import expect
 
 from bullpen.testing.model_server import ModelServer, stalls
@@ -103,7 +104,9 @@ async def test_a_run_under_way_is_seen_live_and_stopped(house: House, visit: Vis
     await page.get_by_role("link", name=re.compile(agent.capitalize())).first.click()
     await page.get_by_role("button", name="Stop").click()
     await expect(page.get_by_role("status").filter(has_text="stopped")).to_be_visible()
-    await expect(page.get_by_text("Olga stopped it").first).to_be_visible()
+    end = page.get_by_role("list", name="What happened").get_by_role("listitem").last
+    await expect(end).to_have_text(re.compile(r"^Olga stopped it\s*\d\d:\d\d:\d\d"))
+    await expect(page.get_by_text("Stopped by")).to_have_count(0)
 
 
 async def test_an_agent_is_looked_at_changed_paused_and_talked_to(house: House, visit: Visit) -> None:
@@ -166,6 +169,7 @@ async def test_an_agent_is_made_and_given_tools_and_loses_them(house: House, vis
     await house.reads(f"/agents/{made['id']}", lambda now: now["tools"] == made["tools"])
 
 
+@pytest.mark.proves("B-page-16")
 async def test_a_room_shows_unavailable_models_and_used_up_budgets(house: House, visit: Visit) -> None:
     away = await house.agent("Una", {"awaySeconds": 3600})
     spends = await house.agent(

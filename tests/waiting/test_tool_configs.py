@@ -50,6 +50,7 @@ async def test_a_tool_has_the_founding_documents_fields_and_defaults(office: Dri
     listed = {tool["name"]: tool for tool in await office.items("/tools", limit=200)}
     assert listed["displayChart"] == made
     assert listed["send_message"]["builtIn"] is True
+    assert listed["send_message"]["family"] == "messaging"
     changed = await office.ask("PATCH", "/tools/displayChart", json={"description": "Another", "visible": True})
     assert (changed["description"], changed["visible"]) == ("Another", True)
     await office.ask("DELETE", "/tools/displayChart", status=204)

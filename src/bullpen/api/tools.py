@@ -19,7 +19,7 @@ from bullpen.wire.requests import CreateTool, UpdateTool
 router = APIRouter(route_class=CappedRoute, tags=["tools"])
 
 
-def built_in(tool: Tool) -> ToolConfig:
+def built_in(tool: Tool, family: str | None) -> ToolConfig:
     return ToolConfig(
         name=tool.name,
         description=tool.description,
@@ -29,6 +29,7 @@ def built_in(tool: Tool) -> ToolConfig:
         timeout=tool.timeout_ms,
         variables=list(tool.variables),
         built_in=True,
+        family=family,
     )
 
 
@@ -48,7 +49,10 @@ async def list_tools(
 ) -> Response:
     """By name; headers are shown to those who manage agents."""
     access.authorize(caller, "see_tool")
-    ours = sorted((built_in(tool) for tool in office.registry.tools), key=lambda tool: tool.name)
+    registry = office.registry
+    ours = sorted(
+        (built_in(tool, registry.family_of(tool.name)) for tool in registry.tools), key=lambda tool: tool.name
+    )
     theirs = await store.read(lambda tx: rows.select_page(tx, after=cursor or "", limit=limit))
     found = sorted([*(tool for tool in ours if tool.name > (cursor or "")), *theirs], key=lambda tool: tool.name)
     manages = access.allows(caller, "manage_agents")
@@ -66,7 +70,7 @@ async def get_tool(name: str, caller: Caller, office: Office, store: Store) -> R
     access.authorize(caller, "see_tool", Thing(kind="tool", id=name, tool=name, holder=caller.serves))
     known = office.registry.find(name)
     if known is not None:
-        return answer(built_in(known))
+        return answer(built_in(known, office.registry.family_of(name)))
     found = await store.read(lambda tx: actions.get(tx, name))
     return answer(_seen(found, access.allows(caller, "manage_agents")))
 

@@ -248,7 +248,7 @@ def _add_models(add: Add) -> None:
     price.add_argument("input", metavar="IN", type=float, help="for what it reads; 0 if it is free")
     price.add_argument("output", metavar="OUT", type=float, help="for what it writes")
     price.add_argument("--cached", metavar="DOLLARS", type=float, help="for what it reads from its cache")
-    price.add_argument("--context", metavar="TOKENS", type=_count, help="the most it takes at once")
+    price.add_argument("--context", metavar="TOKENS", type=_tokens, help="the most it takes at once")
     default = _add_action(actions, "default", "Say what new agents run on; without a model: nothing.")
     default.add_argument("id", metavar="ID", help="id or name of the connection")
     default.add_argument("model", metavar="MODEL", nargs="?", help="as its server calls it")
@@ -685,6 +685,12 @@ def _amount(text: str) -> float:
 def _whole(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) < 2**53:
         raise ArgumentTypeError("write a number from 1 on")
+    return int(text)
+
+
+def _tokens(text: str) -> int:
+    if not text.isdecimal() or not 1000 <= int(text) <= 100_000_000:
+        raise ArgumentTypeError("write a number of tokens from 1000 on")
     return int(text)
 
 

@@ -45,16 +45,18 @@ async def _list(bp: Bullpen, args: Namespace) -> None:
     if args.json:
         print(show.as_json({"items": [item.model_dump(by_alias=True, mode="json") for item in page]}))
     elif page.items:
-        print(show.table(("BUDGET", "OF", "PER", "SPENT", "OF AT MOST", "USED", "STATE"), map(_budget, page)))
+        names = await named.names_of(bp, "member", "space")
+        headings = ("BUDGET", "OF", "PER", "SPENT", "OF AT MOST", "USED", "STATE")
+        print(show.table(headings, [_budget(budget, names) for budget in page]))
     else:
         print("No budgets yet. Set one with `bullpen budgets set agent ID 5`.", file=sys.stderr)
 
 
-def _budget(budget: Budget) -> tuple[str, ...]:
+def _budget(budget: Budget, names: named.Names) -> tuple[str, ...]:
     most = budget.amount + budget.extra
     used = f"{budget.spent / most * 100:.0f} %" if most else "-"
     state = "used up" if budget.reached else "warned" if budget.warned_at else "-"
-    whose = f"{budget.kind} {budget.subject_id or ''}".strip()
+    whose = budget.kind if budget.subject_id is None else f"{budget.kind} {named.beside(budget.subject_id, names)}"
     return (budget.id, whose, budget.period, _amount(budget, budget.spent), _amount(budget, most), used, state)
 
 
@@ -65,22 +67,28 @@ def _amount(budget: Budget, amount: float) -> str:
 async def _usage(args: Namespace) -> int:
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
         page = await bp.usage.list(by=args.by, days=args.days)
+        named_kinds: tuple[named.Kind, ...] = (args.by,) if args.by in ("agent", "space", "person") else ()
+        names = await named.names_of(bp, *(() if args.json or not page.items else named_kinds))
     if args.json:
         print(show.as_json({"items": [item.model_dump(by_alias=True, mode="json") for item in page]}))
         return 0
     if not page.items:
         print("Nothing was used yet.", file=sys.stderr)
         return 0
-    print(show.table((args.by.upper(), "RUNS", "STEPS", "IN", "CACHED", "OUT", "COST", "TODAY", "A DAY"), _rows(page)))
+    print(
+        show.table(
+            (args.by.upper(), "RUNS", "STEPS", "IN", "CACHED", "OUT", "COST", "TODAY", "A DAY"), _rows(page, names)
+        )
+    )
     if any(row.unpriced for row in page):
         print(UNPRICED, file=sys.stderr)
     return 0
 
 
-def _rows(page: Page[UsageRow]) -> list[tuple[str, ...]]:
+def _rows(page: Page[UsageRow], names: named.Names) -> list[tuple[str, ...]]:
     return [
         (
-            row.id or "-",
+            named.beside(row.id or None, names),
             str(row.runs),
             str(row.steps),
             str(row.input_tokens),

@@ -9,6 +9,7 @@ import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from bullpen.cli import door, named, show
@@ -41,11 +42,14 @@ async def _run(args: Namespace) -> int:
 async def _list(bp: Bullpen, args: Namespace) -> None:
     page = await bp.hooks.list(agent=args.agent, limit=args.limit, cursor=args.cursor)
     nothing = "No hooks yet. Make one with `bullpen hooks create AGENT --name NAME`."
-    show_page(page, args, ("HOOK", "NAME", "AGENT", "MADE BY", "LAST RUNG"), _row, nothing)
+    names = {} if args.json or not page.items else await named.names_of(bp, "member")
+    headings = ("HOOK", "NAME", "AGENT", "MADE BY", "LAST RUNG")
+    show_page(page, args, headings, partial(_row, names=names), nothing)
 
 
-def _row(hook: Hook) -> tuple[str, ...]:
-    return (hook.id, hook.name, hook.agent_id, hook.created_by, show.date(hook.used_at) if hook.used_at else "-")
+def _row(hook: Hook, *, names: named.Names) -> tuple[str, ...]:
+    who, by = named.beside(hook.agent_id, names), named.beside(hook.created_by, names)
+    return (hook.id, hook.name, who, by, show.date(hook.used_at) if hook.used_at else "-")
 
 
 def show_page(

@@ -44,10 +44,7 @@ async def _fetch(listing: Listing, args: Namespace) -> tuple[Page[Any], named.Na
     async with door.to_server(load_settings(data=args.data)) as bp:
         await named.use_ids(bp, args, space="space", agent="agent")
         page = await listing.fetch(bp, args)
-        names: dict[str, str] = {}
-        for kind in () if args.json or not page.items else listing.names:
-            names |= await named.names_of(bp, kind)
-        return page, names
+        return page, await named.names_of(bp, *(() if args.json or not page.items else listing.names))
 
 
 def _fetch_runs(bp: Bullpen, args: Namespace) -> Awaitable[Page[Run]]:

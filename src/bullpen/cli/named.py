@@ -63,14 +63,14 @@ async def _is_there(ask: Callable[[], Awaitable[Any]]) -> bool:
     return True
 
 
-async def names_of(bp: Bullpen, kind: Kind) -> Names:
-    """Everything of this kind that whoever asks may see. Whoever may list nothing is told no names."""
+async def names_of(bp: Bullpen, *kinds: Kind) -> Names:
+    """Everything of these kinds that whoever asks may see. Whoever may list nothing is told no names."""
     found: dict[str, str] = {}
-    if kind == "space":
+    if "space" in kinds:
         await _add(found, lambda cursor: bp.spaces.list(limit=200, cursor=cursor))
-    if kind in ("agent", "member"):
+    if "agent" in kinds or "member" in kinds:
         await _add(found, lambda cursor: bp.agents.list(limit=200, cursor=cursor))
-    if kind in ("person", "member"):
+    if "person" in kinds or "member" in kinds:
         await _add(found, lambda cursor: bp.people.list(limit=200, cursor=cursor))
     return found
 

@@ -52,14 +52,17 @@ async def _list(bp: Bullpen, args: Namespace) -> None:
         items = [item.model_dump(by_alias=True, mode="json") for item in page]
         print(show.as_json({"items": items} if page.next is None else {"items": items, "next": page.next}))
     elif page.items:
-        print(show.table(("POLICY", "AGENT", "SPACE", "TOOL", "DECISION", "SOURCE", "WHEN"), map(_row, page)))
+        names = await named.names_of(bp, "agent", "space")
+        headings = ("POLICY", "AGENT", "SPACE", "TOOL", "DECISION", "SOURCE", "WHEN")
+        print(show.table(headings, [_row(policy, names) for policy in page]))
         if page.next is not None:
             print(f"There are more: add --cursor {page.next!r}", file=sys.stderr)
     else:
         print("No policies yet. Set one with `bullpen policies set AGENT TOOL ask`.", file=sys.stderr)
 
 
-def _row(policy: Policy) -> tuple[str, ...]:
+def _row(policy: Policy, names: named.Names) -> tuple[str, ...]:
     when = "always" if policy.when is None else show.one_line(show.as_json(policy.when), 80)
     source = show.one_line(policy.source or "-", 40)
-    return (policy.id, policy.agent_id, policy.space_id or "-", policy.tool_name, policy.decision, source, when)
+    who, where = named.beside(policy.agent_id, names), named.beside(policy.space_id, names)
+    return (policy.id, who, where, policy.tool_name, policy.decision, source, when)

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from sqlalchemy import func, select
 
@@ -18,7 +19,7 @@ from bullpen.audit import actions as audit
 from bullpen.audit.types import Break
 from bullpen.budgets import rows as budget_rows
 from bullpen.clock import Clock
-from bullpen.doctor import upgraded
+from bullpen.doctor import machine, upgraded
 from bullpen.doctor.types import Finding, ok, problem, warning
 from bullpen.engine.backlog import count_stuck, select_backlog, select_stalled
 from bullpen.errors import BullpenError, CannotStart, Unavailable
@@ -91,7 +92,7 @@ async def examine(settings: Settings, store: Store, *, running: bool) -> AsyncIt
         yield problem("database", reason, lost.ADVICE)
         return
     if not settings.on_postgres and not settings.sqlite_path.exists():
-        yield warning("database", f"There is no database at {settings.sqlite_path} yet.", "`bullpen serve` makes it.")
+        yield missing(settings.sqlite_path)
         return
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
@@ -108,6 +109,12 @@ async def examine(settings: Settings, store: Store, *, running: bool) -> AsyncIt
         yield problem("database", f"It stopped answering: {error}", "Look at the database's own log; then ask again.")
     finally:
         await store.close()
+
+
+def missing(path: Path) -> Finding:
+    if reason := machine.why_not_made(path.parent):
+        return problem("database", f"{path} cannot be made in {reason}.", machine.NAME_ANOTHER)
+    return warning("database", f"There is no database at {path} yet.", "`bullpen serve` makes it.")
 
 
 async def _questions(patient: Patient) -> AsyncIterator[Finding]:

@@ -25,6 +25,7 @@ SLOW_SYNC_SECONDS = 0.1
 FEW_FILES = 1024
 OLD_BACKUP_DAYS = 7
 OLDEST_PYTHON = (3, 11)
+NAME_ANOTHER = "Name another folder with --data or BULLPEN_DATA."
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
@@ -75,13 +76,19 @@ def files() -> Finding:
 
 
 def new_folder(folder: Path) -> Finding:
-    above = next(each for each in folder.parents if each.exists())
+    if reason := why_not_made(folder):
+        return problem("folder", f"{folder} is not there, and cannot be made in {reason}.", NAME_ANOTHER)
+    return warning("folder", f"{folder} is not there yet.", "`bullpen serve` makes it; or set BULLPEN_DATA.")
+
+
+def why_not_made(folder: Path) -> str | None:
+    """Why a folder that is not there cannot be made: where it would be, and what the system says. None if it can."""
+    above = next(each for each in (folder, *folder.parents) if each.exists())
     try:
         Path(tempfile.mkdtemp(dir=above)).rmdir()
     except OSError as error:
-        said = f"{folder} is not there, and cannot be made in {above}: {error.strerror}."
-        return problem("folder", said, "Name another with --data or BULLPEN_DATA.")
-    return warning("folder", f"{folder} is not there yet.", "`bullpen serve` makes it; or set BULLPEN_DATA.")
+        return f"{above}: {error.strerror}"
+    return None
 
 
 def folder_is_ours(folder: Path) -> Finding:

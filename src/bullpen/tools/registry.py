@@ -39,6 +39,7 @@ class Registry:
     def __init__(self, families: Mapping[str, Sequence[Tool]]) -> None:
         self._tools: dict[str, Tool] = {}
         self._families = {family: [tool.name for tool in tools] for family, tools in families.items()}
+        self._family_of = {name: family for family, names in self._families.items() for name in names}
         self._listed = lru_cache(maxsize=1024)(self._find_listed)
         for tools in families.values():
             for tool in tools:
@@ -64,6 +65,9 @@ class Registry:
 
     def find(self, name: str) -> Tool | None:
         return self._tools.get(name)
+
+    def family_of(self, name: str) -> str | None:
+        return self._family_of.get(name)
 
     def listed(self, names: Iterable[str], defined: Mapping[str, Tool] | None = None) -> list[Tool]:
         """The tools an agent has: exactly those it lists, by family or one by one, in that order.

@@ -914,6 +914,7 @@ class ToolConfig(Wire):
     policy: Decision | None = None
     effect: DeclaredEffect | None = None  # of gateway and external tools, if somebody says
     built_in: bool = False
+    family: str | None = None  # with which others an agent is given it at once: `messaging`
     created_at: str | None = None
     updated_at: str | None = None
 

@@ -7026,6 +7026,8 @@ export interface components {
             executionType: "gateway" | "external" | "space" | "internal" | "function";
             /** Expiresafter */
             expiresAfter?: number | null;
+            /** Family */
+            family?: string | null;
             /** Inputschema */
             inputSchema: {
                 [key: string]: unknown;

@@ -1,7 +1,7 @@
 // Drawn charts, loaded with the first one. Colours come with dashes and names, never alone.
 import { Bar, BarChart, CartesianGrid, Cell, Line, LineChart, Pie, PieChart, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 import s from "./cards.module.css";
-import type { ChartData } from "./chart";
+import type { ChartData } from "./chartData";
 
 const DASHES = ["", "5 4", "2 3", "8 3 2 3", "1 3", "10 4"];
 const colour = (at: number): string => `var(--chart-${(at % 6) + 1})`;

@@ -3,7 +3,7 @@ import { lazy, Suspense, useState } from "react";
 import { isRecord } from "../parts/Args";
 import { TextButton } from "../parts/Button";
 import s from "./cards.module.css";
-import { chartOf, type ChartType } from "./chart";
+import { chartOf, type ChartType } from "./chartData";
 import { Frame, Outcome } from "./Frame";
 import { Rows } from "./Result";
 import type { Card, CardProps } from "./types";

@@ -4,7 +4,7 @@ import { renderToString } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import type { MessageStatus } from "../api/nouns";
 import { answerWords, mayAnswer } from "./CallCard";
-import { chartOf } from "./chart";
+import { chartOf } from "./chartData";
 import { cardFor, fallbackCard, registered } from "./index";
 import { safeSchema } from "./schema";
 import type { Call } from "./types";

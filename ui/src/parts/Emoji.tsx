@@ -1,8 +1,17 @@
 // The picker, loaded when somebody asks for it; its data comes from our own address.
-import { EmojiPicker } from "frimousse";
+import { EmojiPicker, type EmojiPickerListEmojiProps, type EmojiPickerListRowProps } from "frimousse";
 import s from "./parts.module.css";
 
 export const QUICK = ["👍", "❤️", "😂", "🎉", "👀", "✅", "🙏"];
+
+// The picker counts from 0. ARIA counts from 1, and takes a 0 for a mistake.
+const Row = (props: EmojiPickerListRowProps) => <div {...props} aria-rowindex={props["aria-rowindex"] || undefined} />;
+const One = ({ emoji, ...props }: EmojiPickerListEmojiProps) => (
+  <button type="button" {...props} aria-colindex={(props["aria-colindex"] ?? 0) + 1}>
+    {emoji.emoji}
+  </button>
+);
+const COMPONENTS = { Row, Emoji: One };
 
 export default function Emoji({ onPick }: { onPick(emoji: string): void }) {
   return (
@@ -18,7 +27,7 @@ export default function Emoji({ onPick }: { onPick(emoji: string): void }) {
       <EmojiPicker.Viewport>
         <EmojiPicker.Loading>Loading…</EmojiPicker.Loading>
         <EmojiPicker.Empty>No emoji found.</EmojiPicker.Empty>
-        <EmojiPicker.List />
+        <EmojiPicker.List components={COMPONENTS} />
       </EmojiPicker.Viewport>
     </EmojiPicker.Root>
   );

@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 import { kept } from "../live/kept";
 import { isMuted } from "../live/muted";
 import { store } from "../live/store";
-import { openPalette } from "./palette";
+import { openPalette } from "./openPalette";
 import { usePanel } from "./panel";
 
 export const SHORTCUTS: [string[], string][] = [

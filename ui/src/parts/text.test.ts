@@ -8,7 +8,7 @@ import { isShared } from "../rooms/names";
 import { clean, pieces } from "./odd";
 import { placeOf } from "../start/hash";
 import { fieldsOf, valueOf, type Field } from "../cards/fields";
-import { piecesOf } from "../work/said";
+import { piecesOf } from "../work/pieces";
 
 describe("mentions", () => {
   const members = [{ id: "ada", name: "Ada" }, { id: "psn_1", name: "Anna Maria" }];

@@ -6,7 +6,7 @@ import { useBegun } from "../parts/begun";
 import { Button } from "../parts/Button";
 import p from "../parts/parts.module.css";
 import { editMessage } from "./actions";
-import { lastRunOf, retryRun } from "./again";
+import { lastRunOf, retryRun } from "./askAgain";
 
 export function EditBox({ message, owner, begins, onDone }: { message: Message; owner: string; begins: boolean; onDone(): void }) {
   const [text, setText] = useBegun(`${owner}/text`, message.text);

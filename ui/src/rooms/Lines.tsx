@@ -11,7 +11,7 @@ import { TextButton } from "../parts/Button";
 import { usePanel } from "../parts/panel";
 import { toast } from "../parts/toasts";
 import { stoppedBy } from "../words/en";
-import { TryAgain } from "./Again";
+import { TryAgain } from "./AnswerAgain";
 import { titleOf, useName } from "./names";
 import { RaiseLimit } from "./RaiseLimit";
 import s from "./rooms.module.css";
@@ -100,7 +100,7 @@ export function NoticeRow({ notice, spaceId }: { notice: Notice; spaceId: string
   if (notice.kind === "stopped")
     return (
       <div className={s.sys}>
-        <Square size={13} aria-hidden />
+        {!said && <Square size={13} aria-hidden />}
         {!said && <span>{stoppedBy(name, by)}</span>}
         {notice.runId && <TryAgain runId={notice.runId} />}
         <TextButton onClick={() => setPanel("run", notice.runId ?? "")}>Show its run</TextButton>
@@ -109,7 +109,7 @@ export function NoticeRow({ notice, spaceId }: { notice: Notice; spaceId: string
   if (notice.kind === "joined" || notice.kind === "left")
     return (
       <div className={s.sys}>
-        <LogIn size={15} aria-hidden /> <bdi>{name}</bdi> {notice.kind === "joined" ? "joined." : "left."}
+        <LogIn size={15} aria-hidden /> <span><bdi>{name}</bdi> {notice.kind === "joined" ? "joined." : "left."}</span>
       </div>
     );
   return (

@@ -13,7 +13,7 @@ import { Markdown } from "../parts/Markdown";
 import { usePanel } from "../parts/panel";
 import { between, count, money, plainText } from "../words/en";
 import { toggleReaction } from "./actions";
-import { SecondTry } from "./Again";
+import { SecondTry } from "./AnswerAgain";
 import { Attachments } from "./Attachments";
 import { EditBox } from "./EditBox";
 import { MessageTools } from "./MessageTools";

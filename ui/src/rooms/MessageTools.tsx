@@ -10,8 +10,8 @@ import { Dialog } from "../parts/Dialog";
 import { usePanel } from "../parts/panel";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
-import { askAgain, editAndAsk } from "./again";
-import { TryAgain } from "./Again";
+import { askAgain, editAndAsk } from "./askAgain";
+import { TryAgain } from "./AnswerAgain";
 import { deleteMessage, toggleReaction } from "./actions";
 import s from "./rooms.module.css";
 
@@ -45,7 +45,7 @@ export function MessageTools({ message, mine, onEdit }: { message: Message; mine
             </IconButton>
           }
         />
-        <Ariakit.Menu className={p.menu} gutter={4} portal unmountOnHide>
+        <Ariakit.Menu className={p.menu} gutter={4} portal modal unmountOnHide>
           {runId && (
             <>
               <Ariakit.MenuItem className={p.item} onClick={() => void askAgain(runId)}>

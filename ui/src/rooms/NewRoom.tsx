@@ -8,6 +8,7 @@ import { change, useLive } from "../live/store";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { AgentTag, Face } from "../parts/Face";
+import { Form } from "../parts/Form";
 import p from "../parts/parts.module.css";
 import s from "./rooms.module.css";
 
@@ -25,29 +26,20 @@ export default function NewRoom({ kind, onClose }: { kind: "room" | "direct" | n
 
 function useMake(onClose: () => void) {
   const [, go] = useLocation();
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
-  const make = async (body: object): Promise<void> => {
-    setBusy(true);
-    try {
-      const space = await api.createSpace(body);
-      change((state) => withSpace(state, space));
-      onClose();
-      go(`/rooms/${space.id}`);
-    } catch (error) {
-      setProblem(sentence(error));
-    } finally {
-      setBusy(false);
-    }
+  return async (body: object): Promise<void> => {
+    const space = await api.createSpace(body);
+    change((state) => withSpace(state, space));
+    onClose();
+    go(`/rooms/${space.id}`);
   };
-  return { make, problem, busy };
 }
 
 function Direct({ onClose }: { onClose(): void }) {
   const me = useLive((state) => state.me?.id ?? "");
   const everybody = useLive((state) => state.members);
   const [wanted, setWanted] = useState("");
-  const { make, problem } = useMake(onClose);
+  const make = useMake(onClose);
+  const [problem, setProblem] = useState("");
   const found = Object.values(everybody).filter((each) => each.id !== me && each.name.toLowerCase().includes(wanted.toLowerCase()));
   return (
     <>
@@ -59,7 +51,7 @@ function Direct({ onClose }: { onClose(): void }) {
             <span>
               <bdi>{each.name}</bdi> {each.kind === "agent" && <AgentTag />}
             </span>
-            <Button onClick={() => void make({ kind: "dm", members: [me, each.id] })}>Write</Button>
+            <Button onClick={() => void make({ kind: "dm", members: [me, each.id] }).catch((error) => setProblem(sentence(error)))}>Write</Button>
           </li>
         ))}
       </ul>
@@ -76,23 +68,18 @@ const KINDS = {
 function Channel({ onClose }: { onClose(): void }) {
   const me = useLive((state) => state.me?.id ?? "");
   const everybody = useLive((state) => state.members);
-  const { make, problem, busy } = useMake(onClose);
+  const make = useMake(onClose);
   const [name, setName] = useState("");
   const [kind, setKind] = useState<keyof typeof KINDS>("channel");
   const [trigger, setTrigger] = useState("");
   const [isPrivate, setPrivate] = useState(false);
   const [wake, setWake] = useState("mention");
   const [chosen, setChosen] = useState<string[]>([]);
+  const shared = { kind, name: name.trim(), members: chosen };
+  const ofKind = kind === "channel" ? { private: isPrivate, wake: { people: wake, agents: "mention" } } : { private: true, ...(trigger.trim() ? { trigger: trigger.trim() } : {}) };
+  const wanted = { ...shared, ...ofKind };
   return (
-    <form
-      style={{ display: "grid", gap: 16 }}
-      onSubmit={(event) => {
-        event.preventDefault();
-        const shared = { kind, name: name.trim(), members: chosen };
-        if (kind === "channel") void make({ ...shared, private: isPrivate, wake: { people: wake, agents: "mention" } });
-        else void make({ ...shared, private: true, ...(trigger.trim() ? { trigger: trigger.trim() } : {}) });
-      }}
-    >
+    <Form verb={kind === "channel" ? "Make room" : "Make group"} onSave={() => make(wanted)} onCancel={onClose} disabled={!name.trim()}>
       <label className={p.field}>
         Name
         <input value={name} onChange={(event) => setName(event.target.value)} required maxLength={80} autoFocus placeholder="launch-week" />
@@ -144,13 +131,6 @@ function Channel({ onClose }: { onClose(): void }) {
           Private: only its members know of it
         </label>
       )}
-      {problem && <p className={p.problem} role="alert">{problem}</p>}
-      <div className={`${p.actions} ${p.end}`}>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" type="submit" busy={busy} disabled={!name.trim()}>
-          {kind === "channel" ? "Make room" : "Make group"}
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
 }

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Activity, BellOff, Bot, CalendarClock, ChevronDown, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
+import { Activity, BellOff, Bot, CalendarClock, ChevronDown, Coins, Cpu, Hash, Inbox, Lock, Pencil, Plus, Search, Settings, SquarePen, Users } from "lucide-react";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useRoute } from "wouter";
 import { api } from "../api/client";
@@ -10,13 +10,13 @@ import { useMuted } from "../live/muted";
 import { useLive } from "../live/store";
 import { IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
-import { money, number } from "../words/en";
+import { number, spentToday } from "../words/en";
 import { usePending } from "../work/data";
 import { useProposals } from "../work/Proposals";
 import { usePresence } from "./Message";
 import { otherOf, titleOf } from "./names";
 import s from "./rooms.module.css";
-import { openPalette } from "../parts/palette";
+import { openPalette } from "../parts/openPalette";
 
 const NewRoom = lazy(() => import("./NewRoom"));
 
@@ -60,27 +60,31 @@ export function MainLinks() {
   const pending = usePending();
   const proposals = useProposals();
   const waits = (pending.data?.needsMe.length ?? 0) + (proposals.data?.length ?? 0);
+  const manages = useLive((state) => state.me?.grants.includes("manage_agents") ?? false);
   return (
     <>
-      <MainLink href="/pending" icon={<Inbox size={16} aria-hidden />} label="Waiting for you">
+      <MainLink below href="/pending" icon={<Inbox size={16} aria-hidden />} label="Waiting for you">
         {waits > 0 && (
           <span className={s.count} data-kind="wait" aria-label={`${waits} waiting`}>
             {waits}
           </span>
         )}
       </MainLink>
-      <MainLink href="/runs" icon={<Activity size={16} aria-hidden />} label="Runs" />
-      <MainLink href="/tasks" icon={<CalendarClock size={16} aria-hidden />} label="Tasks" />
-      <MainLink href="/agents" icon={<Bot size={16} aria-hidden />} label="Agents" />
+      <MainLink below href="/runs" icon={<Activity size={16} aria-hidden />} label="Runs" />
+      <MainLink below href="/tasks" icon={<CalendarClock size={16} aria-hidden />} label="Tasks" />
+      <MainLink below href="/agents" icon={<Bot size={16} aria-hidden />} label="Agents" />
       <MainLink href="/people" icon={<Users size={16} aria-hidden />} label="People" />
+      {manages && <MainLink href="/models" icon={<Cpu size={16} aria-hidden />} label="Models" />}
+      {manages && <MainLink href="/costs" icon={<Coins size={16} aria-hidden />} label="Costs" />}
     </>
   );
 }
 
-function MainLink({ href, icon, label, children }: { href: string; icon: React.ReactNode; label: string; children?: React.ReactNode }) {
+/** `below`: on a phone it stands in the bar below instead. */
+function MainLink({ href, icon, label, below, children }: { href: string; icon: React.ReactNode; label: string; below?: boolean; children?: React.ReactNode }) {
   const [active] = useRoute(`${href}/*?`);
   return (
-    <Link href={href} aria-current={active ? "page" : undefined}>
+    <Link href={href} aria-current={active ? "page" : undefined} data-below={below}>
       {icon}
       {label}
       {children}
@@ -215,7 +219,7 @@ function Myself() {
       </span>
       {usage.data && (
         <Link href="/costs" className={s.cost} title="Spent today by all agents" data-near={(today?.budget && spent > today.budget * 0.8) || undefined}>
-          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : `${money(spent, today?.unpriced)} today`}
+          {today?.budget ? `$${spent.toFixed(2)} of $${today.budget} today` : spentToday(spent, today?.unpriced)}
         </Link>
       )}
       <Link href="/settings" aria-label="Settings" style={{ display: "grid", color: "var(--muted)", marginInlineStart: usage.data ? undefined : "auto" }}>

@@ -1,15 +1,15 @@
 // Budgets that are used up, each with a field for a higher one.
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api } from "../api/client";
+import { api, Problem } from "../api/client";
 import type { Budget } from "../api/nouns";
-import { sentence } from "../api/problems";
 import { useLive } from "../live/store";
-import { Button } from "../parts/Button";
+import { Form } from "../parts/Form";
 import { Failed, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done } from "../parts/toasts";
 import { budgetName } from "../words/en";
+import { putLimit } from "../work/limits";
 
 /** Those that can hold back this agent here: its own, the room's, and those of people, tasks and the office. */
 export default function Reached({ agentId, spaceId, onDone }: { agentId: string; spaceId: string; onDone(): void }) {
@@ -29,48 +29,23 @@ export default function Reached({ agentId, spaceId, onDone }: { agentId: string;
 
 function OneBudget({ budget, onDone }: { budget: Budget; onDone(): void }) {
   const called = useLive((state) => (budget.subjectId ? (state.members[budget.subjectId]?.name ?? state.spaces[budget.subjectId]?.name ?? budget.subjectId) : ""));
-  const [amount, setAmount] = useState(String(budget.amount * 2));
-  const [problem, setProblem] = useState("");
+  const [amount, setAmount] = useState(String(Math.ceil(Math.max(budget.amount, budget.spent) * 2)));
   const save = async (): Promise<void> => {
     const wanted = Number(amount);
-    if (!Number.isFinite(wanted) || wanted <= budget.spent) return setProblem(`It must be more than what is spent already: ${spent(budget)}.`);
-    try {
-      if (budget.origin === "limits" && budget.subjectId) await raiseOfAgent(budget, wanted);
-      else await api.putBudget({ kind: budget.kind, subjectId: budget.subjectId, period: budget.period, unit: budget.unit, amount: wanted });
-      done("The limit is raised. What waited goes on.");
-      onDone();
-    } catch (error) {
-      setProblem(sentence(error));
-    }
+    if (!Number.isFinite(wanted) || wanted <= budget.spent) throw new Problem(422, "invalid", `It must be more than what is spent already: ${spent(budget)}.`);
+    await putLimit(budget, wanted);
+    done("The limit is raised. What waited goes on.");
+    onDone();
   };
   return (
-    <form
-      className={p.field}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <Form verb="Raise it" onSave={save}>
       <label className={p.field}>
         {budgetName(budget, called)}
         <input inputMode="decimal" value={amount} onChange={(event) => setAmount(event.target.value)} />
         <span className={p.hint}>{`Spent: ${spent(budget)} of ${shown(budget.amount, budget)}`}</span>
       </label>
-      {problem && <p className={p.problem} role="alert">{problem}</p>}
-      <div className={`${p.actions} ${p.end}`}>
-        <Button look="primary" type="submit">
-          Raise it
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
-}
-
-/** It stands in the agent's definition, and is changed there. */
-async function raiseOfAgent(budget: Budget, amount: number): Promise<void> {
-  const agent = await api.agent(budget.subjectId ?? "");
-  const name = budget.unit === "tokens" ? "maxTokensPerDay" : "maxCostPerDay";
-  await api.updateAgent(agent.id, { limits: { ...agent.limits, [name]: amount } });
 }
 
 const shown = (amount: number, budget: Budget): string => (budget.unit === "tokens" ? `${Math.round(amount)} tokens` : `$${amount.toFixed(2)}`);

@@ -23,6 +23,7 @@ import { usePresence } from "./Message";
 import { updateRoom } from "./RoomSettings";
 import { Timeline } from "./Timeline";
 import { Held, Typing } from "./Typing";
+import { WaitingHere } from "./WaitingHere";
 import { keepsRoom } from "./keeps";
 import s from "./rooms.module.css";
 
@@ -154,6 +155,7 @@ export function Room({ spaceId }: { spaceId: string }) {
       ) : (
         <>
           <Timeline key={spaceId} spaceId={spaceId} goTo={search.get("message")} />
+          <WaitingHere spaceId={spaceId} />
           <Held spaceId={spaceId} />
           <Typing spaceId={spaceId} />
           {!panel && (

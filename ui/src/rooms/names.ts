@@ -16,6 +16,14 @@ export function titleOf(space: Space, state: Pick<State, "me" | "members">): str
   return other ? nameOf(state.members, other) : "";
 }
 
+/** Where something happened, for a line of text. */
+export function placeOf(spaceId: string | null | undefined, state: Pick<State, "me" | "members" | "spaces">): string {
+  const space = spaceId ? state.spaces[spaceId] : undefined;
+  if (!spaceId) return "no room";
+  if (!space) return "a room you are not in";
+  return space.kind === "dm" ? titleOf(space, state) : `#${titleOf(space, state)}`;
+}
+
 export function useName(id: string | null | undefined): string {
   return useLive((state) => (id ? nameOf(state.members, id) : ""));
 }

@@ -3,9 +3,9 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { api } from "../api/client";
 import type { Agent, Connection, ModelCheck, Offered } from "../api/nouns";
-import { sentence } from "../api/problems";
 import { useLive } from "../live/store";
 import { Button, TextButton } from "../parts/Button";
+import { Form } from "../parts/Form";
 import { Notice } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
@@ -41,7 +41,6 @@ function Where({ onConnected }: { onConnected(found: Found): void }) {
   const [address, setAddress] = useState("");
   const [key, setKey] = useState("");
   const [failed, setFailed] = useState<Offered | null>(null);
-  const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState("");
   const draft = useDraft();
   const chosen = PROVIDERS.find((each) => each.id === provider) ?? PROVIDERS[0]!;
@@ -52,15 +51,12 @@ function Where({ onConnected }: { onConnected(found: Found): void }) {
 
   const connect = async (where: { provider: string; address: string; key: string; name?: string; open: boolean }): Promise<void> => {
     setBusy(where.name ?? "form");
-    setProblem("");
     setFailed(null);
     try {
       const connection = await draft.put(where);
       const offered = await api.offered(connection.id, true);
       if (offered.problem) setFailed(offered);
       else onConnected({ connection: draft.keep(connection), offered });
-    } catch (error) {
-      setProblem(sentence(error));
     } finally {
       setBusy("");
     }
@@ -69,12 +65,12 @@ function Where({ onConnected }: { onConnected(found: Found): void }) {
     setProvider("openai-chat");
     setAddress(each.address);
     setKey("");
-    void connect({ provider: "openai-chat", address: each.address, key: "", name: each.name, open: true });
+    connect({ provider: "openai-chat", address: each.address, key: "", name: each.name, open: true }).catch(toast);
   };
   return (
     <div className={s.connect}>
       <section aria-labelledby="on-this-machine">
-        <h3 id="on-this-machine">Where this office runs</h3>
+        <h3 id="on-this-machine">On the office’s own machine</h3>
         <div className={p.actions}>
           {LOCAL.map((each) => (
             <Button key={each.name} disabled={!owner || !!busy} busy={busy === each.name} onClick={() => local(each)}>
@@ -83,15 +79,13 @@ function Where({ onConnected }: { onConnected(found: Found): void }) {
           ))}
         </div>
         <p className={p.hint}>
-          {owner ? "This opens exactly that address to models, until the connection is deleted." : "Only an owner can open an address in the office’s own network."}
+          {owner ? "One click connects, and opens exactly this address to models until the connection is deleted." : "Only an owner can open an address in the office’s own network."}
         </p>
       </section>
-      <form
-        aria-label="Connect a model"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void connect({ provider, address: elsewhere ? address : "", key: key.trim(), open: (near || leadsNear) && owner });
-        }}
+      <Form
+        label="Connect a model" verb={(near || leadsNear) && owner ? "Open it and connect" : "Connect"}
+        disabled={!!busy || (elsewhere && !address.trim()) || (near && !owner)}
+        onSave={() => connect({ provider, address: elsewhere ? address : "", key: key.trim(), open: (near || leadsNear) && owner })}
       >
         <h3>Somewhere else</h3>
         <label className={p.field}>
@@ -124,11 +118,7 @@ function Where({ onConnected }: { onConnected(found: Found): void }) {
           </Notice>
         )}
         {failed && <Failure problem={failed.problem} message={failed.message ?? ""} />}
-        {problem && <p className={p.problem} role="alert">{problem}</p>}
-        <Button look="primary" type="submit" busy={busy === "form"} disabled={!!busy || (elsewhere && !address.trim()) || (near && !owner)}>
-          {(near || leadsNear) && owner ? "Open it and connect" : "Connect"}
-        </Button>
-      </form>
+      </Form>
     </div>
   );
 }
@@ -177,43 +167,26 @@ function Use({ found, agentIds, onDone }: { found: Found; agentIds: string[]; on
   const [chosen, setChosen] = useState<ReadonlySet<string>>(() => new Set(agentIds));
   const [standard, setStandard] = useState<boolean | null>(null);
   const [check, setCheck] = useState<ModelCheck | null>(null);
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
   const isFirst = connections.data ? !connections.data.items.some((each) => each.defaultModel) : false;
   const forNew = standard ?? isFirst;
   const all = [...(agents.data?.items ?? [])].sort((a, b) => a.name.localeCompare(b.name));
   const model = named.find((each) => each.name === name);
 
   const use = async (): Promise<void> => {
-    setBusy(true);
-    setProblem("");
     setCheck(null);
     const spec = { connection: connection.id, name: name.trim() };
-    try {
-      const said = await api.checkModel({ model: spec });
-      setCheck(said);
-      if (!said.answered) return;
-      const moved = all.filter((agent) => chosen.has(agent.id));
-      for (const agent of moved) await api.updateAgent(agent.id, { model: spec });
-      if (forNew) await api.updateConnection(connection.id, { defaultModel: spec.name });
-      if (moved.length) done(runsOn(moved.map((agent) => agent.name)), () => void moveBack(moved));
-      else done(`${connection.name} is connected.`);
-      onDone();
-    } catch (error) {
-      setProblem(sentence(error));
-    } finally {
-      setBusy(false);
-    }
+    const said = await api.checkModel({ model: spec });
+    setCheck(said);
+    if (!said.answered) return;
+    const moved = all.filter((agent) => chosen.has(agent.id));
+    for (const agent of moved) await api.updateAgent(agent.id, { model: spec });
+    if (forNew) await api.updateConnection(connection.id, { defaultModel: spec.name });
+    if (moved.length) done(runsOn(moved.map((agent) => agent.name)), () => void moveBack(moved));
+    else done(`${connection.name} is connected.`);
+    onDone();
   };
   return (
-    <form
-      className={s.connect}
-      aria-label="Use the model"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void use();
-      }}
-    >
+    <Form label="Use the model" verb="Check and use" onSave={use} onCancel={onDone} cancel="Not now" disabled={!name.trim()}>
       <Notice tone="ok">
         {connection.name} is connected. {offers(named.length)}
       </Notice>
@@ -236,16 +209,7 @@ function Use({ found, agentIds, onDone }: { found: Found; agentIds: string[]; on
         New agents run on it
       </label>
       {check && <Checked check={check} />}
-      {problem && <p className={p.problem} role="alert">{problem}</p>}
-      <div className={p.actions}>
-        <Button look="primary" type="submit" busy={busy} disabled={!name.trim()}>
-          Check and use
-        </Button>
-        <Button look="quiet" onClick={onDone}>
-          Not now
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
 }
 

@@ -30,7 +30,10 @@ describe("a schedule in words", () => {
     ["interval", "86400000", "every day"],
     ["interval", "1500", "every 1,500 ms"],
     ["interval", "10m", "every 10m"],
-    ["cron", "0 9 * * 1-5", "cron 0 9 * * 1-5"],
+    ["cron", "0 9 * * 1-5", "Mon to Fri at 09:00"],
+    ["cron", "30 18 * * 0,6", "Sun, Sat at 18:30"],
+    ["cron", "5 7 * * *", "every day at 07:05"],
+    ["cron", "*/5 * * * *", "cron */5 * * * *"],
     ["once", "2026-12-24T18:00", "once, at 2026-12-24T18:00"],
   ])("%s %s", (type, value, said) => expect(schedule(type, value, when)).toBe(said));
 });

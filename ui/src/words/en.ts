@@ -25,6 +25,11 @@ export function money(dollars: number | null | undefined, unpriced?: number | nu
   return `$${dollars.toFixed(2)}`;
 }
 
+/** What somebody has spent today. */
+export function spentToday(dollars: number | null | undefined, unpriced?: number | null): string {
+  return `${dollars || unpriced ? money(dollars, unpriced) : "$0.00"}${unpriced && !dollars ? "" : " today"}`;
+}
+
 export function percent(share: number): string {
   return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`;
 }
@@ -70,9 +75,9 @@ export function budgetOf(budget: { kind: string; subjectId?: string | null; peri
 }
 
 /** Whose limit it is, for how long. */
-export function budgetName(budget: { kind: string; period: string }, called: string): string {
+export function budgetName(budget: { kind: string; period: string; unit: string }, called: string): string {
   const whose = budget.kind === "office" ? "the whole office" : budget.kind === "space" ? `#${called}` : called;
-  return `${budget.period === "day" ? "A day" : "A month"} of ${whose}`;
+  return `At most, in ${budget.unit === "tokens" ? "tokens" : "dollars"}, for ${budget.period === "day" ? "a day" : "a month"} of ${whose}`;
 }
 
 /** What one answer of a model took. */
@@ -257,7 +262,19 @@ export const taskStatus: Record<string, { text: string; tone?: string }> = {
 export function schedule(type: string, value: string, when: (at: string) => string): string {
   if (type === "once") return `once, ${when(value)}`;
   if (type === "interval") return `every ${every(Number(value)) ?? value}`;
-  return `cron ${value}`;
+  return dayTimes(value) ?? `cron ${value}`;
+}
+
+const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** What most schedules are: a time on some days of the week. Others stay as they were written. */
+function dayTimes(cron: string): string | null {
+  const [, minute, hour, days = ""] = /^(\d{1,2}) (\d{1,2}) \* \* (\*|[0-7](?:[,-][0-7])*)$/.exec(cron) ?? [];
+  if (minute === undefined || hour === undefined) return null;
+  const time = `${hour.padStart(2, "0")}:${minute.padStart(2, "0")}`;
+  if (days === "*") return `every day at ${time}`;
+  const on = days.replace(/[0-7]/g, (day) => DAYS[Number(day)] ?? "").replace("-", " to ").replaceAll(",", ", ");
+  return `${on} at ${time}`;
 }
 
 function every(ms: number): string | null {

@@ -12,9 +12,10 @@ import { AgentTag, Face } from "../parts/Face";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
 import { write } from "../rooms/actions";
 import { done, toast } from "../parts/toasts";
-import { Blocks, Instructions, Model, RunsOf, ToolsOf } from "./AgentParts";
-import { RoomsOf } from "./AgentRooms";
+import { Blocks, Instructions, Model, RunsOf } from "./AgentParts";
+import { AgentPicture, RoomsOf } from "./AgentRooms";
 import { PauseButton, StateOf } from "./Agents";
+import { ToolsOf } from "./AgentTools";
 import { Versions } from "./Versions";
 import s from "./work.module.css";
 
@@ -84,6 +85,7 @@ export default function Agent({ id }: { id: string }) {
             ))}
           </Ariakit.TabList>
           <Ariakit.TabPanel className={s.scroll} tabId={tab} key={tab}>
+            {tab === "Instructions" && manages && <AgentPicture agent={found} />}
             {tab === "Instructions" && <Instructions key={`${found.instructions}/${found.description}`} agent={found} manages={manages} save={save} />}
             {tab === "Instructions" && <Versions agent={found} manages={manages} save={save} />}
             {tab === "Rooms" && <RoomsOf agent={found} manages={manages} />}

@@ -8,7 +8,7 @@ import { Failed, Skeleton } from "../parts/Notice";
 import { write } from "../rooms/actions";
 import r from "../rooms/rooms.module.css";
 import { StopButton, useRunOf } from "../rooms/Stop";
-import { money } from "../words/en";
+import { spentToday } from "../words/en";
 import { PauseButton, StateOf } from "./Agents";
 import s from "./work.module.css";
 
@@ -32,7 +32,7 @@ export function AgentCard({ id }: { id: string }) {
           </span>
         </span>
         <p>{found.description}</p>
-        <p className={r.meta}>{money(found.costToday, found.unpricedToday)} today</p>
+        <p className={r.meta}>{spentToday(found.costToday, found.unpricedToday)}</p>
         <span className={s.links}>
           <Button look="primary" onClick={() => void write(me?.id ?? "", id, go)}>
             Talk to it

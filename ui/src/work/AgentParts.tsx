@@ -1,10 +1,10 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Trash2, X } from "lucide-react";
+import { useQuery } from "@tanstack/react-query";
+import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
 import * as exact from "../api/exact";
-import type { Agent, Decision } from "../api/nouns";
+import type { Agent } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Ago } from "../parts/Ago";
 import { Button, IconButton } from "../parts/Button";
@@ -12,7 +12,7 @@ import { Dialog } from "../parts/Dialog";
 import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
-import { titleOf } from "../rooms/names";
+import { placeOf } from "../rooms/names";
 import { between, money } from "../words/en";
 import ConnectModel from "../start/ConnectModel";
 import type { SaveAgent } from "./Agent";
@@ -111,86 +111,13 @@ export function Model({ agent, manages, save }: Props) {
           </label>
         ))}
         {manages && (
-          <Button look="primary" type="submit">
-            Save limits
-          </Button>
+          <div className={p.actions}>
+            <Button look="primary" type="submit">
+              Save limits
+            </Button>
+          </div>
         )}
       </form>
-    </div>
-  );
-}
-
-export function ToolsOf({ agent, manages, save }: Props) {
-  const tools = useQuery({ queryKey: ["tools"], queryFn: () => api.tools() });
-  const policies = useQuery({ queryKey: ["policies", agent.id], queryFn: () => api.policies(agent.id) });
-  const queries = useQueryClient();
-  const state = useLive((all) => all);
-  if (tools.isPending) return <Skeleton rows={4} />;
-  if (tools.error) return <Failed error={tools.error} />;
-  const own = new Set(agent.tools);
-  const others = tools.data.items.filter((tool) => !own.has(tool.name));
-  const change = (next: string[]): void => void save({ tools: next }, { tools: agent.tools });
-  const refresh = (): void => void queries.invalidateQueries({ queryKey: ["policies", agent.id] });
-  const set = async (toolName: string, decision: Decision): Promise<void> => {
-    try {
-      await api.putPolicy({ agentId: agent.id, toolName, decision });
-      refresh();
-    } catch (error) {
-      toast(error);
-    }
-  };
-  return (
-    <div className={s.narrow}>
-      {[...own].map((name) => {
-        const tool = tools.data.items.find((each) => each.name === name);
-        const mine = policies.data?.items.filter((each) => each.toolName === name) ?? [];
-        const everywhere = mine.find((each) => !each.spaceId && !each.when && !each.source);
-        const decision = everywhere?.decision ?? agent.policy?.[name] ?? tool?.policy ?? "allow";
-        return (
-          <div key={name} className={s.tool}>
-            <span>
-              <code>{name}</code>
-              <small>{tool?.description?.split("\n")[0] ?? "a family of tools"}</small>
-              {mine
-                .filter((each) => each.spaceId || each.source)
-                .map((each) => (
-                  <small key={each.id}>
-                    {each.decision}
-                    {each.spaceId && ` in ${state.spaces[each.spaceId] ? titleOf(state.spaces[each.spaceId]!, state) : each.spaceId}`}
-                    {each.source && ` for text from ${each.source}`}{" "}
-                    {manages && (
-                      <button type="button" className={p.link} onClick={() => void api.deletePolicy(each.id).then(refresh, toast)}>
-                        Undo
-                      </button>
-                    )}
-                  </small>
-                ))}
-            </span>
-            <span className={s.chip}>{tool?.executionType ?? "built in"}</span>
-            <select className={s.inline} aria-label={`May it use ${name}?`} value={decision} disabled={!manages} onChange={(event) => void set(name, event.target.value as Decision)}>
-              <option value="allow">allow</option>
-              <option value="ask">ask</option>
-              <option value="deny">deny</option>
-            </select>
-            {manages && (
-              <IconButton label={`Take ${name} away`} mini onClick={() => change(agent.tools.filter((each) => each !== name))}>
-                <X size={16} />
-              </IconButton>
-            )}
-          </div>
-        );
-      })}
-      {!own.size && <Empty title="It has no tools" />}
-      {manages && others.length > 0 && (
-        <select className={s.add} aria-label="Give it a tool" value="" onChange={(event) => change([...agent.tools, event.target.value])}>
-          <option value="">Give it a tool…</option>
-          {others.map((tool) => (
-            <option key={tool.name} value={tool.name}>
-              {tool.name}
-            </option>
-          ))}
-        </select>
-      )}
     </div>
   );
 }
@@ -235,6 +162,7 @@ function BlockBox({ agent, name, content, manages, onChanged }: { agent: Agent; 
   };
   return (
     <form
+      className={p.form}
       onSubmit={(event) => {
         event.preventDefault();
         void put(text).then(() => done("Saved", () => void put(content)));
@@ -258,8 +186,12 @@ function BlockBox({ agent, name, content, manages, onChanged }: { agent: Agent; 
   );
 }
 
+const whyEnded = ({ silenceReason, error }: { silenceReason?: string | null; error?: string | null }): string =>
+  error ?? (silenceReason && silenceReason !== "agent_chose_silence" ? `“${silenceReason}”` : "");
+
 export function RunsOf({ id }: { id: string }) {
   const runs = useQuery({ queryKey: ["runs", { agentId: id }], queryFn: () => api.runs({ agentId: id, limit: 30 }) });
+  const state = useLive((all) => all);
   if (runs.isPending) return <Skeleton rows={4} />;
   if (runs.error) return <Failed error={runs.error} />;
   if (!runs.data.items.length) return <Empty title="It has not run yet" />;
@@ -268,8 +200,8 @@ export function RunsOf({ id }: { id: string }) {
       {runs.data.items.map((run) => (
         <Link key={run.id} href={`/runs/${run.id}`} className={s.row}>
           <Ago at={run.startedAt} />
-          <span>{run.spaceId ?? "no room"}</span>
-          <span>{run.silenceReason ?? run.error ?? ""}</span>
+          <span>{placeOf(run.spaceId, state)}</span>
+          <span>{whyEnded(run)}</span>
           <span className={s.chip} data-tone={chipOf(run).tone}>
             {chipOf(run).text}
           </span>

@@ -50,7 +50,7 @@ export function RoomsOf({ agent, manages }: { agent: Agent; manages: boolean }) 
               <small>{space.kind === "dm" ? "direct messages" : wakeRuleShort(space.wake.people)}</small>
             </span>
             {space.kind !== "dm" && (manages || space.members.includes(me)) && (
-              <Button onClick={() => void move(space, false)} aria-label={`Take ${agent.name} out of ${space.name}`}>
+              <Button onClick={() => void move(space, false)} aria-label={`Take out ${agent.name}: ${space.name}`}>
                 Take out
               </Button>
             )}
@@ -79,12 +79,11 @@ export function RoomsOf({ agent, manages }: { agent: Agent; manages: boolean }) 
           </Button>
         </form>
       )}
-      {manages && <AgentPicture agent={agent} />}
     </div>
   );
 }
 
-function AgentPicture({ agent }: { agent: Agent }) {
+export function AgentPicture({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
   const save = async (fileId: string | null): Promise<void> => {
     try {
@@ -100,8 +99,7 @@ function AgentPicture({ agent }: { agent: Agent }) {
     }
   };
   return (
-    <section className={s.form}>
-      <h3 className={p.group}>Picture</h3>
+    <section className={s.picture}>
       <Picture id={agent.id} name={agent.name} kind="agent" has={!!agent.avatar?.startsWith("fil_")} onSave={save} />
     </section>
   );

@@ -9,7 +9,7 @@ import { Button } from "../parts/Button";
 import { Face } from "../parts/Face";
 import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import { toast } from "../parts/toasts";
-import { agentState, money } from "../words/en";
+import { agentState, spentToday } from "../words/en";
 import { roomsOf } from "./AgentRooms";
 import { useAgents } from "./data";
 import { PageHead } from "./Head";
@@ -35,11 +35,6 @@ export default function Agents() {
   return (
     <main className={s.page} id="main">
       <PageHead title="Agents" count={agents.data?.items.length}>
-        {manages && (
-          <Link href="/models" className={s.goto}>
-            Models
-          </Link>
-        )}
         {manages && (
           <Button onClick={() => void toggle()}>
             {all ? <Play size={15} aria-hidden /> : <Pause size={15} aria-hidden />}
@@ -92,7 +87,7 @@ function Row({ agent, manages }: { agent: Agent; manages: boolean }) {
       </span>
       <StateOf agent={agent} />
       <span>
-        {cap === null ? `${money(spent, agent.unpricedToday)} today` : `$${spent.toFixed(2)} of $${cap}`}
+        {cap === null ? spentToday(spent, agent.unpricedToday) : `$${spent.toFixed(2)} of $${cap}`}
         {cap !== null && (
           <span className={s.bar} data-near={spent > cap * 0.8 || undefined} style={{ display: "block" }}>
             <i style={{ inlineSize: `${Math.min(100, cap ? (spent / cap) * 100 : 100)}%` }} />
@@ -106,10 +101,12 @@ function Row({ agent, manages }: { agent: Agent; manages: boolean }) {
 
 export function StateOf({ agent }: { agent: Agent }) {
   const state = agent.state ?? "idle";
+  // It may wait for its model, and not for somebody.
+  const away = useLive((all) => Object.values(all.runs).some((run) => run.agentId === agent.id && !run.finishedAt && !!run.retryAt));
   return (
     <span className={s.state}>
       <i data-state={state} aria-hidden />
-      {agent.pausedReason ?? agentState[state] ?? state}
+      {agent.pausedReason ?? (away && state === "waiting" ? "waits for its model" : (agentState[state] ?? state))}
     </span>
   );
 }

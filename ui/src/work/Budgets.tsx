@@ -5,17 +5,18 @@ import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { api } from "../api/client";
 import type { Budget } from "../api/nouns";
-import { sentence } from "../api/problems";
 import type { State } from "../live/state";
 import { useLive } from "../live/store";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
+import { Form } from "../parts/Form";
 import { Failed, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { nameOf, titleOf } from "../rooms/names";
 import { budgetKind, budgetSays, period } from "../words/en";
 import { useAgents } from "./data";
+import { dropLimit, putLimit } from "./limits";
 import m from "./models.module.css";
 import s from "./work.module.css";
 
@@ -57,7 +58,7 @@ export function Budgets() {
         [...budgets.data.items].sort((a, b) => share(b) - share(a)).map((each) => <Row key={each.id} budget={each} state={state} onEdit={() => setDraft(draftOf(each))} onChanged={refresh} />)
       )}
       <Dialog title={shown?.given ? `Limit of ${whose(shown.given, state)}` : "New budget"} open={!!shown} onClose={close}>
-        {shown && <Edit key={shown.given?.id ?? "new"} draft={shown} onDone={() => (refresh(), close())} />}
+        {shown && <Edit key={shown.given?.id ?? "new"} draft={shown} onDone={() => (refresh(), close())} onCancel={close} />}
       </Dialog>
     </section>
   );
@@ -73,25 +74,14 @@ function whose(budget: Budget, state: State): string {
   return budget.kind === "task" ? "a task" : nameOf(state.members, id);
 }
 
-/** What an agent's definition says is changed there. */
-async function putLimit(budget: Budget, amount: number | null): Promise<void> {
-  const agent = await api.agent(budget.subjectId ?? "");
-  await api.updateAgent(agent.id, { limits: { ...agent.limits, [budget.unit === "tokens" ? "maxTokensPerDay" : "maxCostPerDay"]: amount } });
-}
-
-const put = (draft: Draft, amount: number): Promise<unknown> =>
-  draft.given?.origin === "limits"
-    ? putLimit(draft.given, amount)
-    : api.putBudget({ kind: draft.kind, ...(draft.kind === "office" ? {} : { subjectId: draft.subjectId }), period: draft.period, unit: draft.unit, amount });
-
 function Row({ budget, state, onEdit, onChanged }: { budget: Budget; state: State; onEdit(): void; onChanged(): void }) {
   const used = share(budget);
   const name = whose(budget, state);
   const take = async (): Promise<void> => {
     try {
-      await (budget.origin === "limits" ? putLimit(budget, null) : api.deleteBudget(budget.id));
+      await dropLimit(budget);
       onChanged();
-      done("The limit is gone.", () => void put(draftOf(budget), budget.amount).then(onChanged, toast));
+      done("The limit is gone.", () => void putLimit(budget, budget.amount).then(onChanged, toast));
     } catch (error) {
       toast(error);
     }
@@ -128,45 +118,22 @@ function Row({ budget, state, onEdit, onChanged }: { budget: Budget; state: Stat
   );
 }
 
-function Edit({ draft, onDone }: { draft: Draft; onDone(): void }) {
+function Edit({ draft, onDone, onCancel }: { draft: Draft; onDone(): void; onCancel(): void }) {
   const [said, setSaid] = useState(draft);
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
   const { given } = draft;
-  const amount = Number(said.amount);
   const save = async (): Promise<void> => {
-    setBusy(true);
-    setProblem("");
-    try {
-      await put(said, amount);
-      done(given?.reached ? "The limit is changed. What waited goes on, if it may." : "Saved");
-      onDone();
-    } catch (error) {
-      setProblem(sentence(error));
-    } finally {
-      setBusy(false);
-    }
+    await putLimit(given ?? said, Number(said.amount));
+    done(given?.reached ? "The limit is changed. What waited goes on, if it may." : "Saved");
+    onDone();
   };
   return (
-    <form
-      className={s.dialogform}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <Form verb="Save" onSave={save} onCancel={onCancel} disabled={said.amount === "" || (said.kind !== "office" && !said.subjectId)}>
       {given ? <p className={p.hint}>Spent: {budgetSays({ ...given, spent: given.spent ?? 0 })}, {period[given.period]}.</p> : <Subject said={said} onChange={setSaid} />}
       <label className={p.field}>
         {said.unit === "tokens" ? "At most, in tokens" : "At most, in dollars"}
         <input type="number" min={0} step="any" value={said.amount} onChange={(event) => setSaid({ ...said, amount: event.target.value })} required autoFocus={!!given} />
       </label>
-      {problem && <p className={p.problem} role="alert">{problem}</p>}
-      <div className={`${p.actions} ${p.end}`}>
-        <Button look="primary" type="submit" busy={busy} disabled={said.amount === "" || (said.kind !== "office" && !said.subjectId)}>
-          Save
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
 }
 

@@ -5,11 +5,11 @@ import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
 import type { Connection, ModelCheck, OfferedModel } from "../api/nouns";
-import { sentence } from "../api/problems";
 import { nameOf } from "../rooms/names";
 import { useLive } from "../live/store";
 import { Button, TextButton } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
+import { Form } from "../parts/Form";
 import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
@@ -281,25 +281,17 @@ const FIELDS = [
 function Price({ connection, model, onDone }: { connection: Connection; model: OfferedModel; onDone(): void }) {
   const [said, setSaid] = useState<Record<string, string>>(() => Object.fromEntries(FIELDS.map(([key]) => [key, String(model.price?.[key] ?? "")])));
   const [context, setContext] = useState(model.contextTokens ? String(model.contextTokens) : "");
-  const [problem, setProblem] = useState("");
   const refresh = useRefresh();
   const save = async (price: object | null): Promise<void> => {
-    try {
-      await api.updateConnection(connection.id, { models: { [model.name]: { price, contextTokens: context ? Number(context) : null } } });
-      refresh();
-      onDone();
-    } catch (error) {
-      setProblem(sentence(error));
-    }
+    await api.updateConnection(connection.id, { models: { [model.name]: { price, contextTokens: context ? Number(context) : null } } });
+    refresh();
+    onDone();
   };
   const price = { input: Number(said.input), output: Number(said.output), cached: said.cached === "" ? null : Number(said.cached) };
   return (
-    <form
-      className={s.dialogform}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save(said.input === "" && said.output === "" ? null : price);
-      }}
+    <Form
+      verb="Save" onCancel={onDone} onSave={() => save(said.input === "" && said.output === "" ? null : price)}
+      more={model.ownPrice && <Button onClick={() => void save(null).catch(toast)}>Take the price away</Button>}
     >
       <p className={p.hint}>Dollars for a million tokens; 0 if it is free. Budgets and costs count with them from the next answer on.</p>
       <div className={m.prices}>
@@ -315,14 +307,7 @@ function Price({ connection, model, onDone }: { connection: Connection; model: O
         <input type="number" min={1000} step={1} value={context} onChange={(event) => setContext(event.target.value)} />
         <span className={p.hint}>The most it takes at once. Prompts are kept below it.</span>
       </label>
-      {problem && <p className={p.problem} role="alert">{problem}</p>}
-      <div className={`${p.actions} ${p.end}`}>
-        {model.ownPrice && <Button onClick={() => void save(null)}>Take the price away</Button>}
-        <Button look="primary" type="submit">
-          Save
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
 }
 
@@ -333,38 +318,22 @@ function Edit({ connection, onDone }: { connection: Connection; onDone(): void }
   const [name, setName] = useState(connection.name);
   const [address, setAddress] = useState(connection.baseUrl ?? "");
   const [key, setKey] = useState("");
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
   const refresh = useRefresh();
   const moved = address.trim() !== (connection.baseUrl ?? "");
   const opens = moved && isNear(address);
   const save = async (): Promise<void> => {
-    setBusy(true);
-    setProblem("");
-    try {
-      await api.updateConnection(connection.id, {
-        ...(name.trim() === connection.name ? {} : { name: name.trim() }),
-        ...(moved ? { baseUrl: address.trim() || null } : {}),
-        ...(key.trim() ? { apiKey: key.trim() } : {}),
-        ...(opens && owner ? { confirm: originOf(address) } : {}),
-      });
-      refresh();
-      done("Saved");
-      onDone();
-    } catch (error) {
-      setProblem(sentence(error));
-    } finally {
-      setBusy(false);
-    }
+    await api.updateConnection(connection.id, {
+      ...(name.trim() === connection.name ? {} : { name: name.trim() }),
+      ...(moved ? { baseUrl: address.trim() || null } : {}),
+      ...(key.trim() ? { apiKey: key.trim() } : {}),
+      ...(opens && owner ? { confirm: originOf(address) } : {}),
+    });
+    refresh();
+    done("Saved");
+    onDone();
   };
   return (
-    <form
-      className={s.dialogform}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <Form verb="Save" onSave={save} onCancel={onDone}>
       <label className={p.field}>
         Name
         <input value={name} onChange={(event) => setName(event.target.value)} required autoFocus />
@@ -381,47 +350,24 @@ function Edit({ connection, onDone }: { connection: Connection; onDone(): void }
         <input type="password" autoComplete="off" value={key} onChange={(event) => setKey(event.target.value)} placeholder={connection.hasKey ? "Leave empty to keep the one that is set" : ""} />
         <span className={p.hint}>{connection.apiKeyVariable ? `Sealed as the variable ${connection.apiKeyVariable}. ` : ""}It is never shown.</span>
       </label>
-      {problem && <p className={p.problem} role="alert">{problem}</p>}
-      <div className={`${p.actions} ${p.end}`}>
-        <Button onClick={onDone}>Cancel</Button>
-        <Button look="primary" type="submit" busy={busy}>
-          Save
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
 }
 
 function Remove({ connection, onDone }: { connection: Connection; onDone(): void }) {
   const members = useLive((state) => state.members);
   const [model, setModel] = useState<unknown>(undefined);
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
   const refresh = useRefresh();
   const using = connection.agents;
   const remove = async (): Promise<void> => {
-    setBusy(true);
-    setProblem("");
-    try {
-      for (const id of using) await api.updateAgent(id, { model: model ?? (await api.agent(id)).script ?? { provider: "script", turns: [] } });
-      await api.deleteConnection(connection.id);
-      refresh();
-      done(`${connection.name} is removed.`);
-      onDone();
-    } catch (error) {
-      setProblem(sentence(error));
-    } finally {
-      setBusy(false);
-    }
+    for (const id of using) await api.updateAgent(id, { model: model ?? (await api.agent(id)).script ?? { provider: "script", turns: [] } });
+    await api.deleteConnection(connection.id);
+    refresh();
+    done(`${connection.name} is removed.`);
+    onDone();
   };
   return (
-    <form
-      className={s.dialogform}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void remove();
-      }}
-    >
+    <Form verb={using.length ? "Move them and remove it" : "Remove it"} look="danger" onSave={remove} onCancel={onDone} disabled={model !== undefined && !isModel(model)}>
       <p>The key that was given with it is deleted{connection.confirmed ? `, and ${connection.confirmed} is closed again` : ""}. What was spent stays in Costs.</p>
       {using.length > 0 && (
         <>
@@ -429,13 +375,6 @@ function Remove({ connection, onDone }: { connection: Connection; onDone(): void
           <ModelPicker value={model} onChange={setModel} but={connection.id} none="Their own scripts" label={`What ${count(using.length, "agent")} will run on instead`} />
         </>
       )}
-      {problem && <p className={p.problem} role="alert">{problem}</p>}
-      <div className={`${p.actions} ${p.end}`}>
-        <Button onClick={onDone}>Cancel</Button>
-        <Button look="danger" type="submit" busy={busy} disabled={model !== undefined && !isModel(model)}>
-          {using.length ? "Move them and remove it" : "Remove it"}
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
 }

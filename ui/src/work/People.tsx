@@ -8,7 +8,7 @@ import { useLive } from "../live/store";
 import { Ago } from "../parts/Ago";
 import { Button, IconButton } from "../parts/Button";
 import { Face } from "../parts/Face";
-import { Empty, Failed, Notice, Skeleton } from "../parts/Notice";
+import { Failed, Notice, Skeleton } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { Who } from "../rooms/Who";
@@ -68,7 +68,7 @@ function Row({ person }: { person: Person }) {
         <b>
           <bdi>{person.name}</bdi> {person.id === me?.id && <span className={s.chip}>you</span>}
         </b>
-        <small>{disabled ? "Disabled: cannot sign in, and their tokens rest" : <>here since <Ago at={person.createdAt} /></>}</small>
+        <small>{disabled ? "Disabled: cannot sign in, and their tokens rest" : <>joined <Ago at={person.createdAt} /></>}</small>
       </span>
       {isOwner ? (
         <select
@@ -260,7 +260,7 @@ function Tokens() {
       ) : tokens.error ? (
         <Failed error={tokens.error} onRetry={() => void tokens.refetch()} />
       ) : !tokens.data.items.length ? (
-        <Empty title="No tokens" />
+        <p className={p.hint}>No tokens yet.</p>
       ) : (
         <ul className={s.plain} aria-label="Tokens">
           {tokens.data.items.map((token) => (

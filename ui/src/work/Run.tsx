@@ -9,7 +9,7 @@ import { clockTime } from "../parts/Ago";
 import { Button } from "../parts/Button";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
 import { toast } from "../parts/toasts";
-import { TryAgain } from "../rooms/Again";
+import { TryAgain } from "../rooms/AnswerAgain";
 import { nameOf, titleOf } from "../rooms/names";
 import { between, heldBecause, money, number, stopReason } from "../words/en";
 import { chipOf } from "./Runs";
@@ -66,7 +66,7 @@ export default function Run({ id }: { id: string }) {
       </dl>
       <div className={s.scroll}>
         {held && <Notice tone="warn">{`${agent} ${held}`}</Notice>}
-        {found.error && <Notice tone={held ? "warn" : "bad"}>{found.error}</Notice>}
+        {found.error && !found.stoppedBy && <Notice tone={held ? "warn" : "bad"}>{found.error}</Notice>}
         {found.outside.length > 0 && <Notice tone="warn">It read text from outside: {found.outside.join(", ")}.</Notice>}
         <Steps run={found} />
       </div>

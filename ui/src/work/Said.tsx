@@ -1,7 +1,7 @@
 // What woke a run, or came back to it, readably: data in a list, words as words.
 import * as exact from "../api/exact";
 import { Args } from "../parts/Args";
-import { piecesOf } from "./said";
+import { piecesOf } from "./pieces";
 import s from "./work.module.css";
 
 export function Said({ text }: { text: string }) {

@@ -16,7 +16,7 @@ import { kind as kinds, number, OUTCOME_UNKNOWN, outcome, stepCost, stepTrouble,
 import { journalOf, traceOf, usePendingCall, waitedOf } from "./data";
 import { Said } from "./Said";
 import { Shown } from "./Shown";
-import { stepsOf, tookOf, type Step } from "./steps";
+import { stepsOf, tookOf, type Step } from "./stepList";
 import s from "./work.module.css";
 
 type Known = { back: Map<string | null | undefined, RunMessage>; ms: Map<string, number>; waited: Map<string, PendingCall>; brief?: boolean; runId?: string };
@@ -79,8 +79,8 @@ function End({ run }: { run: Run }) {
     return (
       <li>
         <CircleX size={16} color="var(--bad)" aria-hidden />
-        {run.status === "failed" ? "Failed" : "Stopped"}
-        <small>{run.error ?? (run.stoppedBy ? `${nameOf(members, run.stoppedBy)} stopped it` : stopReason[run.stopReason ?? ""])}</small>
+        {run.stoppedBy ? `${nameOf(members, run.stoppedBy)} stopped it` : run.status === "failed" ? "Failed" : "Stopped"}
+        <small>{run.stoppedBy ? <Clock at={run.finishedAt} withSeconds /> : (run.error ?? stopReason[run.stopReason ?? ""])}</small>
       </li>
     );
   return (

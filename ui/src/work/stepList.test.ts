@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { RunMessage, Span } from "../api/nouns";
-import { stepsOf, tookOf } from "./steps";
+import { stepsOf, tookOf } from "./stepList";
 
 const entry = (id: string, step: number, type: RunMessage["type"]): RunMessage => ({ id, runId: "run_1", step, type, at: "2026-11-16T09:00:00Z" });
 const span = (more: Partial<Span>): Span => ({ spanId: "x", name: "chat", startedAt: "2026-11-16T09:00:00Z", attributes: {}, ...more });

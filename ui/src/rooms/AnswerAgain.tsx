@@ -4,7 +4,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { useLive } from "../live/store";
 import { IconButton, TextButton } from "../parts/Button";
-import { retryRun } from "./again";
+import { retryRun } from "./askAgain";
 
 /** The same run once more: the same question, read anew. Where the office cannot do that, the question is asked again. */
 export function TryAgain({ runId, icon }: { runId: string; icon?: boolean }) {
