@@ -18,8 +18,7 @@ import { Rail } from "./rooms/Rail";
 import { Room } from "./rooms/Room";
 import r from "./rooms/rooms.module.css";
 import { count } from "./words/en";
-import { usePending } from "./work/data";
-import { useProposals } from "./work/Proposals";
+import { usePending, useProposals } from "./work/data";
 import s from "./look/shell.module.css";
 
 const Palette = lazy(() => import("./parts/Palette"));

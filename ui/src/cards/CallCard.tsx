@@ -1,5 +1,5 @@
 // A call in the timeline or in the waiting list: finds its card, knows who may answer, and sends the answer.
-import { Component, useEffect, useState, type ReactNode } from "react";
+import { Component, lazy, Suspense, useEffect, useState, type ReactNode } from "react";
 import { api, Problem } from "../api/client";
 import * as exact from "../api/exact";
 import type { Message, PendingCall } from "../api/nouns";
@@ -7,7 +7,7 @@ import { sentence } from "../api/problems";
 import type { Partial_ } from "../live/state";
 import { store, useLive } from "../live/store";
 import { forget } from "../parts/begun";
-import { Notice } from "../parts/Notice";
+import { Notice, Skeleton } from "../parts/Notice";
 import { isRecord } from "../parts/Args";
 import { usePendingCall } from "../work/data";
 import { type Kept } from "../rooms/keeps";
@@ -19,7 +19,8 @@ import { needsOf, scopesFor } from "./needs";
 import { fallbackCard, cardFor } from "./index";
 import { isRefused, Refused } from "./Refused";
 import type { Answered, Call } from "./types";
-import { Values } from "./Values";
+
+const Values = lazy(() => import("./Values").then((found) => ({ default: found.Values })));
 
 export function callOf(message: Message, pending?: PendingCall): Call {
   const meta = message.metadata as Record<string, unknown>;
@@ -135,7 +136,9 @@ export function CardView({ call, compact = false }: { call: Call; compact?: bool
   return (
     <>
       <Boundary call={shown}>
-        <View call={shown as never} mayAnswer={allowed} answer={answer as never} compact={compact} />
+        <Suspense fallback={<Skeleton rows={2} />}>
+          <View call={shown as never} mayAnswer={allowed} answer={answer as never} compact={compact} />
+        </Suspense>
       </Boundary>
       {!over && !sent && (late || failed) && (
         <div className={s.told}>

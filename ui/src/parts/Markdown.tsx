@@ -1,7 +1,7 @@
 import { ExternalLink, ImageOff } from "lucide-react";
 import Md, { RuleType, type MarkdownToJSX } from "markdown-to-jsx/react";
 import { lazy, memo, Suspense, useState, type ReactNode } from "react";
-import remend from "remend";
+import { closed } from "./closed";
 import { isOwnFile, isSuspicious, safeLink } from "./links";
 import { mentions, type Named } from "./mentions";
 import s from "./parts.module.css";
@@ -92,7 +92,7 @@ export const Markdown = memo(function Markdown({ text, members, meId, live }: { 
           renderRule,
         }}
       >
-        {live ? remend(text) : text}
+        {live ? closed(text) : text}
       </Md>
     </div>
   );

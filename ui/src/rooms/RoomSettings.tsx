@@ -4,26 +4,16 @@ import { useLocation } from "wouter";
 import { api } from "../api/client";
 import type { Space, SpaceContents } from "../api/nouns";
 import { loadSpaces } from "../live/load";
-import { withSpace } from "../live/reduce";
-import { change, useLive } from "../live/store";
+import { useLive } from "../live/store";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { Notice } from "../parts/Notice";
 import p from "../parts/parts.module.css";
 import { done, toast } from "../parts/toasts";
 import { count, size } from "../words/en";
+import { updateRoom } from "./actions";
 import { keepsRoom } from "./keeps";
 import s from "./rooms.module.css";
-
-export async function updateRoom(space: Space, body: object, words: string, undo?: object): Promise<void> {
-  try {
-    const changed = await api.updateSpace(space.id, body);
-    change((state) => withSpace(state, changed));
-    done(words, undo && (() => void updateRoom(space, undo, "Changed back")));
-  } catch (error) {
-    toast(error);
-  }
-}
 
 export function RoomSettings({ space }: { space: Space }) {
   const me = useLive((state) => state.me);

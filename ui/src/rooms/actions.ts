@@ -1,9 +1,19 @@
 // What somebody does to messages: shown at once, put right by the answer.
 import { api } from "../api/client";
-import type { EventOf, Message } from "../api/nouns";
-import { toast } from "../parts/toasts";
+import type { EventOf, Message, Space } from "../api/nouns";
+import { done, toast } from "../parts/toasts";
 import { loaded, reduce, withSpace } from "../live/reduce";
 import { change, store } from "../live/store";
+
+export async function updateRoom(space: Space, body: object, words: string, undo?: object): Promise<void> {
+  try {
+    const changed = await api.updateSpace(space.id, body);
+    change((state) => withSpace(state, changed));
+    done(words, undo && (() => void updateRoom(space, undo, "Changed back")));
+  } catch (error) {
+    toast(error);
+  }
+}
 
 /** Whether somebody is in it now. */
 export async function joinRoom(spaceId: string): Promise<boolean> {

@@ -12,9 +12,9 @@ import { isSilenced } from "../parts/shortcuts";
 import { titleOf } from "../rooms/names";
 import { Who } from "../rooms/Who";
 import { kind as kinds } from "../words/en";
-import { usePending } from "./data";
+import { usePending, useProposals } from "./data";
 import { PageHead } from "./Head";
-import { Proposals, useProposals } from "./Proposals";
+import { Proposals } from "./Proposals";
 import s from "./work.module.css";
 
 export default function Pending() {

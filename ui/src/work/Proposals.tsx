@@ -1,5 +1,5 @@
 // Skills that somebody has proposed: what would change, and a yes or a no to exactly that.
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { BookMarked } from "lucide-react";
 import { api } from "../api/client";
 import type { Skill } from "../api/nouns";
@@ -10,10 +10,6 @@ import { done, toast } from "../parts/toasts";
 import { titleOf } from "../rooms/names";
 import { Who } from "../rooms/Who";
 import s from "./work.module.css";
-
-export function useProposals(spaceId = "") {
-  return useQuery({ queryKey: ["skills", spaceId], queryFn: () => api.skills({ spaceId }), select: (page) => page.items.filter((skill) => skill.proposal) });
-}
 
 export function Proposals({ skills }: { skills: Skill[] }) {
   return (

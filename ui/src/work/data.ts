@@ -30,6 +30,10 @@ export function usePendingCall(callId: string | undefined): PendingCall | undefi
   return callId ? found.data : undefined;
 }
 
+export function useProposals(spaceId = "") {
+  return useQuery({ queryKey: ["skills", spaceId], queryFn: () => api.skills({ spaceId }), select: (page) => page.items.filter((skill) => skill.proposal) });
+}
+
 export function useAgents() {
   return useQuery({ queryKey: ["agents"], queryFn: () => api.agents() });
 }
