@@ -247,7 +247,9 @@ async def test_discarded_answers_abandon_their_calls(wire: Wire, offices: Office
 @pytest.mark.one_database
 async def test_a_retried_answer_abandons_before_it_begins_anew(offices: Offices, server: ModelServer) -> None:
     office = await in_rooms(offices, server)
-    slow = plays_in_two(send(to("general")), rest=asyncio.Event(), piece=100)  # never ends: the line is quiet for too long
+    slow = plays_in_two(
+        send(to("general")), rest=asyncio.Event(), piece=100
+    )  # never ends: the line is quiet for too long
     server.gives(slow, plays(send(to("general"), "c2"), **SLOWLY), plays(SILENT))
     await office.ask(
         "PATCH",

@@ -72,10 +72,10 @@ def plays_in_two(*parts: Part, rest: asyncio.Event, piece: int = PIECE) -> Behav
     async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
         written = frames(asked.wire, answer, str(asked.json.get("model")))
         writer.write(_HEAD)
-        for at, piece in enumerate(written):
+        for at, frame in enumerate(written):
             if at == len(written) * 2 // 3:
                 await rest.wait()
-            writer.write(chunked(piece))
+            writer.write(chunked(frame))
             await writer.drain()
             if not rest.is_set():
                 await asyncio.sleep(PAUSE)
