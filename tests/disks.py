@@ -1,13 +1,22 @@
-"""A disk that is small enough to be filled."""
+"""The disks that tests write to: one in memory, and one that is small enough to be filled."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.memory import find_memory
+
+
+def pytest_configure() -> None:
+    """Temporary folders are in memory. Those of tests that pass are removed at once (pyproject.toml)."""
+    if memory := find_memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
 @pytest.fixture

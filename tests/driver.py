@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
+import asyncpg
 import httpx
 import orjson
 import pytest
@@ -74,7 +75,30 @@ async def _has_queue(tx: Transaction) -> bool:
 _FROM_TEMPLATE: WeakSet[Store] = WeakSet()  # open on PostgreSQL, on a copy of the template
 
 
+class _Known(NamedTuple):
+    """A statement that was not needed."""
+
+    name: str = "known"
+
+
+async def _look_up_types(connection: Any, oids: Iterable[int], seconds: float) -> tuple[Any, Any]:
+    """Ask a server once what its types are. Every new connection wants to know, and each answer takes 10 ms of CPU.
+
+    Databases of one server never give the same number to different types, unless they are copies.
+    """
+    asked = (str(connection._addr), tuple(sorted(oids)))
+    if asked not in _TYPES:
+        _TYPES[asked], statement = await _INTROSPECT(connection, oids, seconds)
+        return _TYPES[asked], statement
+    return _TYPES[asked], _Known()
+
+
+_TYPES: dict[tuple[str, tuple[int, ...]], Any] = {}
+_INTROSPECT = asyncpg.Connection._introspect_types
+
+
 def share_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncpg.Connection, "_introspect_types", _look_up_types)
     monkeypatch.setattr(app, "build", build_shared)
     monkeypatch.setattr(app, "prices", SimpleNamespace(load=_load_prices))
     monkeypatch.setattr(app, "migrations", SimpleNamespace(migrate=_migrate))

@@ -22,10 +22,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tools.mutants import load_mutants
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results"
 MUTANT_PARTS = 4
-MUTANT_SLICES = 265  # two mutants in each
 
 DURABILITY = "tests/durability"
 STORY = f"{DURABILITY}/test_crash_after_every_commit.py"
@@ -62,7 +63,7 @@ class Part:
 
 
 def pytest(*args: str) -> Sequence[str]:
-    return (sys.executable, "-m", "pytest", "-q", "-n", os.environ.get("WORKERS", "2"), "--dist", "worksteal", *args)
+    return (sys.executable, "-m", "pytest", "-q", "-n", os.environ.get("WORKERS", "3"), "--dist", "worksteal", *args)
 
 
 def mutants(*args: str) -> Sequence[str]:
@@ -97,10 +98,11 @@ def parts() -> list[Part]:
 def slices(number: int) -> list[Part]:
     """A piece of every part, small enough for CI."""
     folder = ONE_DATABASE[number % len(ONE_DATABASE)]
+    every = len(load_mutants())
     return [
         Part("exhaustive", pytest(*EXHAUSTIVE), "some tests of every exhaustive part, with some of their cases"),
         Part("postgres", pytest(f"tests/{folder}", "-m", "one_database", "-k", "postgres"), f"{folder} on PostgreSQL"),
-        Part("mutants", mutants("--slice", f"{number % MUTANT_SLICES}/{MUTANT_SLICES}"), "a few mutants"),
+        Part("mutants", mutants("--slice", f"{number % every}/{every}"), "one mutant"),
     ]
 
 

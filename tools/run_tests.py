@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
             print("Nothing to run: no test can be affected.")
             return 0
         given = [*given, *tests]
-    workers = os.environ.get("WORKERS", "2")
+    workers = os.environ.get("WORKERS", "3")
     # Stealing keeps the tests of a file, which share servers, mostly on one worker.
     return int(pytest.main(["-n", workers, "--dist", "worksteal", *given]))
 

@@ -49,9 +49,24 @@ async def test_short_answers_and_answers_to_post_stay_plain(office: Driver) -> N
     posted = await office.http.post(
         "http://office/api/spaces/general/messages", json={"text": text}, headers={"Accept-Encoding": "gzip"}
     )
+    edited = await office.http.patch(
+        f"http://office/api/messages/{posted.json()['id']}", json={"text": text}, headers={"Accept-Encoding": "gzip"}
+    )
     refused = await office.http.get(f"{LISTS}&before=x{'y' * LEAST}", headers={"Accept-Encoding": "gzip"})
-    assert (posted.status_code, refused.status_code >= 400) == (201, True)
-    assert not [each for each in (short, posted, refused) if "content-encoding" in each.headers]
+    assert (posted.status_code, edited.status_code, refused.status_code >= 400) == (201, 200, True)
+    assert len(edited.content) > LEAST
+    assert not [each for each in (short, posted, edited, refused) if "content-encoding" in each.headers]
+
+
+async def test_only_json_is_packed(office: Driver) -> None:
+    await office.space("general", [])
+    skill = {"description": "How to draw.", "instructions": "Draw a line. " * 200}
+    await office.ask("PUT", "/spaces/general/skills/drawing", json=skill)
+    export = "http://office/api/spaces/general/skills/drawing/export"
+    answer = await office.http.get(export, headers={"Accept-Encoding": "gzip"})
+    assert answer.status_code == 200, answer.text
+    assert len(answer.content) > LEAST
+    assert "content-encoding" not in answer.headers
 
 
 def test_the_length_of_a_packed_answer_says_little() -> None:

@@ -1,7 +1,4 @@
-"""Databases to be told stories in: made in memory where that is possible, copied, and thrown away.
-
-A SIGKILL takes nothing from the page cache, so a file in memory is as good as one on a disk, and much faster.
-"""
+"""Databases to be told stories in: made in memory where that is possible, copied, and thrown away."""
 
 from __future__ import annotations
 
@@ -16,7 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.databases import TEMPLATE, Database, Kind, drop, postgres_database, sqlite_database
-from tests.postgres import MEMORY, PostgresServer
+from tests.memory import find_memory
+from tests.postgres import PostgresServer
 
 
 class Worlds:
@@ -54,7 +52,7 @@ class Worlds:
 
 @contextmanager
 def in_memory() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory(dir=find_memory()) as folder:
         yield Path(folder)
 
 

@@ -405,7 +405,7 @@ async def test_whoever_is_cancelled_while_writing_leaves_nothing(folders: Folder
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writing
-    assert [path.name for path in (tmp_path / "folders").rglob("*")] == [".partial", THREAD]
+    assert sorted(path.name for path in (tmp_path / "folders").rglob("*")) == [".partial", THREAD]
 
 
 # ── sweeping ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from bullpen.runs import asking
 from bullpen.testing.model_server import ModelServer, model_server
 from tests.llm import speaking
 from tests.llm.speaking import World
+
+
+@pytest.fixture(autouse=True)
+def _pauses_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Providers that fail are asked again sooner. tests/path/test_limits.py has the real pauses."""
+    monkeypatch.setattr(asking, "FIRST_PAUSE", 0.02)
 
 
 @pytest.fixture

@@ -247,7 +247,9 @@ async def test_discarded_answers_abandon_their_calls(wire: Wire, offices: Office
 @pytest.mark.one_database
 async def test_a_retried_answer_abandons_before_it_begins_anew(offices: Offices, server: ModelServer) -> None:
     office = await in_rooms(offices, server)
-    slow = plays_in_two(send(to("general")), rest=asyncio.Event())  # never ends: the line is quiet for too long
+    slow = plays_in_two(
+        send(to("general")), rest=asyncio.Event(), piece=100
+    )  # never ends: the line is quiet for too long
     server.gives(slow, plays(send(to("general"), "c2"), **SLOWLY), plays(SILENT))
     await office.ask(
         "PATCH",
@@ -268,7 +270,7 @@ async def test_a_fallback_abandons_what_the_first_model_began(offices: Offices, 
         office = await an_office(offices, server, egress=EgressSettings(listed=f"model={first.url}"))
         first.key = None
         never = asyncio.Event()
-        first.gives(plays_in_two(send(to("general")), rest=never))
+        first.gives(plays_in_two(send(to("general")), rest=never, piece=100))
         server.gives(plays(send(to("general"), "c2"), **SLOWLY), plays(SILENT))
         spec = {"provider": "openai-chat", "name": "gone", "baseUrl": f"{first.url}/v1", "settings": {"timeout": 0.5}}
         await ada(office, {**spec, "fallback": ["anthropic:a-model"]})

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bullpen.runs.loop import Drive
 
 TRIES = 4
+FIRST_PAUSE = 1.0  # seconds at most; each pause is twice as long as the one before
 LONGEST_PAUSE = 60.0  # a provider that wants to be left alone for longer is not there, for this run
 
 
@@ -55,7 +56,7 @@ async def ask(drive: Drive, agent: Agent, shown: Transcript, deadline: asyncio.T
         except ModelUnavailable as error:
             if attempt == TRIES or (error.retry_after or 0.0) > LONGEST_PAUSE:
                 raise
-            pause = max(random.uniform(0.5, 1.0) * 2**attempt / 2, error.retry_after or 0.0)
+            pause = max(random.uniform(0.5, 1.0) * FIRST_PAUSE * 2 ** (attempt - 1), error.retry_after or 0.0)
         await drive.abandon()
         away += pause
         deadline.reschedule((deadline.when() or 0.0) + pause)

@@ -150,11 +150,12 @@ class PostgresStore(Store):
             self.pool.terminate()
 
     async def new_pool(self, size: int) -> Any:
-        """Connections for work that must not wait behind ours."""
+        """Connections for work that must not wait behind ours. The queue leaves nothing behind on them either."""
         return await asyncpg.create_pool(
             self._url,
             min_size=1,
             max_size=size,
+            reset=_no_reset,
             timeout=CONNECT_SECONDS,
             command_timeout=self._answer_seconds,
             server_settings={"application_name": "bullpen"},

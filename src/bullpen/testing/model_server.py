@@ -17,7 +17,7 @@ import orjson
 
 from bullpen.testing.json_server import listen, read_request, write_answer
 from bullpen.testing.wire_checks import Given, problems, said_before, unreturned
-from bullpen.testing.wires import PATHS, Answer, Part, Thought, Wanted, Wire, frames
+from bullpen.testing.wires import PATHS, PIECE, Answer, Part, Thought, Wanted, Wire, frames
 
 KEY = "open-sesame-of-this-test-42"
 PAUSE = 0.1  # seconds; longer than what a run gathers before it shows it
@@ -62,20 +62,21 @@ def plays(*parts: Part, cuts: int | None = None, pace: float = 0.0, **more: Any)
     return behave
 
 
-def plays_in_two(*parts: Part, rest: asyncio.Event) -> Behaviour:
+def plays_in_two(*parts: Part, rest: asyncio.Event, piece: int = PIECE) -> Behaviour:
     """The same in two halves: the last third comes once `rest` is set, and what is before it slowly until then.
 
-    Slowly, because a run shows what grows only so often: of frames that come together it shows the first alone.
+    Slowly, because a run shows what grows only so often: of frames that come together it shows the first alone. A long
+    text takes larger pieces.
     """
-    answer = Answer(parts)
+    answer = Answer(parts, piece=piece)
 
     async def behave(asked: Asked, writer: asyncio.StreamWriter) -> None:
         written = frames(asked.wire, answer, str(asked.json.get("model")))
         writer.write(_HEAD)
-        for at, piece in enumerate(written):
+        for at, frame in enumerate(written):
             if at == len(written) * 2 // 3:
                 await rest.wait()
-            writer.write(chunked(piece))
+            writer.write(chunked(frame))
             await writer.drain()
             if not rest.is_set():
                 await asyncio.sleep(PAUSE)
