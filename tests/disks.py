@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory import find_memory
+from tests.ram import find_memory
 
 
 def pytest_configure() -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.memory import find_memory
+from tests.ram import find_memory
 
 ROOT = Path(__file__).parent.parent
 START_SECONDS = 60

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.databases import TEMPLATE, Database, Kind, drop, postgres_database, sqlite_database
-from tests.memory import find_memory
 from tests.postgres import PostgresServer
+from tests.ram import find_memory
 
 
 class Worlds:

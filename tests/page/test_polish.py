@@ -27,7 +27,7 @@ def calls(tool: str, **args: Any) -> dict[str, Any]:
 async def box(of: Locator) -> dict[str, float]:
     found = await of.bounding_box()
     assert found is not None
-    return dict(found)
+    return {"x": found["x"], "y": found["y"], "width": found["width"], "height": found["height"]}
 
 
 @pytest.mark.proves("B-page-27")

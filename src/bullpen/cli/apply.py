@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bullpen.agents.files import Project, read_project
 from bullpen.cli import door, show
 from bullpen.client import Applied
 from bullpen.settings import Settings, environment, load_settings
+from bullpen.wire.nouns import Change
 
 
 def run(args: Namespace) -> int:
@@ -38,7 +40,7 @@ def _written(items: list[Any]) -> list[dict[str, Any]]:
 
 
 def _readable(applied: Applied) -> str:
-    kinds = {
+    kinds: Mapping[str, Sequence[Change]] = {
         "tool": applied.tools,
         "agent": applied.agents,
         "space": applied.spaces,
