@@ -30,6 +30,7 @@ from bullpen.wire.requests import CreateAgent, CreateSpace
 
 MODULE = "bullpen.testing.alarms"
 LOOK_SECONDS = 0.02
+FIRE_SECONDS = 60.0  # until somebody fires, on a machine that may be busy
 CHAIN_LIMIT = 3
 RULES = Rules(TaskSettings(min_interval_seconds=1, per_space=0), "UTC")
 
@@ -104,15 +105,20 @@ async def storm(
     gap: float,
     seed: int = 0,
 ) -> Storm:
-    """Kill a worker every `gap` seconds or so, until there were so many firings and kills; then say what is wrong."""
+    """Kill a worker every `gap` seconds or so, until there were so many firings and kills; then say what is wrong.
+
+    Something is fired between two kills: a busy machine may take longer to start a worker than we take to kill it.
+    """
     dice = random.Random(seed)
     await prepare(url, data, tasks)
     alive = [await _start(forks, url, data) for _ in range(workers)]
-    done = 0
-    while done < kills or await _count(url) < firings:
+    done, count = 0, 0
+    while done < kills or count < firings:
+        count = await _more_than(url, count)
         await asyncio.sleep(dice.expovariate(1 / gap))
         number = dice.randrange(workers)
         await asyncio.to_thread(alive[number].kill)
+        forks.forget(alive[number])
         done += 1
         alive[number] = await _start(forks, url, data)
     for child in alive:
@@ -131,6 +137,15 @@ async def _start(forks: Forks, url: str, data: Path) -> Child:
     child = await asyncio.to_thread(lambda: forks.start("fire", url=url, data=str(data)))
     await asyncio.to_thread(child.next_report, 30)
     return child
+
+
+async def _more_than(url: str, before: int) -> int:
+    """How often tasks have fired, as soon as that is more often than before."""
+    async with asyncio.timeout(FIRE_SECONDS):
+        while True:
+            if (count := await _count(url)) > before:
+                return count
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _count(url: str) -> int:

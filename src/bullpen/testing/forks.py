@@ -61,8 +61,7 @@ class Child:
         while b"\n" not in self._rest:
             if self._ended:
                 raise EOFError
-            ready, _, _ = select.select([self._pipe], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
+            if not _has_news(self._pipe, deadline - time.monotonic()):
                 raise TimeoutError(f"child {self.pid} has said nothing for {seconds} s")
             chunk = os.read(self._pipe, 65_536)
             self._rest += chunk
@@ -94,7 +93,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        if not self._ended and select.select([self._pipe], [], [], 0)[0]:
+        if not self._ended and _has_news(self._pipe, 0):
             chunk = os.read(self._pipe, 65_536)
             self._rest += chunk
             self._ended = not chunk
@@ -102,6 +101,13 @@ class Child:
 
     def close(self) -> None:
         os.close(self._pipe)
+
+
+def _has_news(pipe: int, seconds: float) -> bool:
+    """Whether there is something to read, or the end. `select` refuses pipes whose number is 1024 or more."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
 
 
 class Forks:
