@@ -12,7 +12,7 @@ from bullpen.memory import actions, rules, search
 from bullpen.memory.rules import Place
 from bullpen.memory.search import Asked
 from bullpen.memory.types import Origin
-from bullpen.storage import Store, Transaction
+from bullpen.storage import Store, Transaction, fragments
 from tests.effort import SEED, count
 
 VOCABULARY = [
@@ -157,3 +157,16 @@ async def test_tags_filter_and_are_searched(store: Store) -> None:
     assert [each.stored.id for each in await find(store, [PLACE.scope], "fruit", tags=["Öl"])] == [one]
     assert [each.stored.id for each in await find(store, [PLACE.scope], "", tags=["fruit", "Öl"])] == [one]
     assert await find(store, [PLACE.scope], "", tags=["Ö"]) == []
+
+
+async def test_a_hit_of_another_scope_with_the_same_key_is_not_shown(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys are short, so two scopes may share one."""
+    monkeypatch.setattr(fragments, "key", lambda scope: "shared")
+    content = "the key to the attic lies under the third flower pot"
+    await keep(store, Place(rules.agent_scope("bo")), "bo", content)
+    assert await find(store, [PLACE.scope], "attic") == []
+    came = await store.transact(lambda tx: actions.store(tx, PLACE, "ada", actions.Wish(f"{content}!"), WRITER))
+    assert came.similar is None
+    assert len(await find(store, [PLACE.scope], "attic")) == 1

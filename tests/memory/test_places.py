@@ -74,6 +74,17 @@ async def test_across_spaces_lets_an_agent_use_what_it_learned_in_private(office
     assert await room.finds("attic") == [SECRET]
 
 
+async def test_a_group_keeps_to_itself_even_across_spaces(office: Driver) -> None:
+    room = await house(office, memory={"acrossSpaces": True})
+    await office.space("family", ["ada"], kind="group", folder="family", trigger="@Ada")
+    await room.ask("attic", "keep")
+    assert await room.finds("hall") == [SECRET]
+    *_, found = await room.ask("family", "@Ada find")
+    assert found == {"passages": []}
+    await room.ask("family", "@Ada keep")
+    assert await room.finds("hall") == [SECRET]
+
+
 async def test_what_is_read_in_a_private_space_stays_there_wherever_it_is_stored(office: Driver) -> None:
     room = await house(office, turn("look", step(call("read_messages", spaceId="attic")), step(KEEP)))
     await office.post("attic", "psst")
