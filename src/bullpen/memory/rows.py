@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+<<<<<<< HEAD
 from sqlalchemy import bindparam, delete, insert, or_, select, update
+=======
+import orjson
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
+>>>>>>> passages
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bullpen.ids import Whose
@@ -176,10 +181,18 @@ async def delete_expired(tx: Transaction, limit: int) -> int:
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+<<<<<<< HEAD
 # Of an agent, or for a space; and what was learned there, or from somebody.
+=======
+_IN_GROUP_BLOCKS = or_(
+    group_blocks.c.agent_id == bindparam("member_id"), group_blocks.c.space_id == bindparam("space_id")
+)
+# Of an agent; for a space, or learned there; and what a person wrote. What an agent learned in a run that worked for
+# somebody is its own.
+>>>>>>> passages
 _IN_PASSAGES = or_(
     passages.c.agent_id == bindparam("member_id"),
-    passages.c.person_id == bindparam("member_id"),
+    and_(passages.c.person_id == bindparam("member_id"), passages.c.run_id.is_(None)),
     passages.c.space_id == bindparam("space_id"),
     passages.c.learned_in == bindparam("space_id"),
 )
@@ -195,7 +208,7 @@ _EXPORT_PASSAGES = Statement(
 
 
 async def delete_passages(tx: Transaction, whose: Whose, limit: int) -> int:
-    """Some of those of an agent, of a space or from somebody; how many."""
+    """Some of those of an agent, of a space or written by somebody; how many."""
     some = await tx.all(_SELECT_SOME_PASSAGES, member_id=whose.member, space_id=whose.space, limit=limit)
     if some:
         await delete_these(tx, [(id, scope) for id, scope in some])
@@ -203,6 +216,6 @@ async def delete_passages(tx: Transaction, whose: Whose, limit: int) -> int:
 
 
 async def export_passages(tx: Transaction, whose: Whose, after: str, limit: int) -> list[Stored]:
-    """Of an agent, of a space, or from somebody."""
+    """Of an agent, of a space, or written by somebody."""
     named = {"member_id": whose.member, "space_id": whose.space}
     return _STORED.read_all(await tx.all(_EXPORT_PASSAGES, **named, after=after, limit=limit))

@@ -27,18 +27,20 @@ from bullpen.storage.tables import passage_words, passages
 
 # Words of a query that are looked for: the longest, since those are rarest. Each is one more question to the index.
 NEEDLES: Final = 8
-# Hits of the index that are looked at: of all words together, and of each one alone.
-TOGETHER: Final = 400
-ALONE: Final = 150
+# Hits of the index that are looked at: of all words together, and of each of the longest alone.
+TOGETHER: Final = 300
+ALONE: Final = 100
+ASKED_ALONE: Final = 5
 # The newest passages of a scope that are read one by one.
 SCANNED: Final = 20_000
 SCOPES_SCANNED: Final = 8
-# How much of what is asked for must be there. A word that stands everywhere is no answer.
-LEAST: Final = 0.2
+# How much of what the best one holds the others must hold. A word that stands everywhere is no answer.
+LEAST: Final = 0.1
 LAST: Final = "\U0010ffff"
 _QUOTED = re.compile(r'"([^"]*)"')
-# Marks at the end of a sentence, and brackets, belong to no word. Others do: "100%" is looked for as it stands.
-_AROUND: Final = '.,;:!?…¿¡()[]{}<>"“”„«»。、，！？「」『』（）'
+# Marks around a word belong to none. Others do: "100%" and "C++" are looked for as they stand.
+_AROUND: Final = ".,;:!?…¿¡*&'`´‘’。、，！？"
+_BETWEEN: Final = str.maketrans(dict.fromkeys("()[]{}<>|“”„«»「」『』（）", " "))
 _FILLER: Final = "\ue000"  # stands in no text
 
 
@@ -106,7 +108,7 @@ def parse(query: str) -> list[Needle]:
 
 
 def _chunks(query: str) -> Iterable[str]:
-    for chunk in query.split():
+    for chunk in query.translate(_BETWEEN).split():
         folded = words.fold_text(chunk)
         bare = folded.strip(_AROUND) or folded
         pieces = list(words.pieces(bare))
@@ -202,17 +204,40 @@ _HITS = Statement(
 )
 
 
+# For each of several questions. On SQLite a statement costs too little to be worth that.
+_HITS_OF_EACH = Statement(
+    text(
+        "SELECT hits.number FROM unnest(CAST(:several AS text[])) AS asked (terms) CROSS JOIN LATERAL "
+        "(SELECT number FROM (SELECT number FROM passage_words "
+        "WHERE array_to_tsvector(string_to_array(words, ' ')) @@ CAST(asked.terms AS tsquery) OFFSET 0) AS all_hits "
+        "ORDER BY number DESC LIMIT :limit) AS hits"
+    )
+)
+
+
 async def find_numbers(tx: Transaction, scopes: Sequence[str], needles: Sequence[Needle], limit: int) -> list[int]:
     """Numbers of passages that hold all of the fragments, newest first."""
+    return await tx.values(_HITS, terms=_terms(tx, scopes, needles), limit=limit)
+
+
+async def _find_alone(tx: Transaction, scopes: Sequence[str], needles: Sequence[Needle]) -> set[int]:
+    """Of those that hold one of the needles, the newest of each."""
+    several = [_terms(tx, scopes, [needle]) for needle in needles]
+    if tx.store.shared:
+        return set(await tx.values(_HITS_OF_EACH, several=several, limit=ALONE))
+    return {number for terms in several for number in await tx.values(_HITS, terms=terms, limit=ALONE)}
+
+
+def _terms(tx: Transaction, scopes: Sequence[str], needles: Sequence[Needle]) -> str:
+    """What the index is asked: all of the fragments, in one of the scopes."""
     wanted = [fragment for needle in needles for fragment in needle.fragments]
     write, both, either = (_tsquery, " & ", " | ") if tx.store.shared else (_fts5, " AND ", " OR ")
     keys = dict.fromkeys(map(fragments.key, scopes))
-    terms = either.join(f"({both.join(write(key + fragment, fragment) for fragment in wanted)})" for key in keys)
-    return await tx.values(_HITS, terms=terms, limit=limit)
+    return either.join(f"({both.join(write(key + fragment, fragment) for fragment in wanted)})" for key in keys)
 
 
 async def find_marked(tx: Transaction, marks: Sequence[str], limit: int) -> list[int]:
-    """Numbers of passages that have one of these marks, newest first: see fragments.sketch."""
+    """Numbers of passages that have one of these marks, newest first: see storage/fragments.py."""
     write, either = (_tsquery, " | ") if tx.store.shared else (_fts5, " OR ")
     return await tx.values(_HITS, terms=either.join(write(mark, mark) for mark in marks), limit=limit)
 
@@ -269,9 +294,7 @@ async def _ranked(tx: Transaction, asked: Asked, needles: Sequence[Needle]) -> l
     if len(whole) >= asked.limit or len(needles) == 1:
         return [Hit(id, 1.0) for _, id in reversed(whole)][: asked.limit]
     seen = set(together)
-    alone: set[int] = set()
-    for needle in indexed if len(indexed) > 1 else ():
-        alone.update(await find_numbers(tx, asked.scopes, [needle], ALONE))
+    alone = await _find_alone(tx, asked.scopes, indexed[:ASKED_ALONE]) if len(indexed) > 1 else set()
     if alone - seen:
         found += await _look_at(tx, asked, needles, sorted(alone - seen))
     return _rank(found, len(needles), asked.limit)
@@ -282,12 +305,11 @@ def _rank(found: Sequence[tuple[int, str, int]], needles: int, limit: int) -> li
     weights = []
     for number in range(needles):
         holding = sum(held >> number & 1 for _, _, held in found)
-        weights.append(log((len(found) + 1) / (holding + 0.5)) + 0.1)
-    whole = sum(weights)
-    scored = []
+        weights.append(log((len(found) + 1) / (max(holding, 1) + 0.5)) + 0.1)
+    whole, scored = sum(weights), []
     for number, id, held in found:
         score = round(sum(weight for n, weight in enumerate(weights) if held >> n & 1) / whole, 4)
-        if score >= LEAST:
-            scored.append((score, number, id))
+        scored.append((score, number, id))
     scored.sort(reverse=True)
-    return [Hit(id, score) for score, _, id in scored[:limit]]
+    least = scored[0][0] * LEAST if scored else 0
+    return [Hit(id, score) for score, _, id in scored[:limit] if score and score >= least]
