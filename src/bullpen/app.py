@@ -55,9 +55,13 @@ from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox import actions as inbox
 from bullpen.llm import prices
+from bullpen.llm.embedding import Embedder
 from bullpen.llm.models import Models
 from bullpen.llm.offers import Offer, Offers
 from bullpen.llm.types import Model, Reach
+from bullpen.meaning import rows as meaning_rows
+from bullpen.meaning.background import Background
+from bullpen.meaning.looking import Looking
 from bullpen.observe import logs, names, process
 from bullpen.observe.redact import REDACTOR
 from bullpen.operations import people, projects, variables
@@ -146,6 +150,10 @@ def open_egress(settings: Settings) -> Egress:
         allowance.add(s3.USE, s3.url_of(settings.s3))
     for url in base_urls(settings).values():
         allowance.add("model", url)
+    if settings.embeddings.provider == "openai":
+        from bullpen.llm import openai_embeddings
+
+        allowance.add(openai_embeddings.USE, embeddings_url(settings))
     return Egress(allowance)
 
 
@@ -176,6 +184,37 @@ def open_models(settings: Settings, egress: Callable[[], Egress], vault: Vault) 
 
     models.add("providers", others)
     return models
+
+
+def open_embedder(settings: Settings, store: Store, egress: Callable[[], Egress], vault: Vault) -> Embedder | None:
+    """What turns texts into vectors, if anything does. What belongs to one is imported when it is chosen."""
+    from bullpen.llm import minilm
+
+    chosen = settings.embeddings
+    if chosen.provider == "minilm" or (not chosen.provider and minilm.is_installed(chosen.weights)):
+        return minilm.MiniLm(chosen.weights)
+    if chosen.provider != "openai":
+        return None
+    from bullpen.llm import openai_embeddings
+
+    if not minilm.has_numpy():
+        raise CannotStart("Search by meaning needs the extra: install `bullpen[embeddings]`.")
+    return openai_embeddings.OpenAiEmbedder(
+        embeddings_url(settings),
+        chosen.model or openai_embeddings.MODEL,
+        egress,
+        vault,
+        partial(vault.find_shared, store, chosen.key),
+        chosen.key,
+        chosen.dimensions,
+    )
+
+
+def embeddings_url(settings: Settings) -> str:
+    """Where vectors are asked for: where the settings say, or where models of OpenAI are asked."""
+    from bullpen.llm import openai_embeddings
+
+    return settings.embeddings.url or settings.openai_base_url or openai_embeddings.BASE
 
 
 async def ask_what_is_offered(model: Model) -> Sequence[Offer]:
@@ -210,6 +249,7 @@ class Office:
         families: Families = FAMILIES,
         egress: Egress | None = None,
         bridges: Sequence[Bridge] = (),
+        embedder: Embedder | None = None,
     ) -> None:
         self.settings = settings
         self.store = store
@@ -234,6 +274,12 @@ class Office:
         self.executors = OpenExecutors(store, self.owner, settings.engine.lease_seconds)
         self.models = open_models(settings, self.egress, self.vault)
         self.offers = Offers(ask_what_is_offered)
+        self.embedder = embedder or open_embedder(settings, store, self.egress, self.vault)
+        self.meaning: Looking | None = None
+        self.embedding: Background | None = None
+        if self.embedder is not None:
+            self.meaning = Looking(store, self.embedder, settings.embeddings.cache_bytes)
+            self.embedding = Background(store, self.embedder, self.owner)
         holdings = Holdings()
         self.world = loop.World(
             store,
@@ -304,6 +350,7 @@ class Office:
             check_model=self.models.check_choice,
             skills_per_space=self.settings.skills.per_space,
             executors=self.executors,
+            meaning=self.meaning,
         )
 
     async def tidy(self) -> None:
@@ -316,6 +363,21 @@ class Office:
         await holds.lapse(self.store)
         await self.webhooks.look()
         await self.bridges.look()
+        if self.embedding is not None:
+            await self.embedding.look()
+
+    async def start_embedding(self) -> None:
+        """Give vectors to what has none, or, without a model for it, see that nothing waits for one."""
+        if self.embedding is not None:
+            self.embedding.start()
+        elif await self.store.read(meaning_rows.select_wanted) is not None:
+            await self.store.transact(meaning_rows.want_nothing)
+
+    async def stop_embedding(self) -> None:
+        if self.embedding is not None:
+            await self.embedding.stop()
+        if self.embedder is not None:
+            await self.embedder.aclose()
 
     async def fire_tasks(self) -> None:
         """Count what became of tasks that were fired, fire those that are due, and be there when the next one is."""
@@ -439,16 +501,18 @@ async def office(
     families: Families = FAMILIES,
     egress: Egress | None = None,
     bridges: Sequence[Bridge] = (),
+    embedder: Embedder | None = None,
 ) -> AsyncIterator[Office]:
     """An open office: schema up to date, followers served and, with `drive`, agents at work.
 
-    Tests bring a `store` that they watch, tools of their own, and a way out that leads nowhere but to their servers.
+    Tests bring a `store` that they watch, tools of their own, a way out that leads nowhere but to their servers, and
+    a model for vectors that takes no time.
     """
     store = store or open_store(settings)
     await store.open()
     try:
         await migrations.migrate(store, settings.backups)
-        opened = Office(settings, store, families, egress, bridges)
+        opened = Office(settings, store, families, egress, bridges, embedder)
         await opened.vault.check(store)
         await opened.bridges.connect()
         await opened.signals.start()
@@ -460,11 +524,13 @@ async def office(
             opened.webhooks.start()
             opened.bridges.start()
             opened.upkeep.start()
+            await opened.start_embedding()
         lag = asyncio.create_task(process.watch())
         try:
             yield opened
         finally:
             lag.cancel()
+            await opened.stop_embedding()
             await opened.upkeep.stop()
             await opened.sweeper.stop()
             await opened.engine.stop()

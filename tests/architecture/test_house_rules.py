@@ -24,6 +24,7 @@ EDGES = (
     "tools/execute.py",
     "tools/open_executors.py",  # holds leases for as long as what they stand for is open
     "webhooks/sender.py",
+    "meaning/background.py",
     "bridges/",
     "tasks/firing.py",
     "app.py",

@@ -21,6 +21,7 @@ from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolSpec
+from bullpen.meaning.looking import Looking
 from bullpen.replacing import replace
 from bullpen.spaces.types import PostingRules, Room
 from bullpen.storage import Store, Transaction
@@ -274,6 +275,7 @@ class Means:
     check_model: Callable[[str | None, Any], None]  # raises Invalid, if no agent could think with it
     skills_per_space: int
     executors: HoldsExecutors
+    meaning: Looking | None  # None: search is by words alone
 
 
 @dataclass(slots=True)
