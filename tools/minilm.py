@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -52,7 +53,7 @@ class CannotBuild(Exception):
 
 def fetch(folder: Path) -> dict[str, bytes]:
     """The files of the package, by name, each compared with its sum."""
-    uv = shutil.which("uv") or next(iter(sorted(Path.cwd().glob(".uv/bin/uv"))), None)
+    uv = os.environ.get("UV") or shutil.which("uv")
     install = [str(uv), "pip", "install"] if uv else [sys.executable, "-m", "pip", "install"]
     asked = [*install, "--quiet", "--no-deps", "--target", str(folder), PACKAGE]
     done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=False)
