@@ -30,7 +30,9 @@ def run(args: Namespace) -> int:
 async def _search(args: Namespace) -> Page[FoundMessage]:
     async with door.to_server(load_settings(data=args.data)) as bp:
         await named.use_ids(bp, args, space="space", author="member")
-        return await bp.search(args.text, space=args.space, author=args.author, limit=args.limit, cursor=args.cursor)
+        return await bp.search(
+            args.text, space=args.space, author=args.author, mode=args.mode, limit=args.limit, cursor=args.cursor
+        )
 
 
 def _row(found: FoundMessage) -> tuple[str, ...]:

@@ -29,6 +29,9 @@ class Embedder(Protocol):
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """A vector for each text, in order. Raises ModelUnavailable (worth asking again) or ModelRefused (not)."""
 
+    def understands(self, text: str) -> bool:
+        """Does it know the language? If not, what it finds near says little."""
+
     async def aclose(self) -> None: ...
 
 

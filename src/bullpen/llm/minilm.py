@@ -19,6 +19,7 @@ import orjson
 from bullpen.apart.pool import Died, ProcessPool, TooDear
 from bullpen.errors import CannotStart, ModelUnavailable
 from bullpen.llm.embedding import LONGEST_TEXT, Vector
+from bullpen.llm.languages import is_english
 
 MODEL: Final = "minilm-l6-v2"
 PACKAGE: Final = "bullpen_minilm"
@@ -71,6 +72,9 @@ class MiniLm:
             async with self._turn:
                 found += await self._ask([text[:LONGEST_TEXT] for text in texts[start : start + AT_ONCE]])
         return found
+
+    def understands(self, text: str) -> bool:
+        return is_english(text)
 
     async def _ask(self, texts: Sequence[str]) -> list[Vector]:
         async def data() -> AsyncIterator[bytes]:

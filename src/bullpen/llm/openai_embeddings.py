@@ -63,6 +63,9 @@ class OpenAiEmbedder:
             found += await self._ask([text[:LONGEST_TEXT] for text in texts[start : start + AT_ONCE]])
         return found
 
+    def understands(self, text: str) -> bool:
+        return True  # those that are offered know many languages
+
     async def aclose(self) -> None:
         return
 

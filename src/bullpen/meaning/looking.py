@@ -51,7 +51,8 @@ class Looking:
         if wanted is None:
             return Looked(behind=behind, away=True)
         near, whole = await self._vectors.nearest(kind, scopes, wanted, limit)
-        return Looked(near, behind=behind, partial=not whole)
+        understood = self._embedder.understands(question)
+        return Looked(near, behind=behind, partial=not whole, understood=understood)
 
     async def _question(self, question: str) -> Vector | None:
         if (known := self._questions.pop(question, None)) is None:

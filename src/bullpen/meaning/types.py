@@ -27,6 +27,7 @@ class Looked:
     behind: bool = False  # some texts have no vector yet
     away: bool = False  # the question got no vector
     partial: bool = False
+    understood: bool = True  # the model knows the language of the question
 
     @property
     def note(self) -> str | None:

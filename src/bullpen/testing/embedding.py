@@ -28,6 +28,7 @@ class TinyEmbedder:
         self.gate = asyncio.Event()  # cleared: nothing is answered
         self.gate.set()
         self.closed = False
+        self.foreign = False
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         self.asked.append(list(texts))
@@ -37,6 +38,9 @@ class TinyEmbedder:
         if refused := [text for text in texts if any(word in text for word in self.refuses)]:
             raise ModelRefused(f"The tiny model does not read {len(refused)} of these.")
         return [self.vector(text) for text in texts]
+
+    def understands(self, text: str) -> bool:
+        return not self.foreign
 
     async def aclose(self) -> None:
         self.closed = True

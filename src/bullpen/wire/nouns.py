@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 AuthorKind = Literal["person", "agent", "system"]
 MemberKind = Literal["person", "agent"]
 MessageType = Literal["text", "tool", "file", "voice", "system"]
+SearchMode = Literal["keyword", "meaning", "fused"]
 MessageStatus = Literal["streaming", "requires_action", "complete", "error", "expired", "cancelled"]
 SpaceKind = Literal["channel", "dm", "group"]
 WakePolicy = Literal["all", "mention", "trigger", "none"]
@@ -199,6 +200,7 @@ class FoundMessage(Message):
 
     snippet: str
     highlights: list[tuple[int, int]] = Field(default_factory=list)
+    similarity: float | None = None  # how near it is in meaning, up to 1; only where that was compared
 
 
 class PinnedMessage(Message):
