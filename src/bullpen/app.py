@@ -349,6 +349,7 @@ class Office:
             tasks=self.task_rules,
             check_model=self.models.check_choice,
             skills_per_space=self.settings.skills.per_space,
+            passages_per_scope=self.settings.memory.passages_per_scope,
             executors=self.executors,
             meaning=self.meaning,
         )

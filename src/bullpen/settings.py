@@ -135,6 +135,11 @@ class EmbeddingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySettings:
+    passages_per_scope: int = 100_000  # of one agent, one agent in one space, or one space; 0 limits nothing
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     host: str = "127.0.0.1"
     port: int = 8420
@@ -168,6 +173,7 @@ class Settings:
     tasks: TaskSettings = field(default_factory=TaskSettings)
     skills: SkillSettings = field(default_factory=SkillSettings)
     embeddings: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
 
     @property
     def socket_path(self) -> Path:
@@ -213,6 +219,7 @@ Group: TypeAlias = (
     | TaskSettings
     | SkillSettings
     | EmbeddingSettings
+    | MemorySettings
 )
 _GROUPS: Mapping[str, type[Group]] = {
     "engine": EngineSettings,
@@ -225,6 +232,7 @@ _GROUPS: Mapping[str, type[Group]] = {
     "tasks": TaskSettings,
     "skills": SkillSettings,
     "embeddings": EmbeddingSettings,
+    "memory": MemorySettings,
 }
 # The same thing under the name people already have in their environment.
 _PLAIN_NAMES = {

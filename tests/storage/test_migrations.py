@@ -77,7 +77,7 @@ async def applied(database: Database) -> list[int]:
 
 
 # Search has nothing in common on the two databases, so `tables.py` leaves it to the migration: see test_search.py.
-SEARCH = ("message_fts", "message_words_lookup")
+SEARCH = ("message_fts", "message_words_lookup", "passage_fts", "passage_words_lookup")
 
 
 async def tables(database: Database) -> set[str]:

@@ -17,13 +17,12 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.operations import agents, memory, seeing
 from bullpen.storage import Transaction
 from bullpen.wire import Agent
-from bullpen.wire.nouns import Block, InboxItem, InstructionsVersion, Passage, Pause, Prompt, Woken
-from bullpen.wire.requests import CreateAgent, CreatePassage, PutBlock, TriggerAgent, UpdateAgent
+from bullpen.wire.nouns import Block, InboxItem, InstructionsVersion, Pause, Prompt, Woken
+from bullpen.wire.requests import CreateAgent, PutBlock, TriggerAgent, UpdateAgent
 
 router = APIRouter(prefix="/agents", route_class=CappedRoute, tags=["agents"])
 
 Label = Annotated[str, Path(max_length=200)]
-Search = Annotated[str, Query(max_length=1000, description="Words the passage contains, in any case.")]
 
 
 @router.post("", status_code=201, response_model=Agent)
@@ -220,21 +219,3 @@ async def put_block(id: str, label: Label, request: PutBlock, caller: Caller, st
 async def delete_block(id: str, label: str, caller: Caller, store: Store) -> Response:
     await store.transact(lambda tx: memory.delete_block(tx, caller, id, label))
     return Response(status_code=204)
-
-
-@router.get("/{id}/passages", response_model=Page[Passage])
-async def list_passages(id: str, caller: Caller, store: Store, q: Search = "", limit: Limit = 50) -> Response:
-    words = q.replace("\x00", "")
-    return answer({"items": await store.read(lambda tx: memory.search(tx, caller, id, words, limit))})
-
-
-@router.post("/{id}/passages", status_code=201, response_model=Passage)
-async def create_passage(id: str, request: CreatePassage, caller: Caller, store: Store) -> Response:
-    """The same content again answers 200 with the first passage."""
-    content, tags, metadata = request.content, list(request.tags), request.metadata
-
-    async def body(tx: Transaction) -> tuple[Passage, bool]:
-        return await memory.store_passage(tx, caller, id, content, tags, metadata)
-
-    passage, new = await store.transact(body)
-    return answer(passage, 201 if new else 200)

@@ -34,6 +34,12 @@ class LimitFields(TypedDict, total=False):
     context_tokens: int
 
 
+class MemoryPolicyFields(TypedDict, total=False):
+    """May the agent use what it learned in one private space in others?"""
+
+    across_spaces: bool
+
+
 class VariableFields(TypedDict, total=False):
     """A value that a tool or an agent needs."""
 
@@ -68,6 +74,7 @@ class CreateAgentFields(TypedDict, total=False):
     blocks: Mapping[str, str]
     variables: Sequence[VariableFields]
     policy: Mapping[str, Decision]
+    memory: MemoryPolicyFields
     avatar: str | None
 
 
@@ -83,6 +90,7 @@ class UpdateAgentFields(TypedDict, total=False):
     on_new_message: OnNewMessage
     variables: Sequence[VariableFields]
     policy: Mapping[str, Decision]
+    memory: MemoryPolicyFields
     avatar: str | None
 
 

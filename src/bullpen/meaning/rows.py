@@ -19,7 +19,7 @@ from bullpen.storage.tables import messages, passages, unembedded, vectors, vect
 KINDS: Final[tuple[Kind, ...]] = ("passage", "message")  # the first goes first
 MOST_FAILURES: Final = 5
 _TEXTS: Mapping[Kind, tuple[Table, str, str]] = {
-    "passage": (passages, "content", "agent_id"),
+    "passage": (passages, "content", "scope"),
     "message": (messages, "text", "space_id"),
 }
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, bindparam, delete, func, or_, select, update
+from sqlalchemy import bindparam, delete, insert, or_, select, update
 
 from bullpen.ids import Whose
-from bullpen.memory.types import Block
-from bullpen.storage import Statement, Transaction, any_of
-from bullpen.storage.mapped import JSON, TUPLE_OR_NULL, Codec, Mapped
-from bullpen.storage.statements import contains, insert_or_ignore, upsert
-from bullpen.storage.tables import blocks, group_blocks, passages
-from bullpen.wire.nouns import Passage
+from bullpen.memory import rules
+from bullpen.memory.types import Block, Stored
+from bullpen.storage import Statement, Transaction, any_of, fragments
+from bullpen.storage.mapped import JSON, TUPLE, TUPLE_OR_NULL, Mapped
+from bullpen.storage.statements import insert_or_ignore, upsert
+from bullpen.storage.tables import blocks, group_blocks, passage_scopes, passage_words, passages
 
-# Where its writer had read text from, if from outside the office.
-_SOURCES = Codec(orjson.loads, lambda sources: orjson.dumps(sources).decode() if sources else None, empty=[])
 _UPSERT_BLOCK = upsert(blocks, ["agent_id", "label"], ["content", "updated_at", "outside"])
 _BLOCKS = Mapped(Block, blocks, outside=TUPLE_OR_NULL)
 _SELECT_BLOCKS = Statement(
@@ -33,35 +32,6 @@ _SELECT_GROUP_BLOCKS = Statement(
 _DELETE_BLOCK = Statement(
     delete(blocks).where(blocks.c.agent_id == bindparam("agent_id"), blocks.c.label == bindparam("label"))
 )
-_INSERT_PASSAGE = insert_or_ignore(passages)
-_PASSAGES = Mapped(Passage, passages, given=("score",), tags=JSON, metadata=JSON, outside=_SOURCES)
-_SELECT_BY_HASH = Statement(
-    select(*_PASSAGES.columns).where(passages.c.agent_id == bindparam("agent_id"), passages.c.hash == bindparam("hash"))
-)
-_CLEAR_SOURCES = Statement(
-    update(passages)
-    .where(passages.c.id == bindparam("id_"))
-    .values(outside=None, tags=bindparam("tags_"), folded=bindparam("folded_"))
-)
-# More keywords than this in a query are dropped: each is one more scan of the agent's passages.
-KEYWORDS = 8
-
-
-# '' is no group: what a group was told is found in that group alone.
-_WHERE_LEARNED = func.coalesce(passages.c.space_id, "") == bindparam("space_id")
-
-
-def _search(keywords: int) -> Statement:
-    found = [contains(passages.c.folded, f"word{n}") for n in range(keywords)]
-    return Statement(
-        select(*_PASSAGES.columns)
-        .where(and_(passages.c.agent_id == bindparam("agent_id"), _WHERE_LEARNED, *found))
-        .order_by(passages.c.id.desc())
-        .limit(bindparam("limit"))
-    )
-
-
-_SEARCHES = [_search(n) for n in range(KEYWORDS + 1)]
 
 
 async def upsert_block(tx: Transaction, agent_id: str, label: str, content: str, outside: Sequence[str] = ()) -> None:
@@ -93,30 +63,156 @@ async def delete_block(tx: Transaction, agent_id: str, label: str) -> bool:
     return await tx.run(_DELETE_BLOCK, agent_id=agent_id, label=label) > 0
 
 
-async def insert_passage(
-    tx: Transaction, agent_id: str, passage: Passage, *, folded: str, hash: str, group_id: str | None
-) -> bool:
-    kept = _PASSAGES.write(passage)
-    return await tx.run(_INSERT_PASSAGE, **kept, agent_id=agent_id, folded=folded, hash=hash, space_id=group_id) > 0
+# ── passages ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_INSERT_PASSAGE = insert_or_ignore(passages)
+_STORED = Mapped(Stored, passages, tags=TUPLE, metadata=JSON, outside=TUPLE_OR_NULL)
+_SELECT = Statement(select(*_STORED.columns).where(passages.c.id == bindparam("id")))
+_SELECT_THESE = Statement(select(*_STORED.columns).where(any_of(passages.c.id, "ids")))
+_SELECT_BY_HASH = Statement(
+    select(*_STORED.columns).where(passages.c.scope == bindparam("scope"), passages.c.hash == bindparam("hash"))
+)
+_CLEAR_SOURCES = Statement(
+    update(passages)
+    .where(passages.c.id == bindparam("id_"))
+    .values(outside=None, tags=bindparam("tags_"), folded=bindparam("folded_"))
+)
+_CORRECTED = ("content", "tags", "metadata", "outside", "expires_at", "updated_at", "updated_by")
+_CORRECT = Statement(
+    update(passages)
+    .where(passages.c.id == bindparam("id_"))
+    .values({name: bindparam(name) for name in (*_CORRECTED, "folded", "hash")})
+)
+_SUPERSEDE = Statement(
+    update(passages).where(passages.c.id == bindparam("id_")).values(superseded_by=bindparam("superseded_by_"))
+)
+_REVIVE = Statement(
+    update(passages)
+    .where(passages.c.id == bindparam("id_"))
+    .values(superseded_by=None, expires_at=bindparam("expires_at_"))
+)
+_SET_SUPERSEDES = Statement(
+    update(passages).where(passages.c.id == bindparam("id_")).values(supersedes=bindparam("supersedes_"))
+)
+_DELETE = Statement(delete(passages).where(any_of(passages.c.id, "ids")))
+_INSERT_WORDS = Statement(insert(passage_words).values(passage_id=bindparam("passage_id"), words=bindparam("words")))
+_DELETE_WORDS = Statement(delete(passage_words).where(passage_words.c.passage_id == bindparam("passage_id_")))
+_SELECT_COUNT = Statement(select(passage_scopes.c.count).where(passage_scopes.c.scope == bindparam("scope")))
+_ADD_TO_COUNT = Statement(
+    update(passage_scopes)
+    .where(passage_scopes.c.scope == bindparam("scope_"))
+    .values(count=passage_scopes.c.count + bindparam("more"))
+)
+_BEGIN_COUNT = insert_or_ignore(passage_scopes)
+_FORGET_EMPTY = Statement(
+    delete(passage_scopes).where(passage_scopes.c.scope == bindparam("scope_"), passage_scopes.c.count <= 0)
+)
+_SELECT_SCOPES = Statement(
+    select(passage_scopes.c.scope)
+    .where(passage_scopes.c.scope >= bindparam("first"), passage_scopes.c.scope < bindparam("last"))
+    .order_by(passage_scopes.c.scope)
+    .limit(bindparam("limit"))
+)
+_SELECT_EXPIRED = Statement(
+    select(passages.c.id, passages.c.scope)
+    .where(passages.c.expires_at <= bindparam("now"))
+    .order_by(passages.c.expires_at)
+    .limit(bindparam("limit"))
+)
 
 
-async def select_by_hash(tx: Transaction, agent_id: str, hash: str) -> Passage | None:
-    return _PASSAGES.read_one(await tx.one(_SELECT_BY_HASH, agent_id=agent_id, hash=hash))
+async def insert_passage(tx: Transaction, stored: Stored, *, folded: str, hash: str) -> bool:
+    """False: its scope has the same words already."""
+    if not await tx.run(_INSERT_PASSAGE, **_STORED.write(stored), folded=folded, hash=hash):
+        return False
+    await add_words(tx, stored, folded)
+    await tx.run(_BEGIN_COUNT, scope=stored.scope, count=0)
+    await tx.run(_ADD_TO_COUNT, scope_=stored.scope, more=1)
+    return True
 
 
-async def clear_sources(tx: Transaction, id: str, tags: list[str], folded: str) -> None:
+async def add_words(tx: Transaction, stored: Stored, folded: str) -> None:
+    """Let searches find it."""
+    if kept := fragments.indexed(stored.scope, folded):
+        await tx.run(_INSERT_WORDS, passage_id=stored.id, words=kept)
+
+
+async def delete_words(tx: Transaction, id: str) -> None:
+    await tx.run(_DELETE_WORDS, passage_id_=id)
+
+
+async def select_passage(tx: Transaction, id: str) -> Stored | None:
+    return _STORED.read_one(await tx.one(_SELECT, id=id))
+
+
+async def select_passages(tx: Transaction, ids: Sequence[str]) -> list[Stored]:
+    """In the order of the ids, as far as they are there."""
+    found = {stored.id: stored for stored in _STORED.read_all(await tx.all(_SELECT_THESE, ids=list(ids)))}
+    return [found[id] for id in ids if id in found]
+
+
+async def select_by_hash(tx: Transaction, scope: str, hash: str) -> Stored | None:
+    return _STORED.read_one(await tx.one(_SELECT_BY_HASH, scope=scope, hash=hash))
+
+
+async def clear_sources(tx: Transaction, stored: Stored, tags: Sequence[str], folded: str) -> None:
     """Somebody who had read nothing outside has stored the same words: they are not those of a page. Its tags were."""
-    await tx.run(_CLEAR_SOURCES, id_=id, tags_=orjson.dumps(tags).decode(), folded_=folded)
+    await tx.run(_CLEAR_SOURCES, id_=stored.id, tags_=TUPLE.encode(tuple(tags)), folded_=folded)
+    await delete_words(tx, stored.id)
+    await add_words(tx, stored, folded)
 
 
-async def search_passages(
-    tx: Transaction, agent_id: str, words: list[str], limit: int, *, group_id: str | None
-) -> list[Passage]:
-    """Those that contain every word, newest first; with no words, the newest."""
-    words = words[:KEYWORDS]
-    named = {f"word{n}": word for n, word in enumerate(words)}
-    found = await tx.all(_SEARCHES[len(words)], agent_id=agent_id, space_id=group_id or "", limit=limit, **named)
-    return _PASSAGES.read_all(found)
+async def correct_passage(tx: Transaction, stored: Stored, *, folded: str, hash: str) -> None:
+    await tx.run(_CORRECT, id_=stored.id, folded=folded, hash=hash, **_write_correction(stored))
+    await delete_words(tx, stored.id)
+    if stored.superseded_by is None:
+        await add_words(tx, stored, folded)
+
+
+_write_correction = _STORED.writer(_CORRECTED)
+
+
+async def supersede(tx: Transaction, id: str, by: str | None) -> None:
+    """`by` stands in its place from now on. None: it is found again, once its words are added."""
+    await tx.run(_SUPERSEDE, id_=id, superseded_by_=by)
+    await delete_words(tx, id)
+
+
+async def revive(tx: Transaction, stored: Stored, folded: str) -> None:
+    """Nothing stands in its place any more."""
+    await tx.run(_REVIVE, id_=stored.id, expires_at_=stored.expires_at)
+    await delete_words(tx, stored.id)
+    await add_words(tx, stored, folded)
+
+
+async def set_supersedes(tx: Transaction, id: str, earlier: str) -> None:
+    await tx.run(_SET_SUPERSEDES, id_=id, supersedes_=earlier)
+
+
+async def delete_these(tx: Transaction, found: Sequence[tuple[str, str]]) -> None:
+    """Passages, each with its scope. A trigger takes their words out of the index."""
+    await tx.run(_DELETE, ids=[id for id, _ in found])
+    gone = Counter(scope for _, scope in found)
+    for scope in sorted(gone):  # in one order, so that two who delete do not wait for each other
+        await tx.run(_ADD_TO_COUNT, scope_=scope, more=-gone[scope])
+        await tx.run(_FORGET_EMPTY, scope_=scope)
+
+
+async def count_passages(tx: Transaction, scope: str) -> int:
+    return int(await tx.value(_SELECT_COUNT, scope=scope) or 0)
+
+
+async def select_scopes(tx: Transaction, prefix: str, limit: int) -> list[str]:
+    """The scopes that begin so and hold something."""
+    first, last = rules.scopes_below(prefix)
+    return await tx.values(_SELECT_SCOPES, first=first, last=last, limit=limit)
+
+
+async def delete_expired(tx: Transaction, limit: int) -> int:
+    found = [(id, scope) for id, scope in await tx.all(_SELECT_EXPIRED, now=tx.clock.millis(), limit=limit)]
+    if found:
+        await delete_these(tx, found)
+    return len(found)
 
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -124,11 +220,18 @@ async def search_passages(
 _IN_GROUP_BLOCKS = or_(
     group_blocks.c.agent_id == bindparam("member_id"), group_blocks.c.space_id == bindparam("space_id")
 )
-_IN_PASSAGES = or_(passages.c.agent_id == bindparam("member_id"), passages.c.space_id == bindparam("space_id"))
+# Of an agent, or for a space; and what was learned there, or from somebody.
+_IN_PASSAGES = or_(
+    passages.c.agent_id == bindparam("member_id"),
+    passages.c.person_id == bindparam("member_id"),
+    passages.c.space_id == bindparam("space_id"),
+    passages.c.learned_in == bindparam("space_id"),
+)
 _DELETE_BLOCKS = Statement(delete(blocks).where(blocks.c.agent_id == bindparam("agent_id")))
 _DELETE_GROUP_BLOCKS = Statement(delete(group_blocks).where(_IN_GROUP_BLOCKS))
-_SELECT_SOME_PASSAGES = Statement(select(passages.c.id).where(_IN_PASSAGES).limit(bindparam("limit")))
-_DELETE_PASSAGES = Statement(delete(passages).where(any_of(passages.c.id, "ids")))
+_SELECT_SOME_PASSAGES = Statement(
+    select(passages.c.id, passages.c.scope).where(_IN_PASSAGES).order_by(passages.c.id).limit(bindparam("limit"))
+)
 _EXPORT_GROUP_BLOCKS = Statement(
     select(
         group_blocks.c.agent_id,
@@ -142,16 +245,7 @@ _EXPORT_GROUP_BLOCKS = Statement(
     .order_by(group_blocks.c.agent_id, group_blocks.c.space_id, group_blocks.c.label)
 )
 _EXPORT_PASSAGES = Statement(
-    select(
-        passages.c.id,
-        passages.c.content,
-        passages.c.tags,
-        passages.c.metadata,
-        passages.c.created_at,
-        passages.c.agent_id,
-        passages.c.space_id,
-        passages.c.outside,
-    )
+    select(*_STORED.columns)
     .where(_IN_PASSAGES, passages.c.id > bindparam("after"))
     .order_by(passages.c.id)
     .limit(bindparam("limit"))
@@ -168,11 +262,11 @@ async def delete_group_blocks(tx: Transaction, whose: Whose) -> None:
 
 
 async def delete_passages(tx: Transaction, whose: Whose, limit: int) -> int:
-    """Some of an agent's or of a group's; how many."""
-    found = await tx.values(_SELECT_SOME_PASSAGES, member_id=whose.member, space_id=whose.space, limit=limit)
-    if found:
-        await tx.run(_DELETE_PASSAGES, ids=found)
-    return len(found)
+    """Some of those of an agent, of a space or from somebody; how many."""
+    some = await tx.all(_SELECT_SOME_PASSAGES, member_id=whose.member, space_id=whose.space, limit=limit)
+    if some:
+        await delete_these(tx, [(id, scope) for id, scope in some])
+    return len(some)
 
 
 async def export_group_blocks(tx: Transaction, whose: Whose) -> list[dict[str, Any]]:
@@ -185,20 +279,7 @@ async def export_group_blocks(tx: Transaction, whose: Whose) -> list[dict[str, A
     ]
 
 
-async def export_passages(tx: Transaction, whose: Whose, after: str, limit: int) -> list[dict[str, Any]]:
-    """Of an agent, or of a group."""
-    return [
-        {
-            "id": id,
-            "content": content,
-            "tags": orjson.loads(tags),
-            "metadata": orjson.loads(metadata),
-            "createdAt": created_at,
-            "agentId": agent_id,
-            **({} if space_id is None else {"spaceId": space_id}),
-            **({"outside": orjson.loads(outside)} if outside else {}),
-        }
-        for id, content, tags, metadata, created_at, agent_id, space_id, outside in await tx.all(
-            _EXPORT_PASSAGES, member_id=whose.member, space_id=whose.space, after=after, limit=limit
-        )
-    ]
+async def export_passages(tx: Transaction, whose: Whose, after: str, limit: int) -> list[Stored]:
+    """Of an agent, of a space, or from somebody."""
+    named = {"member_id": whose.member, "space_id": whose.space}
+    return _STORED.read_all(await tx.all(_EXPORT_PASSAGES, **named, after=after, limit=limit))

@@ -1,19 +1,17 @@
-"""What an agent remembers, as others see and change it: those who manage agents, and the agent by its own token.
+"""Blocks of an agent, as others see and change it: those who manage agents, and the agent by its own token.
 
-In a run an agent uses its tools instead (`toolbox/memory`).
+In a run an agent uses its tools instead (`toolbox/memory`). For passages see operations/passages.py.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from bullpen.access import rules as access
 from bullpen.access.types import Principal, Thing
 from bullpen.agents import actions as agents
 from bullpen.errors import NotFound
-from bullpen.memory import actions, rows
+from bullpen.memory import rows
 from bullpen.storage import Transaction
-from bullpen.wire.nouns import Block, Passage
+from bullpen.wire.nouns import Block
 
 
 async def list_blocks(tx: Transaction, caller: Principal, agent_id: str) -> list[Block]:
@@ -38,19 +36,6 @@ async def delete_block(tx: Transaction, caller: Principal, agent_id: str, label:
     await _reach_into(tx, caller, agent_id)
     if not await rows.delete_block(tx, agent_id, label):
         raise NotFound(f"{agent_id!r} has no block {label!r}.")
-
-
-async def search(tx: Transaction, caller: Principal, agent_id: str, words: str, limit: int) -> list[Passage]:
-    await _look_into(tx, caller, agent_id)
-    return await actions.search(tx, agent_id, words, limit)
-
-
-async def store_passage(
-    tx: Transaction, caller: Principal, agent_id: str, content: str, tags: list[str], metadata: dict[str, Any] | None
-) -> tuple[Passage, bool]:
-    """The passage, and whether it is new: the same content again is the first one."""
-    await _reach_into(tx, caller, agent_id)
-    return await actions.store(tx, agent_id, content, tags, metadata)
 
 
 async def _look_into(tx: Transaction, caller: Principal, agent_id: str) -> None:

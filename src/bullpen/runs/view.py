@@ -15,6 +15,7 @@ from bullpen.settings import LimitSettings
 from bullpen.spaces import rows as space_rows
 from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
+from bullpen.tools.outward import MORE
 from bullpen.tools.types import Asker, RunView, Waiting
 from bullpen.wire import Agent
 
@@ -37,7 +38,14 @@ def view_run(
         approval_ms=None if rules.is_attended(run) else int(limits.approval_seconds * 1000),
         begun=begun,
         attended=rules.is_attended(run),
+        message_id=_message_id(run),
     )
+
+
+def _message_id(run: Run) -> str | None:
+    """The message that woke it, if one did."""
+    id = run.payload.get("messageId") if run.trigger.get("kind") == "message" else None
+    return id if isinstance(id, str) else None
 
 
 def _asker(run: Run) -> Asker | None:
@@ -61,6 +69,8 @@ async def view_approved(tx: Transaction, approval: Waiting, agent: Agent, run: R
         message_count=0 if run is None else len(run.message_ids),
         home=await _home(tx, approval, run),
         outside=approval.outside,
+        seen_in=(MORE,) if run is None else run.seen_in,
+        message_id=None if run is None else _message_id(run),
         attended=approval.cause.kind == "person" and (run is None or rules.is_attended(run)),
     )
 

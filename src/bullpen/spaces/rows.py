@@ -408,6 +408,15 @@ async def can_afford(tx: Transaction, space_id: str, price: int) -> bool:
 _SELECT_OPEN_TO = Statement(
     select(spaces.c.id, spaces.c.kind, spaces.c.private, spaces.c.options).where(any_of(spaces.c.id, "ids"))
 )
+_SELECT_FREE = Statement(
+    select(spaces.c.id).where(
+        any_of(spaces.c.id, "ids"),
+        or_(
+            and_(spaces.c.kind == "channel", spaces.c.private == 0),
+            and_(spaces.c.kind == "group", spaces.c.main == 1),
+        ),
+    )
+)
 _INSERT_MEMBER = insert_or_ignore(members)
 _NEXT_POSITION = Statement(
     select(func.coalesce(func.max(members.c.position), 0) + 1).where(members.c.space_id == bindparam("space_id"))
@@ -540,6 +549,11 @@ async def select_audiences(tx: Transaction, space_ids: list[str]) -> dict[str, A
         )
         for id, kind, private, options in await tx.all(_SELECT_OPEN_TO, ids=space_ids)
     }
+
+
+async def select_free(tx: Transaction, space_ids: list[str]) -> set[str]:
+    """Those of the spaces that agents may take things from: public channels, and the main group."""
+    return set(await tx.values(_SELECT_FREE, ids=space_ids))
 
 
 async def select_recipients(tx: Transaction, room: Room) -> list[Recipient]:

@@ -37,6 +37,12 @@ def _number(name: str, *, null: bool = False, default: int | None = None) -> Col
     return Column(name, BigInteger, nullable=null, server_default=server_default)
 
 
+def _where(column: str) -> dict[str, Any]:
+    """An index of the rows in which this column says something."""
+    there = text(f"{column} IS NOT NULL")
+    return {"sqlite_where": there, "postgresql_where": there}
+
+
 meta = Table("meta", metadata, _id("key", primary_key=True), _name("value"))
 
 schema_migrations = Table(
@@ -462,16 +468,45 @@ passages = Table(
     "passages",
     metadata,
     _id("id", primary_key=True),
-    _id("agent_id"),
+    _id("scope"),  # what one search looks through: see memory/rules.py
+    _id("agent_id", null=True),  # whose it is; None: it is in the store of its space, for all agents there
+    _id("space_id", null=True),  # the only space that it is for; None: for wherever the agent is
     _words("content"),
-    _words("folded"),  # content and tags, case folded: what keywords are looked for in
+    _words("folded"),  # content and tags, case and accents folded: what keywords are looked for in
     _words("tags"),
     _words("metadata"),
     _sealed("hash"),
     _time("created_at"),
-    _id("space_id", null=True),  # the group it was learned in, and is for; None: for wherever the agent is
     _id("outside", null=True),  # as of blocks
-    UniqueConstraint("agent_id", "hash", name="passages_hash"),
+    _id("learned_in", null=True),  # the space that its writer was in
+    _id("run_id", null=True),
+    _id("message_id", null=True),  # the message that woke the run
+    _id("person_id", null=True),  # who wrote it, or for whom its run worked
+    _id("supersedes", null=True),  # the passage that it stands in place of
+    _id("superseded_by", null=True),
+    _number("expires_at", null=True),
+    _time("updated_at", null=True),  # when somebody corrected it, and who
+    _id("updated_by", null=True),
+    UniqueConstraint("scope", "hash", name="passages_hash"),
+    Index("passages_scope", "scope", "id"),
+    Index("passages_agent", "agent_id", "id"),
+    Index("passages_space", "space_id", "id", **_where("space_id")),
+    Index("passages_learned", "learned_in", "id", **_where("learned_in")),
+    Index("passages_person", "person_id", "id", **_where("person_id")),
+    Index("passages_expiring", "expires_at", **_where("expires_at")),
+)
+
+# How many passages a scope has: which scopes there are, and how full they are.
+passage_scopes = Table("passage_scopes", metadata, _id("scope", primary_key=True), _number("count"))
+
+# What a passage is looked up by: see storage/fragments.py. As of `message_words`, the indexes are in the migration.
+passage_words = Table(
+    "passage_words",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _id("passage_id"),
+    _words("words"),
+    UniqueConstraint("passage_id", name="passage_words_passage_id"),
 )
 
 # What an agent has written into its blocks for one group, in place of those of the same label that it has elsewhere.

@@ -82,6 +82,25 @@ def words(text: str) -> list[str]:
     return [place.word for place in places(text)]
 
 
+def pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """Words as long as they are, and runs of scripts without spaces uncut; `True` for such a run."""
+    if text.isascii():
+        yield from ((word, False) for word in _ASCII_WORD.findall(text.lower()))
+        return
+    for piece in _PIECE.finditer(text):
+        if folded := fold(piece[0]):
+            yield folded, piece["run"] is not None
+
+
+def fold_text(text: str) -> str:
+    """Folded as words are, but with all that stands between them; each gap is one space."""
+    line = " ".join(text.split())
+    if line.isascii():
+        return line.lower()
+    apart = unicodedata.normalize("NFKD", line.casefold())
+    return unicodedata.normalize("NFKC", _LOST_IN_FOLDING.sub("", apart)).casefold()
+
+
 def places(text: str) -> Iterator[Place]:
     """The same words, with where they stand."""
     for piece in _PIECE.finditer(text):

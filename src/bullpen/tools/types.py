@@ -212,6 +212,7 @@ class RunView:
     approval_ms: int | None = None
     begun: frozenset[str] = frozenset()  # tools that the runs have called which this one does once more
     attended: bool = False  # a person has asked for it just now, and can be asked back
+    message_id: str | None = None  # the message that woke it
 
     @property
     def grants(self) -> str:
@@ -274,6 +275,7 @@ class Means:
     tasks: Rules
     check_model: Callable[[str | None, Any], None]  # raises Invalid, if no agent could think with it
     skills_per_space: int
+    passages_per_scope: int
     executors: HoldsExecutors
     meaning: Looking | None  # None: search is by words alone
 

@@ -413,6 +413,7 @@ _STEPS: Mapping[Kind, Sequence[Step]] = {
         _scrub_prompts,
     ),
     "person": (
+        _forget_passages,
         _empty_messages,
         _drop_files,
         _take_reactions,

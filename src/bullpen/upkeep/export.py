@@ -21,6 +21,7 @@ from bullpen.events.actions import encode
 from bullpen.files import rows as file_rows
 from bullpen.hooks import rows as hooks
 from bullpen.ids import Whose
+from bullpen.memory import actions as memory
 from bullpen.memory import rows as memory_rows
 from bullpen.runs import rows as run_rows
 from bullpen.runs.types import Run
@@ -112,12 +113,18 @@ async def _learned(store: Store, whose: Whose, readable: set[str] | None) -> Asy
     for block in await store.read(lambda tx: memory_rows.export_group_blocks(tx, whose)):
         if readable is None or block["spaceId"] in readable:
             yield "block", block
+    async for said in _passages(store, whose, readable):
+        yield said
+
+
+async def _passages(store: Store, whose: Whose, readable: set[str] | None) -> AsyncIterator[Said]:
+    """Of an agent, of a space, or from a person."""
     after = ""
     while page := await store.read(lambda tx, a=after: memory_rows.export_passages(tx, whose, a, PAGE)):  # type: ignore[misc]
-        for passage in page:
-            if readable is None or passage.get("spaceId") is None or passage["spaceId"] in readable:
-                yield "passage", passage
-        after = page[-1]["id"]
+        for stored in page:
+            if readable is None or stored.read_in is None or stored.read_in in readable:
+                yield "passage", memory.on_the_wire(stored)
+        after = page[-1].id
 
 
 async def _skills_by(store: Store, id: str, readable: set[str] | None) -> AsyncIterator[Said]:
@@ -150,6 +157,8 @@ async def _person(store: Store, id: str, readable: set[str] | None) -> AsyncIter
             yield "task", tasks.on_the_wire(task)
     async for skill in _skills_by(store, id, readable):
         yield skill
+    async for passage in _passages(store, Whose(member=id), readable):
+        yield passage
     for session in await store.read(lambda tx: access_rows.select_sessions(tx, id)):
         yield "session", {"id": session.id, "createdAt": session.created_at, "endedAt": session.ended_at}
     async for message in _written(store, id, readable):

@@ -18,6 +18,7 @@ from bullpen.ending import end
 from bullpen.engine.worker import survive
 from bullpen.events import rows as event_rows
 from bullpen.hooks import rows as hooks
+from bullpen.memory import rows as memory
 from bullpen.outbox import rows as outbox
 from bullpen.runs import rows as run_rows
 from bullpen.settings import RetentionSettings
@@ -44,6 +45,7 @@ class Forgotten:
     deliveries: int = 0
     firings: int = 0
     tasks: int = 0
+    passages: int = 0
 
     def __bool__(self) -> bool:
         return any(getattr(self, each.name) for each in fields(self))
@@ -52,6 +54,7 @@ class Forgotten:
 async def forget(store: Store, settings: RetentionSettings) -> Forgotten:
     """One round. Safe at any time, and safe to stop anywhere: the next one goes on."""
     done = Forgotten()
+    done.passages = await _until_none(store, _forget_passages)
     if settings.events_days:
         done.events = await _until_none(store, lambda tx: _forget_events(tx, settings.events_days))
     if settings.journals_days:
@@ -128,6 +131,13 @@ async def _forget_tasks(store: Store, days: int) -> int:
             return total
         total += await store.transact(lambda tx, o=over, b=before: task_actions.forget_over(tx, o, b))  # type: ignore[misc]
         await asyncio.sleep(0)
+
+
+async def _forget_passages(tx: Transaction) -> int:
+    """Those that were to be forgotten by now. Nobody finds them any more, so nobody waits for this."""
+    if not await rows.try_turn(tx):
+        return 0
+    return await memory.delete_expired(tx, EVENTS)
 
 
 async def _forget_deliveries(tx: Transaction, days: int) -> int:

@@ -387,6 +387,24 @@ class SkillDeleted(RecordedEvent):
     skill: DeletedSkill = Field(description="What is left of it.")
 
 
+# ── memory ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class StoredPassage(Detail):
+    """A passage of memory, without its words."""
+
+    id: str = Field(description="Its id.")
+    space_id: str | None = Field(default=None, description="The only space that it is for. None: for all.")
+    supersedes: str | None = Field(default=None, description="The passage that it stands in place of.")
+
+
+class PassageStored(RecordedEvent):
+    """Something was stored in a memory, or corrected there. `agentId` says whose memory it is; none: the space's."""
+
+    type: Literal["passage_stored"] = "passage_stored"
+    passage: StoredPassage = Field(description="Which one. Read its words from the API.")
+
+
 # ── limits and access ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -569,6 +587,7 @@ AnyEvent: TypeAlias = Annotated[
     | SkillCreated
     | SkillUpdated
     | SkillDeleted
+    | PassageStored
     | ChainStopped
     | BudgetWarned
     | BudgetReached

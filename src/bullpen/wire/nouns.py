@@ -231,6 +231,12 @@ class VariableDefinition(Wire):
     description: str = ""
 
 
+class MemoryPolicy(Wire):
+    """`acrossSpaces`: may the agent use what it learned in one private space in others? No: it stays in that space."""
+
+    across_spaces: bool = False
+
+
 class Agent(Wire):
     id: str
     name: str
@@ -245,6 +251,7 @@ class Agent(Wire):
     on_new_message: OnNewMessage = "queue"
     variables: list[VariableDefinition] = Field(default_factory=list)
     policy: dict[str, Decision] = Field(default_factory=dict)  # by the name of the tool
+    memory: MemoryPolicy = Field(default_factory=MemoryPolicy)
     avatar: str | None = None
     script: Any = None  # what it played before it got a model: set it as the model to go back
     blocks: dict[str, str] | None = None  # where memory is asked for together with the agent
@@ -593,14 +600,35 @@ class Block(Wire):
     outside: list[str] = Field(default_factory=list)  # what the run that wrote it had read from outside the office
 
 
+class Learned(Wire):
+    """Where a passage comes from: the space that its writer was in, the run, the message that woke it, and the person
+    who wrote it or for whom the run worked."""
+
+    space_id: str | None = None
+    run_id: str | None = None
+    message_id: str | None = None
+    person_id: str | None = None
+    at: str
+
+
 class Passage(Wire):
+    """`agentId`: whose it is; none: it is in the store of `spaceId`. With both, the agent keeps it for that space."""
+
     id: str
+    agent_id: str | None = None
+    space_id: str | None = None
     content: str
     tags: list[str]
     metadata: dict[str, Any]
     created_at: str
-    score: float | None = None
+    score: float | None = None  # how much of what was searched for is there, from 0 to 1
     outside: list[str] = Field(default_factory=list)  # as of a block
+    learned: Learned | None = None
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    expires_at: str | None = None
+    updated_at: str | None = None
+    updated_by: str | None = None
 
 
 class Span(Wire):

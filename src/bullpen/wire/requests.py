@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
@@ -28,6 +29,7 @@ from bullpen.wire.nouns import (
     Decision,
     GivenRole,
     Limits,
+    MemoryPolicy,
     MissedPolicy,
     OnNewMessage,
     ScheduleType,
@@ -223,6 +225,16 @@ def _declared(value: VariableDefinition) -> VariableDefinition:
 DeclaredVariable = Annotated[VariableDefinition, AfterValidator(_declared)]
 
 
+def _known_memory(value: Any) -> Any:
+    known = {"acrossSpaces", "across_spaces"}
+    if isinstance(value, dict) and (unknown := sorted(str(name) for name in value if name not in known)):
+        raise ValueError(f"there is nothing named {unknown[0]!r} in memory")
+    return value
+
+
+MemoryPolicyRequest = Annotated[MemoryPolicy, BeforeValidator(_known_memory)]
+
+
 class CreateAgent(Request):
     id: ShortText | None = None
     name: AgentName
@@ -238,6 +250,7 @@ class CreateAgent(Request):
     blocks: dict[ShortText, LongText] = Field(default_factory=dict, max_length=100)
     variables: list[DeclaredVariable] = Field(default_factory=list, max_length=100)
     policy: dict[ShortText, Decision] = Field(default_factory=dict, max_length=200)
+    memory: MemoryPolicyRequest = Field(default_factory=MemoryPolicy)
     avatar: ShortText | None = None
 
 
@@ -310,6 +323,7 @@ class UpdateAgent(Request):
     on_new_message: OnNewMessage | None = None
     variables: list[DeclaredVariable] | None = Field(default=None, max_length=100)
     policy: dict[ShortText, Decision] | None = Field(default=None, max_length=200)
+    memory: MemoryPolicyRequest | None = None
     avatar: ShortText | None = Field(default=None, description="A picture that you uploaded, by its id. Null: none.")
 
 
@@ -324,10 +338,35 @@ class PutBlock(Request):
     content: LongText
 
 
+def _small(value: dict[str, Any]) -> dict[str, Any]:
+    if len(json.dumps(value)) > 16_384:
+        raise ValueError("metadata has at most 16,384 characters as JSON")
+    return value
+
+
+PassageText = Annotated[str, StringConstraints(min_length=1, max_length=20_000), AfterValidator(_storable)]
+PassageMetadata = Annotated[dict[str, Any], Field(max_length=100), AfterValidator(_small)]
+Expires = Annotated[str, StringConstraints(max_length=50), AfterValidator(_storable)]
+
+
 class CreatePassage(Request):
-    content: Annotated[LongText, StringConstraints(min_length=1)]
+    """`spaceId`: an agent knows it in this space alone, if it is private. `expiresAt`: a time, or like "30 days"."""
+
+    content: PassageText
     tags: list[ShortText] = Field(default_factory=list, max_length=50)
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: PassageMetadata = Field(default_factory=dict)
+    space_id: ShortText | None = None
+    supersedes: ShortText | None = None
+    expires_at: Expires | None = None
+
+
+class UpdatePassage(Request):
+    """What is left out stays. `expiresAt` null: never."""
+
+    content: PassageText | None = None
+    tags: list[ShortText] | None = Field(default=None, max_length=50)
+    metadata: PassageMetadata | None = None
+    expires_at: Expires | None = None
 
 
 class ScopeRequest(Request):

@@ -55,7 +55,7 @@ BEGIN
         PERFORM forget_vector('passage', OLD.id);
     END IF;
     IF TG_OP <> 'DELETE' THEN
-        PERFORM queue_text('passage', NEW.id, NEW.agent_id);
+        PERFORM queue_text('passage', NEW.id, NEW.scope);
     END IF;
     RETURN NULL;
 END $$;
@@ -73,8 +73,8 @@ END $$;
 
 CREATE TRIGGER passages_embed AFTER INSERT OR DELETE ON passages FOR EACH ROW EXECUTE FUNCTION follow_passage();
 
-CREATE TRIGGER passages_embed_anew AFTER UPDATE OF content ON passages FOR EACH ROW
-WHEN (NEW.content <> OLD.content) EXECUTE FUNCTION follow_passage();
+CREATE TRIGGER passages_embed_anew AFTER UPDATE OF content, scope ON passages FOR EACH ROW
+WHEN (NEW.content <> OLD.content OR NEW.scope <> OLD.scope) EXECUTE FUNCTION follow_passage();
 
 CREATE TRIGGER messages_embed AFTER INSERT OR DELETE ON messages FOR EACH ROW EXECUTE FUNCTION follow_message();
 

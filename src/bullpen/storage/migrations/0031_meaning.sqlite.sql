@@ -32,15 +32,16 @@ CREATE TABLE vectors_wanted (
 -- Whoever stores a text queues it, in the same transaction, while vectors are wanted.
 CREATE TRIGGER passages_embed AFTER INSERT ON passages WHEN EXISTS (SELECT 1 FROM vectors_wanted)
 BEGIN
-    INSERT OR REPLACE INTO unembedded (kind, item_id, scope) VALUES ('passage', new.id, new.agent_id);
+    INSERT OR REPLACE INTO unembedded (kind, item_id, scope) VALUES ('passage', new.id, new.scope);
 END;
 
 -- Whoever changes a text, or takes it away, takes its vector away.
-CREATE TRIGGER passages_embed_anew AFTER UPDATE OF content ON passages WHEN new.content <> old.content
+CREATE TRIGGER passages_embed_anew AFTER UPDATE OF content, scope ON passages
+WHEN new.content <> old.content OR new.scope <> old.scope
 BEGIN
     DELETE FROM vectors WHERE kind = 'passage' AND item_id = new.id;
     INSERT OR REPLACE INTO unembedded (kind, item_id, scope)
-    SELECT 'passage', new.id, new.agent_id FROM vectors_wanted LIMIT 1;
+    SELECT 'passage', new.id, new.scope FROM vectors_wanted LIMIT 1;
 END;
 
 CREATE TRIGGER passages_unembed AFTER DELETE ON passages

@@ -1,7 +1,8 @@
 """What a migration has to compute in Python, after its script and in the same transaction.
 
 Search is filled from the messages that are there: which words a text has is said in storage/words.py, not in SQL, and
-what a card says in wire/cards.py. Read and written in pages, so that a long history fits into memory.
+what a card says in wire/cards.py. Passages are filled in the same
+way, with fragments (storage/fragments.py). Read and written in pages, so that a long history fits into memory.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from bullpen.storage import words
+from bullpen.storage import fragments, words
 from bullpen.wire import cards
 
 PAGE = 5_000
@@ -101,11 +102,44 @@ def _quoted(time: str) -> str:
     return "'" + time.replace("'", "''") + "'"
 
 
+# ── passages ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_PASSAGES = "SELECT id, scope, content, tags FROM passages WHERE id > {} ORDER BY id LIMIT {}"
+
+
+def _folded(rows: Sequence[Sequence[Any]]) -> list[tuple[str, str]]:
+    return [(fragments.folded(content, json.loads(tags)), id) for id, _, content, tags in rows]
+
+
+def _fragments(rows: Sequence[Sequence[Any]]) -> list[tuple[str, str]]:
+    found = [(id, scope, fragments.folded(content, json.loads(tags))) for id, scope, content, tags in rows]
+    return [(id, words) for id, scope, folded in found if (words := fragments.indexed(scope, folded))]
+
+
+def _fill_passages_sqlite(connection: sqlite3.Connection) -> None:
+    after = ""
+    while rows := connection.execute(_PASSAGES.format("?", PAGE), (after,)).fetchall():
+        connection.executemany("UPDATE passages SET folded = ? WHERE id = ?", _folded(rows))
+        connection.executemany("INSERT INTO passage_words (passage_id, words) VALUES (?, ?)", _fragments(rows))
+        after = rows[-1][0]
+
+
+async def _fill_passages_postgres(connection: Any) -> None:
+    after = ""
+    while rows := await connection.fetch(_PASSAGES.format("$1", PAGE), after):
+        await connection.executemany("UPDATE passages SET folded = $1 WHERE id = $2", _folded(rows))
+        columns = ["passage_id", "words"]
+        await connection.copy_records_to_table("passage_words", records=_fragments(rows), columns=columns)
+        after = rows[-1][0]
+
+
 SQLITE: Final[Mapping[str, Callable[[sqlite3.Connection], None]]] = {
     "0003_search": _fill_search_sqlite,
     "0023_cards": _fill_cards_sqlite,
+    "0030_passages": _fill_passages_sqlite,
 }
 POSTGRES: Final[Mapping[str, Callable[[Any], Awaitable[None]]]] = {
     "0003_search": _fill_search_postgres,
     "0023_cards": _fill_cards_postgres,
+    "0030_passages": _fill_passages_postgres,
 }

@@ -7,21 +7,22 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from bullpen.memory import actions as memory
-from bullpen.tools import ToolContext, tool
-from bullpen.tools.outside import together
+from bullpen.memory.search import Asked
+from bullpen.toolbox.memory.passages import Limit, Tag, note_shown
+from bullpen.tools import ToolContext, remembering, tool
 from bullpen.tools.outward import MEMORY
 
 
 @tool(effect="tx", act=None)
 async def search_memory(
     context: ToolContext,
-    query: Annotated[str, Field(max_length=1000, description="Words that the passage contains, in any case.")],
+    query: Annotated[str, Field(max_length=1000, description="Words to look for, in any case. Empty: the newest.")],
+    tags: Annotated[list[Tag] | None, Field(max_length=50, description="Only passages with all of these.")] = None,
+    limit: Limit = 20,
 ) -> dict[str, Any]:
-    """Search what you have stored with store_memory. Finds passages that contain every word of the query."""
-    group_id = context.run.stays_in
-    found = await memory.search(context.tx, context.agent.id, query.replace("\x00", ""), group_id=group_id)
-    if found:
-        context.effects.seen_in = (MEMORY,)
-    context.effects.outside = together(*(passage.outside for passage in found))
+    """Search what you have stored with store_memory. Passages that hold every word of the query come first."""
+    scopes = await remembering.find_scopes(context)
+    found = await memory.find(context.tx, Asked(scopes, query.replace("\x00", ""), tags or [], limit))
+    note_shown(context, found, MEMORY)
     shown = {"id", "content", "tags", "created_at"}
-    return {"passages": [passage.model_dump(include=shown, by_alias=True) for passage in found]}
+    return {"passages": [memory.on_the_wire(each.stored).model_dump(include=shown, by_alias=True) for each in found]}

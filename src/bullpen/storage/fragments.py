@@ -1,0 +1,66 @@
+"""Which fragments of words a passage is looked up by, and which ones a search asks for. Pure.
+
+A word is found by any part of it that has three characters or more, so each three that follow each other are a
+fragment; scripts without spaces are cut into pairs. Each fragment begins with the key of its scope: an index finds the
+passages of a scope, and never walks through those of others. Both databases get the same fragments; a hit is looked at
+once more, since fragments can stand apart in a text.
+"""
+
+from __future__ import annotations
+
+from base64 import b32encode
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
+from bullpen.storage import words
+
+SIZE: Final = 3
+# Of one piece of a query: enough to find it, and no more work than that.
+ASKED: Final = 6
+_KEY: Final = 6  # 30 bits: two scopes may share a key, since a hit is looked at once more
+
+
+@lru_cache(maxsize=4096)
+def key(scope: str) -> str:
+    return b32encode(sha256(scope.encode()).digest()).decode()[:_KEY].lower()
+
+
+def folded(content: str, tags: Iterable[str]) -> str:
+    """What needles are looked for in: the content and the tags, one to a line."""
+    return "\n".join(words.fold_text(part) for part in (content, *tags))
+
+
+def indexed(scope: str, text: str) -> str:
+    """What is kept for a passage. `text` is folded."""
+    head = key(scope)
+    return " ".join([head + fragment for fragment in dict.fromkeys(_fragments(text))])
+
+
+def _fragments(text: str) -> Iterator[str]:
+    for piece, is_run in words.pieces(text):
+        if is_run:
+            yield from (piece[at : at + 2] for at in range(len(piece)))
+        else:
+            yield from (piece[at : at + SIZE] for at in range(len(piece) - SIZE + 1))
+
+
+def asked(needle: str) -> list[str]:
+    """The fragments of what is looked for, without a key; none of them: only a scan finds it. The last one may be a
+    single character of a script without spaces, which is the beginning of a fragment."""
+    found: dict[str, None] = {}
+    for piece, is_run in words.pieces(needle):
+        size = 2 if is_run else SIZE
+        if len(piece) >= size:
+            found |= dict.fromkeys(piece[at : at + size] for at in range(len(piece) - size + 1))
+        elif is_run:
+            found[piece] = None
+    return _spread(list(found))
+
+
+def _spread(found: list[str]) -> list[str]:
+    """Some of many, from all over the word."""
+    if len(found) <= ASKED:
+        return found
+    return [found[round(n * (len(found) - 1) / (ASKED - 1))] for n in range(ASKED)]
