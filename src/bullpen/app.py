@@ -280,6 +280,7 @@ class Office:
         if self.embedder is not None:
             self.meaning = Looking(store, self.embedder, settings.embeddings.cache_bytes)
             self.embedding = Background(store, self.embedder, self.owner)
+            self.feed.listen(self.embedding.hurry)
         holdings = Holdings()
         self.world = loop.World(
             store,

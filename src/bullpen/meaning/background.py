@@ -31,6 +31,7 @@ LEASE: Final = "embedding"
 LEASE_MS: Final = 30_000
 WINDOW: Final = 500
 FIRST_PAUSE: Final = 1.0
+GATHER_SECONDS: Final = 0.05  # what is written in quick succession goes to the model together
 LONGEST_PAUSE: Final = 300.0
 # An item that a model refuses is tried again this much later, each time; see rows.MOST_FAILURES.
 PUT_OFF_MS: Final = 600_000
@@ -58,22 +59,23 @@ class Background:
             await survive(self._store, self._let_go())
 
     def hurry(self) -> None:
-        """Something has been written, here."""
+        """Something may have been written, here or in another process."""
         self._asked.set()
 
     async def look(self) -> None:
-        """Something may have been written elsewhere, or may have waited for its time."""
-        if not self._asked.is_set() and (not self._looked_for_missing or await self._store.read(rows.is_waiting)):
-            self.hurry()
+        """Something may have waited for its time."""
+        self.hurry()
 
     async def _go(self) -> None:
         while True:
             await self._asked.wait()
+            await asyncio.sleep(max(GATHER_SECONDS, self._not_before - monotonic()))
             self._asked.clear()
-            await asyncio.sleep(max(0.0, self._not_before - monotonic()))
             await survive(self._store, self._work())
 
     async def _work(self) -> None:
+        if self._looked_for_missing and not await self._store.read(rows.is_waiting):
+            return
         take = partial(holders.acquire, name=LEASE, owner=self._owner, millis=LEASE_MS)
         token = await self._store.transact(take)
         if isinstance(token, HeldBy):
@@ -108,6 +110,7 @@ class Background:
                 look = partial(rows.enqueue_missing, kind=kind, model=self._embedder.model, after=after, limit=WINDOW)
                 after = await self._store.transact(look)
                 await asyncio.sleep(0)
+        await self._store.transact(partial(rows.set_complete, model=self._embedder.model))
         self._looked_for_missing = True
 
     async def _embed(self, waiting: Sequence[Waiting]) -> bool:

@@ -37,6 +37,10 @@ class Looking:
         self._questions: OrderedDict[str, Vector] = OrderedDict()
 
     @property
+    def model(self) -> str:
+        return self._embedder.model
+
+    @property
     def size(self) -> int:
         """What vectors take of this process's memory."""
         return self._vectors.size

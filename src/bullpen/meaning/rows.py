@@ -27,6 +27,10 @@ _TEXTS: Mapping[Kind, tuple[Table, str, str]] = {
 
 _SELECT_WANTED = Statement(select(vectors_wanted.c.model))
 _INSERT_WANTED = insert_or_ignore(vectors_wanted)
+_SELECT_COMPLETE = Statement(select(vectors_wanted.c.complete).where(vectors_wanted.c.model == bindparam("model")))
+_SET_COMPLETE = Statement(
+    update(vectors_wanted).where(vectors_wanted.c.model == bindparam("model_")).values(complete=literal(1))
+)
 _DELETE_OTHERS = Statement(delete(vectors_wanted).where(vectors_wanted.c.model != bindparam("model")))
 _DELETE_QUEUE = Statement(delete(unembedded))
 
@@ -39,7 +43,16 @@ async def select_wanted(tx: Transaction) -> str | None:
 async def want(tx: Transaction, model: str) -> None:
     """From now on what is written is queued."""
     await tx.run(_DELETE_OTHERS, model=model)
-    await tx.run(_INSERT_WANTED, model=model)
+    await tx.run(_INSERT_WANTED, model=model, complete=0)
+
+
+async def set_complete(tx: Transaction, model: str) -> None:
+    """Every text was looked at for a vector of the model."""
+    await tx.run(_SET_COMPLETE, model_=model)
+
+
+async def is_complete(tx: Transaction, model: str) -> bool:
+    return bool(await tx.value(_SELECT_COMPLETE, model=model))
 
 
 async def want_nothing(tx: Transaction) -> None:
@@ -140,7 +153,7 @@ async def count_given_up(tx: Transaction) -> int:
 
 async def is_behind(tx: Transaction, kind: Kind, model: str, scopes: Sequence[str]) -> bool:
     """Does anything in these scopes wait for a vector of the model? If nobody has looked for it yet, all may."""
-    if await select_wanted(tx) != model:
+    if not await is_complete(tx, model):
         return True
     return await tx.value(_SELECT_BEHIND, kind=kind, scopes=list(scopes)) is not None
 

@@ -1093,4 +1093,9 @@ unembedded = Table(
 
 # The model whose vectors are wanted; no row: none are. Read by triggers, and so by its name the last table that a
 # backup in lines fills: what it brings must not be queued anew (storage/copies.py).
-vectors_wanted = Table("vectors_wanted", metadata, _id("model", primary_key=True))
+vectors_wanted = Table(
+    "vectors_wanted",
+    metadata,
+    _id("model", primary_key=True),
+    _number("complete", default=0),  # every text was looked at: what has no vector is queued
+)

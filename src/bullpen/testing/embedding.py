@@ -12,7 +12,7 @@ from zlib import crc32
 from bullpen.errors import ModelRefused, ModelUnavailable
 from bullpen.llm.embedding import Vector, to_unit
 
-DIMENSIONS = 96
+DIMENSIONS = 512
 
 
 class TinyEmbedder:

@@ -622,6 +622,7 @@ class Passage(Wire):
     metadata: dict[str, Any]
     created_at: str
     score: float | None = None  # how much of what was searched for is there, from 0 to 1
+    similarity: float | None = None  # how near it is in meaning, up to 1; only where that was compared
     outside: list[str] = Field(default_factory=list)  # as of a block
     learned: Learned | None = None
     supersedes: str | None = None

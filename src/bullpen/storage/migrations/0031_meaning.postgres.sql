@@ -31,6 +31,7 @@ CREATE INDEX unembedded_next ON unembedded (kind, number);
 
 CREATE TABLE vectors_wanted (
     model TEXT COLLATE "C" NOT NULL,
+    complete BIGINT DEFAULT 0 NOT NULL,
     PRIMARY KEY (model)
 );
 

@@ -26,6 +26,7 @@ CREATE INDEX unembedded_next ON unembedded (kind, number);
 
 CREATE TABLE vectors_wanted (
     model TEXT NOT NULL,
+    complete BIGINT DEFAULT 0 NOT NULL,
     PRIMARY KEY (model)
 );
 
