@@ -50,6 +50,7 @@ MODULES: Mapping[str, Callable[[], ModuleType]] = {
     "search": lambda: import_module("bullpen.cli.search"),
     "send": lambda: import_module("bullpen.cli.send"),
     "serve": lambda: import_module("bullpen.cli.serve"),
+    "memory": lambda: import_module("bullpen.cli.memory"),
     "skills": lambda: import_module("bullpen.cli.skills"),
     "stop": lambda: import_module("bullpen.cli.stop"),
     "tasks": lambda: import_module("bullpen.cli.tasks"),

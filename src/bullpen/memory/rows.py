@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import bindparam, delete, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from bullpen.ids import Whose
 from bullpen.memory import rules
@@ -103,7 +104,11 @@ _ADD_TO_COUNT = Statement(
     .where(passage_scopes.c.scope == bindparam("scope_"))
     .values(count=passage_scopes.c.count + bindparam("more"))
 )
-_BEGIN_COUNT = insert_or_ignore(passage_scopes)
+_MORE = {"count": passage_scopes.c.count + 1}
+_ONE_MORE = Statement(
+    sqlite.insert(passage_scopes).on_conflict_do_update(index_elements=["scope"], set_=_MORE),
+    postgresql=postgresql.insert(passage_scopes).on_conflict_do_update(index_elements=["scope"], set_=_MORE),
+)
 _FORGET_EMPTY = Statement(
     delete(passage_scopes).where(passage_scopes.c.scope == bindparam("scope_"), passage_scopes.c.count <= 0)
 )
@@ -126,8 +131,7 @@ async def insert_passage(tx: Transaction, stored: Stored, *, folded: str, hash: 
     if not await tx.run(_INSERT_PASSAGE, **_STORED.write(stored), folded=folded, hash=hash):
         return False
     await add_words(tx, stored, folded)
-    await tx.run(_BEGIN_COUNT, scope=stored.scope, count=0)
-    await tx.run(_ADD_TO_COUNT, scope_=stored.scope, more=1)
+    await tx.run(_ONE_MORE, scope=stored.scope, count=1)
     return True
 
 

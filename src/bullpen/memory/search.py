@@ -247,6 +247,12 @@ async def find_numbers(tx: Transaction, scopes: Sequence[str], needles: Sequence
     return await tx.values(_HITS, terms=terms, limit=limit)
 
 
+async def find_marked(tx: Transaction, marks: Sequence[str], limit: int) -> list[int]:
+    """Numbers of passages that have one of these marks, newest first: see fragments.sketch."""
+    write, either = (_tsquery, " | ") if tx.store.shared else (_fts5, " OR ")
+    return await tx.values(_HITS, terms=either.join(write(mark, mark) for mark in marks), limit=limit)
+
+
 def _fts5(term: str, fragment: str) -> str:
     """In quotes, and no fragment can hold one: nothing in it is an operator. A single character is a beginning."""
     return f'"{term}"' + ("*" if len(fragment) == 1 else "")
