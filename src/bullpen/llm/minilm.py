@@ -66,6 +66,11 @@ class MiniLm:
         self._pool = ProcessPool(IDLE_SECONDS)
         self._turn = asyncio.Lock()  # one child is enough: a second one would take 200 MB more
 
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the child, while there is one."""
+        return self._pool.process_ids
+
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         found: list[Vector] = []
         for start in range(0, len(texts), AT_ONCE):

@@ -45,6 +45,9 @@ class Looking:
         """What vectors take of this process's memory."""
         return self._vectors.size
 
+    def forget_questions(self) -> None:
+        self._questions.clear()
+
     async def look(self, kind: Kind, scopes: Sequence[str], question: str, limit: int = CANDIDATES) -> Looked:
         """The nearest of these scopes, which the caller may read."""
         question = " ".join(question.split())[:LONGEST_QUESTION]
