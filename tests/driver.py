@@ -30,6 +30,7 @@ from bullpen.app import Office, office
 from bullpen.bridges.types import Bridge
 from bullpen.clock import Clock
 from bullpen.llm import prices
+from bullpen.llm.embedding import Embedder
 from bullpen.llm.prices import Prices
 from bullpen.settings import EngineSettings, LimitSettings, load_settings
 from bullpen.storage import Store, Transaction, migrations
@@ -290,10 +291,18 @@ class Offices:
         watch: bool = True,
         clock: Clock | None = None,
         bridges: Sequence[Bridge] = (),
+        embedder: Embedder | None = None,
         **more: Any,
     ) -> Driver:
         opened = await self.raw(
-            families=families, drive=drive, engine=engine, limits=limits, clock=clock, bridges=bridges, **more
+            families=families,
+            drive=drive,
+            engine=engine,
+            limits=limits,
+            clock=clock,
+            bridges=bridges,
+            embedder=embedder,
+            **more,
         )
         owner = await opened.store.transact(claimed)
         _, token = await opened.store.transact(lambda tx: access.create_token(tx, "tests", person_id=owner.id))
@@ -312,6 +321,7 @@ class Offices:
         limits: LimitSettings | None = None,
         clock: Clock | None = None,
         bridges: Sequence[Bridge] = (),
+        embedder: Embedder | None = None,
         **more: Any,
     ) -> Office:
         """An office that nobody owns yet."""
@@ -329,5 +339,12 @@ class Offices:
         if self.database.kind == "postgres":
             _FROM_TEMPLATE.add(store)
         return await self._stack.enter_async_context(
-            office(settings, families={**FAMILIES, **(families or {})}, drive=drive, store=store, bridges=bridges)
+            office(
+                settings,
+                families={**FAMILIES, **(families or {})},
+                drive=drive,
+                store=store,
+                bridges=bridges,
+                embedder=embedder,
+            )
         )

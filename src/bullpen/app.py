@@ -55,9 +55,13 @@ from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox import actions as inbox
 from bullpen.llm import prices
+from bullpen.llm.embedding import Embedder
 from bullpen.llm.models import Models
 from bullpen.llm.offers import Offer, Offers
 from bullpen.llm.types import Model, Reach
+from bullpen.meaning import rows as meaning_rows
+from bullpen.meaning.background import Background
+from bullpen.meaning.looking import Looking
 from bullpen.memory import supermemory
 from bullpen.memory.sender import CopySender
 from bullpen.memory.supermemory import Supermemory
@@ -153,6 +157,10 @@ def open_egress(settings: Settings) -> Egress:
         allowance.add("model", url)
     if settings.supermemory_base_url:
         allowance.add(supermemory.USE, settings.supermemory_base_url)
+    if settings.embeddings.provider == "openai":
+        from bullpen.llm import openai_embeddings
+
+        allowance.add(openai_embeddings.USE, embeddings_url(settings))
     return Egress(allowance)
 
 
@@ -183,6 +191,37 @@ def open_models(settings: Settings, egress: Callable[[], Egress], vault: Vault) 
 
     models.add("providers", others)
     return models
+
+
+def open_embedder(settings: Settings, store: Store, egress: Callable[[], Egress], vault: Vault) -> Embedder | None:
+    """What turns texts into vectors, if anything does. What belongs to one is imported when it is chosen."""
+    from bullpen.llm import minilm
+
+    chosen = settings.embeddings
+    if chosen.provider == "minilm" or (not chosen.provider and minilm.is_installed(chosen.weights)):
+        return minilm.MiniLm(chosen.weights)
+    if chosen.provider != "openai":
+        return None
+    from bullpen.llm import openai_embeddings
+
+    if not minilm.has_numpy():
+        raise CannotStart("Search by meaning needs the extra: install `bullpen[embeddings]`.")
+    return openai_embeddings.OpenAiEmbedder(
+        embeddings_url(settings),
+        chosen.model or openai_embeddings.MODEL,
+        egress,
+        vault,
+        partial(vault.find_shared, store, chosen.key),
+        chosen.key,
+        chosen.dimensions,
+    )
+
+
+def embeddings_url(settings: Settings) -> str:
+    """Where vectors are asked for: where the settings say, or where models of OpenAI are asked."""
+    from bullpen.llm import openai_embeddings
+
+    return settings.embeddings.url or settings.openai_base_url or openai_embeddings.BASE
 
 
 async def ask_what_is_offered(model: Model) -> Sequence[Offer]:
@@ -217,6 +256,7 @@ class Office:
         families: Families = FAMILIES,
         egress: Egress | None = None,
         bridges: Sequence[Bridge] = (),
+        embedder: Embedder | None = None,
     ) -> None:
         self.settings = settings
         self.store = store
@@ -244,6 +284,13 @@ class Office:
         self.executors = OpenExecutors(store, self.owner, settings.engine.lease_seconds)
         self.models = open_models(settings, self.egress, self.vault)
         self.offers = Offers(ask_what_is_offered)
+        self.embedder = embedder or open_embedder(settings, store, self.egress, self.vault)
+        self.meaning: Looking | None = None
+        self.embedding: Background | None = None
+        if self.embedder is not None:
+            self.meaning = Looking(store, self.embedder, settings.embeddings.cache_bytes)
+            self.embedding = Background(store, self.embedder, self.owner)
+            self.feed.listen(self.embedding.hurry)
         holdings = Holdings()
         self.world = loop.World(
             store,
@@ -319,6 +366,7 @@ class Office:
             passages_per_scope=self.settings.memory.passages_per_scope,
             executors=self.executors,
             supermemory=self.supermemory,
+            meaning=self.meaning,
         )
 
     async def tidy(self) -> None:
@@ -332,6 +380,21 @@ class Office:
         await self.webhooks.look()
         await self.copies.look()
         await self.bridges.look()
+        if self.embedding is not None:
+            await self.embedding.look()
+
+    async def start_embedding(self) -> None:
+        """Give vectors to what has none, or, without a model for it, see that nothing waits for one."""
+        if self.embedding is not None:
+            self.embedding.start()
+        elif await self.store.read(meaning_rows.select_wanted) is not None:
+            await self.store.transact(meaning_rows.want_nothing)
+
+    async def stop_embedding(self) -> None:
+        if self.embedding is not None:
+            await self.embedding.stop()
+        if self.embedder is not None:
+            await self.embedder.aclose()
 
     async def fire_tasks(self) -> None:
         """Count what became of tasks and plans that were fired, fire those that are due, and be there when the next
@@ -457,16 +520,18 @@ async def office(
     families: Families = FAMILIES,
     egress: Egress | None = None,
     bridges: Sequence[Bridge] = (),
+    embedder: Embedder | None = None,
 ) -> AsyncIterator[Office]:
     """An open office: schema up to date, followers served and, with `drive`, agents at work.
 
-    Tests bring a `store` that they watch, tools of their own, and a way out that leads nowhere but to their servers.
+    Tests bring a `store` that they watch, tools of their own, a way out that leads nowhere but to their servers, and
+    a model for vectors that takes no time.
     """
     store = store or open_store(settings)
     await store.open()
     try:
         await migrations.migrate(store, settings.backups)
-        opened = Office(settings, store, families, egress, bridges)
+        opened = Office(settings, store, families, egress, bridges, embedder)
         await opened.vault.check(store)
         await opened.bridges.connect()
         await opened.signals.start()
@@ -479,11 +544,13 @@ async def office(
             opened.copies.start()
             opened.bridges.start()
             opened.upkeep.start()
+            await opened.start_embedding()
         lag = asyncio.create_task(process.watch())
         try:
             yield opened
         finally:
             lag.cancel()
+            await opened.stop_embedding()
             await opened.upkeep.stop()
             await opened.sweeper.stop()
             await opened.engine.stop()

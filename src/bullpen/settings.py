@@ -28,6 +28,7 @@ logger = logging.getLogger("bullpen.settings")
 DATA = Path("bullpen-data")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 LOG_FORMATS = ("text", "json")
+EMBEDDERS = ("none", "minilm", "openai")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,19 @@ class SkillSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """Search by meaning: what turns texts into vectors."""
+
+    provider: str = ""  # none, minilm or openai; unsaid: minilm where it is installed, otherwise none
+    url: str = ""  # of a server that speaks as OpenAI does: https://models.example.com/v1. Counts as listed for egress
+    model: str = ""  # what that server calls the model
+    key: str = "OPENAI_API_KEY"  # the variable that holds the server's key
+    dimensions: int = 0  # how many to ask the server for; 0: as many as the model has
+    weights: str = ""  # the folder with the weights of MiniLM; unsaid: the package bullpen-minilm
+    cache_bytes: int = 256 << 20  # of vectors of scopes in use, in memory
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySettings:
     passages_per_scope: int = 100_000  # of one agent, one agent in one space, or one space; 0 limits nothing
     engine: str = "auto"  # supermemory: notes of spaces are kept there, too; own: here alone; auto: if there is a key
@@ -163,6 +177,7 @@ class Settings:
     s3: S3Settings = field(default_factory=S3Settings)
     tasks: TaskSettings = field(default_factory=TaskSettings)
     skills: SkillSettings = field(default_factory=SkillSettings)
+    embeddings: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
 
     @property
@@ -208,6 +223,7 @@ Group: TypeAlias = (
     | S3Settings
     | TaskSettings
     | SkillSettings
+    | EmbeddingSettings
     | MemorySettings
 )
 _GROUPS: Mapping[str, type[Group]] = {
@@ -220,6 +236,7 @@ _GROUPS: Mapping[str, type[Group]] = {
     "s3": S3Settings,
     "tasks": TaskSettings,
     "skills": SkillSettings,
+    "embeddings": EmbeddingSettings,
     "memory": MemorySettings,
 }
 # The same thing under the name people already have in their environment.
@@ -299,6 +316,7 @@ def _build(merged: Mapping[str, Any]) -> Settings:
         )
     _check_logs(settings)
     _check_s3(settings.s3)
+    _check_embeddings(settings.embeddings)
     return settings
 
 
@@ -332,6 +350,18 @@ def _check_s3(s3: S3Settings) -> None:
         raise CannotStart(f"The setting 's3.prefix' holds {s3.prefix!r}; write letters, digits and slashes between.")
 
 
+def _check_embeddings(embeddings: EmbeddingSettings) -> None:
+    if embeddings.provider not in ("", *EMBEDDERS):
+        raise CannotStart(
+            f"BULLPEN_EMBEDDINGS__PROVIDER is one of {', '.join(EMBEDDERS)}, not {embeddings.provider!r}."
+        )
+    place = urlsplit(embeddings.url)
+    if embeddings.url and not (place.scheme in ("http", "https") and place.hostname and not place.query):
+        raise CannotStart("BULLPEN_EMBEDDINGS__URL must look like https://models.example.com/v1.")
+    if not 0 <= embeddings.dimensions <= 8192:
+        raise CannotStart("The setting 'embeddings.dimensions' is a number up to 8192. 0: as many as the model has.")
+
+
 def _check_logs(settings: Settings) -> None:
     if settings.log_level.lower() not in LOG_LEVELS:
         raise CannotStart(f"BULLPEN_LOG_LEVEL is one of {', '.join(LOG_LEVELS)}, not {settings.log_level!r}.")
@@ -355,7 +385,7 @@ def _check_edge(settings: Settings) -> None:
     for host in settings.hosts:
         if "/" in host or "*" in host:
             raise CannotStart(f"BULLPEN_HOSTS holds {host!r}; write names as in bullpen.lan or bullpen.lan:8420.")
-    for group in (settings.limits, settings.files, settings.folders, settings.tasks):
+    for group in (settings.limits, settings.files, settings.folders, settings.tasks, settings.embeddings):
         for limit in fields(group):
             if _is_negative(getattr(group, limit.name)):
                 raise CannotStart(f"The limit {limit.name!r} must not be negative. 0 switches a limit off.")

@@ -6,10 +6,11 @@ from tests.architecture import source
 
 # Who may import a module of apart/, besides the package itself. Small checks of arguments happen in the server.
 IMPORTERS = {
-    "bullpen.apart.pool": {"app", "files", "tools", "operations", "api"},
+    "bullpen.apart.pool": {"app", "files", "llm", "tools", "operations", "api"},
     "bullpen.apart.schemas": {"tools"},
     "bullpen.apart.pictures": set[str](),
     "bullpen.apart.process": set[str](),
+    "bullpen.apart.sentences": set[str](),
     "bullpen.apart.frames": set[str](),
 }
 

@@ -17,7 +17,7 @@ from tools.syntax import parse_folder
 
 OURS = {"bullpen", "tests", "tools", "bench"}
 # What each extra of the package is for, and who imports it.
-EXTRAS = {"postgres": {"asyncpg", "pgqueuer"}, "providers": {"pydantic_ai", "httpx2"}}
+EXTRAS = {"embeddings": {"numpy"}, "postgres": {"asyncpg", "pgqueuer"}, "providers": {"pydantic_ai", "httpx2"}}
 BY_EXTRA = {module for modules in EXTRAS.values() for module in modules}
 
 

@@ -25,6 +25,7 @@ EDGES = (
     "tools/open_executors.py",  # holds leases for as long as what they stand for is open
     "webhooks/sender.py",
     "memory/sender.py",
+    "meaning/background.py",
     "bridges/",
     "tasks/firing.py",
     "app.py",

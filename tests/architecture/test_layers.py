@@ -21,7 +21,7 @@ TABLE = """
     tasks · skills
     spaces · memory · hooks
     outbox
-    files · inbox · webhooks · connections
+    files · inbox · webhooks · connections · meaning
     threads · llm
     agents · variables · engine · net
     budgets

@@ -16,6 +16,7 @@ from bullpen.errors import CannotStart
 from bullpen.storage import copies
 from bullpen.storage.migrations import known
 from bullpen.testing import invariants, snapshot
+from bullpen.testing.embedding import TinyEmbedder
 from tests.databases import Database, Kind, drop, postgres_database, sqlite_database
 from tests.driver import Driver, Offices
 from tests.path.scripts import say
@@ -305,3 +306,36 @@ async def test_progress_rises_to_the_end(home: Home, tmp_path: Path) -> None:
     await back_up(home.database, tmp_path / "office.jsonl", progress=lambda done, total: told.append((done, total)))
     assert [done for done, _ in told] == sorted({done for done, _ in told})
     assert told[-1][0] == told[-1][1] > 500
+
+
+# ── vectors ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def are_embedded(database: Database, count: int) -> bool:
+    return len((await snapshot.read(database.url))["vectors"]) == count
+
+
+async def test_a_backup_in_lines_holds_vectors_and_queues_nothing_anew(
+    database: Database, others: dict[Kind, Database], tmp_path: Path
+) -> None:
+    embedder = TinyEmbedder()
+    async with AsyncExitStack() as stack:
+        office = await Offices(database, stack).open(embedder=embedder)
+        await office.agent("ada")
+        await office.space("general")
+        for text in ("An automobile.", "A feline."):
+            await office.create("/agents/ada/passages", {"content": text})
+        await office.post("general", "Hello.")
+        await office.until(lambda: are_embedded(database, 3))
+        embedder.gate.clear()
+        await office.create("/agents/ada/passages", {"content": "The third one."})
+    before = await rows_of(database)
+    assert len(before["vectors"]) == 3
+    assert len(before["unembedded"]) == 1
+    for kind, other in others.items():
+        path = tmp_path / f"{kind}.jsonl"
+        await back_up(database, path)
+        await bring_back(other, path)
+        after = await rows_of(other)
+        assert after["vectors"] == before["vectors"]
+        assert after["unembedded"] == before["unembedded"]

@@ -16,7 +16,7 @@ from typing import IO, Any, Final, TypeAlias
 
 import orjson
 
-from bullpen.apart import documents, pictures, schemas, texts
+from bullpen.apart import documents, pictures, schemas, sentences, texts
 from bullpen.apart.frames import END, NO_MEMORY, pack_fields, pack_piece, read_piece, read_pieces
 
 # From the fields and the data of a question to those of the answer.
@@ -26,6 +26,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "check_arguments": schemas.check_arguments,
     "draw_thumbnail": pictures.draw_thumbnail,
     "draw_for_model": pictures.draw_for_model,
+    "embed": sentences.embed,
     "read_pdf": documents.read_pdf,
     "read_table": texts.read_table,
     "read_text": texts.read_text,

@@ -18,6 +18,7 @@ from bullpen.access import rows as access_rows
 from bullpen.api.door import LOCAL, Office, Store, owner_of, principal_of
 from bullpen.api.pages import answer
 from bullpen.engine.backlog import select_backlog, select_stalled
+from bullpen.meaning import rows as meaning_rows
 from bullpen.observe import counts, process
 from bullpen.observe.metrics import CONTENT_TYPE, Sample, exposition, sample
 from bullpen.settings import Settings
@@ -108,6 +109,12 @@ def _of_office(office: Office, store: Store) -> list[Sample]:
     ]
 
 
+async def _of_meaning(tx: Transaction, size: int) -> list[Sample]:
+    waiting = Sample("bullpen_embeddings_waiting", "Texts that have no vector yet, anywhere.", labels=("kind",))
+    waiting.values = {(kind,): float(count) for kind, count in (await meaning_rows.count_waiting(tx)).items()}
+    return [waiting, sample("bullpen_vectors_memory_bytes", "What vectors take of this process's memory.", size)]
+
+
 async def _of_database(office: Office, store: Store) -> list[Sample]:
     """What has to be asked for. A database that does not answer is a figure, too."""
 
@@ -122,6 +129,7 @@ async def _of_database(office: Office, store: Store) -> list[Sample]:
             sample("bullpen_inbox_oldest_seconds", "How long the oldest of them has waited.", backlog.oldest_seconds),
             sample("bullpen_runs_stalled", "Runs that should be moving and are not, anywhere.", len(stalled)),
             sample("bullpen_sessions", "People's sessions that are open.", sessions),
+            *([] if office.meaning is None else await _of_meaning(tx, office.meaning.size)),
         ]
 
     try:

@@ -23,6 +23,7 @@ from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.llm.models import Models
 from bullpen.llm.offers import Offers
+from bullpen.meaning.looking import Looking
 from bullpen.outbox.types import Health
 from bullpen.runs.loop import World
 from bullpen.settings import Settings
@@ -57,6 +58,7 @@ class Office(Protocol):
     engine: Worker
     executors: OpenExecutors
     feed: Feed
+    meaning: Looking | None  # None: search is by words alone
     models: Models
     offers: Offers
     pool: ProcessPool

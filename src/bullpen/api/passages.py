@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -27,24 +28,45 @@ def _look(q: str, tags: Sequence[str], limit: int, cursor: str | None) -> Look:
 
 
 def _page(found: Listed) -> Response:
-    return answer({"items": found.items, **({} if found.next is None else {"next": found.next})})
+    more = {"next": found.next, "note": found.note}
+    return answer({"items": found.items, **{name: value for name, value in more.items() if value is not None}})
 
 
-@router.get("/agents/{id}/passages", response_model=Page[Passage])
+class PassagePage(Page[Passage]):
+    note: str | None = None  # what was not searched
+
+
+@router.get("/agents/{id}/passages", response_model=PassagePage)
 async def list_passages(
-    id: str, caller: Caller, store: Store, q: Search = "", tags: Tags = (), limit: Limit = 50, cursor: Cursor = None
+    id: str,
+    caller: Caller,
+    office: Office,
+    store: Store,
+    q: Search = "",
+    tags: Tags = (),
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Response:
     """What an agent has stored, as far as you may read it: the best matches first, or else the newest."""
-    look = _look(q, tags, limit, cursor)
+    find = partial(passages.where_in_agent, caller=caller, agent_id=id)
+    look = await passages.look_for_meaning(store, office.meaning, find, _look(q, tags, limit, cursor))
     return _page(await store.read(lambda tx: passages.list_of_agent(tx, caller, id, look)))
 
 
-@router.get("/spaces/{id}/passages", response_model=Page[Passage])
+@router.get("/spaces/{id}/passages", response_model=PassagePage)
 async def list_passages_of_space(
-    id: str, caller: Caller, store: Store, q: Search = "", tags: Tags = (), limit: Limit = 50, cursor: Cursor = None
+    id: str,
+    caller: Caller,
+    office: Office,
+    store: Store,
+    q: Search = "",
+    tags: Tags = (),
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> Response:
     """What a space remembers for its agents: the best matches first, or else the newest."""
-    look = _look(q, tags, limit, cursor)
+    find = partial(passages.where_in_space, caller=caller, space_id=id)
+    look = await passages.look_for_meaning(store, office.meaning, find, _look(q, tags, limit, cursor))
     return _page(await store.read(lambda tx: passages.list_of_space(tx, caller, id, look)))
 
 

@@ -1,4 +1,4 @@
-"""Search over messages: only in the spaces that the caller may read, and newest first."""
+"""Search over messages: only in the spaces that the caller may read."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from bullpen.access.types import Principal
 from bullpen.api.body import CappedRoute
-from bullpen.api.door import Caller, Store
+from bullpen.api.door import Caller, Office, Store
 from bullpen.api.pages import Cursor, Limit, Page, answer
 from bullpen.errors import Invalid
-from bullpen.spaces import actions as spaces
-from bullpen.spaces import finding, rows
-from bullpen.storage import Transaction, words
-from bullpen.wire import Message
-from bullpen.wire.nouns import FoundMessage, MessageType
+from bullpen.operations.searching import find_messages
+from bullpen.spaces import finding
+from bullpen.storage import words
+from bullpen.wire.nouns import FoundMessage, MessageType, SearchMode
 
 router = APIRouter(route_class=CappedRoute, tags=["messages"])
 
 When = Annotated[str | None, Query(max_length=40, description="A time (RFC 3339), or a date in UTC.")]
 
 
-@router.get("/search", response_model=Page[FoundMessage])
+class FoundPage(Page[FoundMessage]):
+    behind: bool | None = None
+    note: str | None = None
+
+
+@router.get("/search", response_model=FoundPage)
 async def search(
     caller: Caller,
+    served: Office,
     store: Store,
     q: Annotated[str, Query(max_length=1000, description="Words, in any order; a phrase in quotes.")],
     space_id: Annotated[str | None, Query(alias="spaceId", max_length=200)] = None,
@@ -33,40 +37,30 @@ async def search(
     type: MessageType | None = None,
     before: When = None,
     after: When = None,
+    mode: SearchMode = "keyword",
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
-    """Messages that hold all these words, newest first. A page may be short while `next` says that there is more."""
-    phrases = words.parse(q)
-    times = {"since": _time(after, "after", ""), "until": _time(before, "before", finding.LAST_TIME)}
+    """Messages that hold all these words, newest first. A page may be short while `next` says that there is more.
 
-    async def body(tx: Transaction) -> dict[str, Any]:
-        asked = finding.Search(
-            phrases,
-            await _places(tx, caller, space_id),
-            author_id=author_id,
-            type=type,
-            cursor=cursor,
-            limit=limit,
-            **times,
-        )
-        found = await finding.search(tx, asked)
-        items = [_shown(message, phrases) for message in await rows.select_these(tx, found.ids)]
-        return {"items": items, **({"next": found.next} if found.next is not None else {})}
-
-    return answer(await store.read(body))
-
-
-async def _places(tx: Transaction, caller: Principal, space_id: str | None) -> list[str]:
-    """Where to look. A space that the caller may not know of is refused as everywhere else."""
-    if space_id is not None:
-        return [(await spaces.readable_room(tx, caller, space_id)).id]
-    return sorted(await spaces.readable(tx, caller, None))
-
-
-def _shown(message: Message, phrases: list[words.Phrase]) -> FoundMessage:
-    part, highlights = finding.snippet(finding.words_of(message), phrases)
-    return FoundMessage(**message.model_dump(), snippet=part, highlights=highlights)
+    With `mode=fused` those that mean something alike as well, the best first, on one page; with `mode=meaning` those
+    alone. `note` says what was not searched, and `behind` that some messages have not been read for their meaning yet.
+    """
+    asked = finding.Search(
+        words.parse(q),
+        (),
+        author_id=author_id,
+        type=type,
+        since=_time(after, "after", ""),
+        until=_time(before, "before", finding.LAST_TIME),
+        cursor=cursor,
+        limit=limit,
+    )
+    found = await find_messages(store, served.meaning, caller, q, asked, space_id=space_id, mode=mode)
+    more: dict[str, Any] = {} if found.next is None else {"next": found.next}
+    if mode != "keyword":
+        more |= {"behind": found.behind, **({} if found.note is None else {"note": found.note})}
+    return answer({"items": found.items, **more})
 
 
 def _time(said: str | None, name: str, otherwise: str) -> str:

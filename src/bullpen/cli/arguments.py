@@ -625,6 +625,11 @@ def _add_listings(add: Add) -> None:
     search.add_argument("text", metavar="TEXT", help='words in any order; a "phrase" in quotes')
     search.add_argument("--space", metavar="ID", help="only in this space")
     search.add_argument("--author", metavar="ID", help="only what this person or agent said")
+    search.add_argument(
+        "--mode",
+        choices=["keyword", "meaning", "fused"],
+        help="by words (as without this), by meaning, or by both, the best first",
+    )
     search.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
     search.add_argument("--cursor", help="go on where an earlier search ended")
     _add_json(search)

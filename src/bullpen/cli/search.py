@@ -30,7 +30,9 @@ def run(args: Namespace) -> int:
 async def _search(args: Namespace) -> tuple[Page[FoundMessage], named.Names]:
     async with door.to_server(load_settings(data=args.data)) as bp:
         await named.use_ids(bp, args, space="space", author="member")
-        page = await bp.search(args.text, space=args.space, author=args.author, limit=args.limit, cursor=args.cursor)
+        page = await bp.search(
+            args.text, space=args.space, author=args.author, mode=args.mode, limit=args.limit, cursor=args.cursor
+        )
         return page, {} if args.json or not page.items else await named.names_of(bp, "space", "member")
 
 

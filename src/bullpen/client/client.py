@@ -70,6 +70,7 @@ from bullpen.wire.nouns import (
     Prompt,
     Rotation,
     ScopeKind,
+    SearchMode,
     SkillStatus,
     SpaceContents,
     StepRequest,
@@ -198,11 +199,16 @@ class Bullpen:
         type: str | None = None,
         before: str | None = None,
         after: str | None = None,
+        mode: SearchMode | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Page[FoundMessage]:
-        """Messages that hold all these words, newest first. A short page may have a `next`: then there may be more."""
+        """Messages that hold all these words, newest first. A short page may have a `next`: then there may be more.
+
+        With the mode `fused`, also those that mean something alike, the best first; `meaning`: those alone.
+        """
         query = {"q": text, "spaceId": space, "authorId": author, "type": type, "before": before, "after": after}
+        query["mode"] = mode
         found = await self._connection.request("GET", path("search"), query={**query, "limit": limit, "cursor": cursor})
         return _page(FoundMessage, found)
 

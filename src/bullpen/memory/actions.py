@@ -159,13 +159,14 @@ def _tell(tx: Transaction, stored: Stored) -> None:
 class Found:
     stored: Stored
     score: float | None
+    similarity: float | None = None
 
 
 async def find(tx: Transaction, asked: search.Asked) -> list[Found]:
     """The best first; without a word in the query, the newest."""
     hits = await search.search(tx, asked)
     there = {stored.id: stored for stored in await rows.select_passages(tx, [hit.id for hit in hits])}
-    return [Found(there[hit.id], hit.score) for hit in hits if hit.id in there]
+    return [Found(there[hit.id], hit.score, hit.similarity) for hit in hits if hit.id in there]
 
 
 # ── correcting and deleting ─────────────────────────────────────────────────────────────────────────────────────────
@@ -192,7 +193,7 @@ async def remove(tx: Transaction, stored: Stored) -> None:
         await rows.revive(tx, replace(earlier, superseded_by=None), fragments.folded(earlier.content, earlier.tags))
 
 
-def on_the_wire(stored: Stored, score: float | None = None) -> Passage:
+def on_the_wire(stored: Stored, score: float | None = None, similarity: float | None = None) -> Passage:
     return Passage(
         id=stored.id,
         agent_id=stored.agent_id,
@@ -202,6 +203,7 @@ def on_the_wire(stored: Stored, score: float | None = None) -> Passage:
         metadata=stored.metadata,
         created_at=stored.created_at,
         score=score,
+        similarity=None if similarity is None else round(similarity, 3),
         outside=list(stored.outside),
         learned=Learned(
             space_id=stored.learned_in,

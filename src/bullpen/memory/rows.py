@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-<<<<<<< HEAD
-from sqlalchemy import bindparam, delete, insert, or_, select, update
-=======
-import orjson
 from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
->>>>>>> passages
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bullpen.ids import Whose
@@ -181,15 +176,8 @@ async def delete_expired(tx: Transaction, limit: int) -> int:
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-<<<<<<< HEAD
-# Of an agent, or for a space; and what was learned there, or from somebody.
-=======
-_IN_GROUP_BLOCKS = or_(
-    group_blocks.c.agent_id == bindparam("member_id"), group_blocks.c.space_id == bindparam("space_id")
-)
 # Of an agent; for a space, or learned there; and what a person wrote. What an agent learned in a run that worked for
 # somebody is its own.
->>>>>>> passages
 _IN_PASSAGES = or_(
     passages.c.agent_id == bindparam("member_id"),
     and_(passages.c.person_id == bindparam("member_id"), passages.c.run_id.is_(None)),

@@ -21,6 +21,9 @@ from typing import Any, Final
 import orjson
 from sqlalchemy import BigInteger, ColumnElement, and_, bindparam, case, func, literal_column, or_, select, text
 
+from bullpen.meaning.rules import Worded, fuse
+from bullpen.meaning.types import NOTHING, Looked, Near
+from bullpen.replacing import replace
 from bullpen.storage import Statement, Transaction, any_of, fragments, words
 from bullpen.storage.statements import contains, contains_all
 from bullpen.storage.tables import passage_words, passages
@@ -37,6 +40,8 @@ SCOPES_SCANNED: Final = 8
 # How much of what the best one holds the others must hold. A word that stands everywhere is no answer.
 LEAST: Final = 0.1
 LAST: Final = "\U0010ffff"
+# Hits by words of which a ranking is made together with what means the same.
+WORDED: Final = 50
 _QUOTED = re.compile(r'"([^"]*)"')
 # Marks around a word belong to none. Others do: "100%" and "C++" are looked for as they stand.
 _AROUND: Final = ".,;:!?…¿¡*&'`´‘’。、，！？"
@@ -70,18 +75,49 @@ class Asked:
     limit: int = 20
     readers: Readers | None = None
     before: str = LAST
+    looked: Looked = NOTHING  # what means something like the query, looked for before the transaction
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     id: str
-    score: float | None = None  # 1: all that was asked for is there. None: nothing was asked for
+    score: float | None = (
+        None  # 1: all that was asked for is there. None: nothing was asked for, or only its meaning is
+    )
+    similarity: float | None = None  # how near it is in meaning, up to 1. None: nobody compared it
 
 
 async def search(tx: Transaction, asked: Asked) -> list[Hit]:
     """The best first; without a word in the query, the newest."""
     if not asked.scopes:
         return []
+    near = await _still_near(tx, asked)
+    if not near:
+        return await _search_words(tx, asked)
+    worded = await _search_words(tx, replace(asked, limit=max(asked.limit, WORDED)))
+    scores = {hit.id: hit.score for hit in worded}
+    found = [Worded(hit.id, hit.score or 0.0) for hit in worded]
+    ranked = fuse(found, near, understood=asked.looked.understood, limit=asked.limit)
+    return [Hit(each.id, scores.get(each.id), each.similarity) for each in ranked]
+
+
+async def _still_near(tx: Transaction, asked: Asked) -> list[Near]:
+    """What was found by its meaning, as far as it is there, in these scopes and for these readers."""
+    if not asked.looked.near:
+        return []
+    ids = [near.id for near in asked.looked.near]
+    statement, values = _select_near(asked.readers is not None), _values(tx, asked)
+    there = set(await tx.values(statement, ids=ids, scopes=list(asked.scopes), **values))
+    return [near for near in asked.looked.near if near.id in there]
+
+
+@cache
+def _select_near(restricted: bool) -> Statement:
+    of_scopes = any_of(passages.c.id, "ids"), any_of(passages.c.scope, "scopes")
+    return Statement(select(passages.c.id).where(*of_scopes, *_allowed(restricted)))
+
+
+async def _search_words(tx: Transaction, asked: Asked) -> list[Hit]:
     needles = parse(asked.query)
     if not needles:
         return [Hit(id) for id in await _newest(tx, asked)]

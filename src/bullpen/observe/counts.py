@@ -40,6 +40,9 @@ DELIVERIES = Counter("bullpen_webhook_attempts_total", "Attempts to tell a webho
 OUTBOX = Counter("bullpen_outbox_total", "Attempts to send to a chat elsewhere, by ending.", "bridge", "ending")
 FIRINGS = Counter("bullpen_task_firings_total", "Times at which tasks were due, by what became of them.", "status")
 FIRING_LAG = Histogram("bullpen_task_lag_seconds", "From the time at which a task was due to its firing.")
+EMBEDDED = Counter(
+    "bullpen_embeddings_total", "Texts and questions that a model turned into vectors, by ending.", "what", "ending"
+)
 LOOP_LAG = Histogram("bullpen_loop_lag_seconds", "How late the event loop woke somebody who asked for a time.")
 
 COUNTED: tuple[Counter | Histogram, ...] = (
@@ -61,5 +64,6 @@ COUNTED: tuple[Counter | Histogram, ...] = (
     OUTBOX,
     FIRINGS,
     FIRING_LAG,
+    EMBEDDED,
     LOOP_LAG,
 )

@@ -8,7 +8,7 @@ tools instead (`toolbox/memory`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,8 @@ from bullpen.access.types import Principal, Thing
 from bullpen.agents import actions as agents
 from bullpen.audit.actions import note
 from bullpen.errors import Forbidden, Invalid, NotFound
+from bullpen.meaning.looking import Looking
+from bullpen.meaning.types import NOTHING, Looked
 from bullpen.memory import actions, expiry, rows, rules
 from bullpen.memory.actions import Wish
 from bullpen.memory.search import LAST, Asked, Readers
@@ -24,6 +26,7 @@ from bullpen.memory.types import Origin, Stored
 from bullpen.replacing import replace
 from bullpen.spaces import actions as spaces
 from bullpen.storage import Transaction
+from bullpen.storage.store import Transacts
 from bullpen.wire.nouns import Passage
 from bullpen.wire.requests import CreatePassage, UpdatePassage
 
@@ -35,6 +38,7 @@ DEEPEST = 1_000  # of a ranked list; whoever looks further asks for something el
 class Listed:
     items: list[Passage]
     next: str | None = None
+    note: str | None = None  # what was not searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,31 +49,50 @@ class Look:
     tags: Sequence[str] = ()
     limit: int = 50
     cursor: str | None = None
+    looked: Looked = NOTHING  # what means something like the query
 
 
 # ── seeing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+async def look_for_meaning(
+    store: Transacts, looking: Looking | None, find: Callable[[Transaction], Awaitable[Asked]], look: Look
+) -> Look:
+    """Before the transaction: `find` says where the caller may look."""
+    if looking is None or not look.query.strip():
+        return look
+    asked = await store.read(find)
+    return replace(look, looked=await looking.look("passage", asked.scopes, look.query))
+
+
 async def list_of_agent(tx: Transaction, caller: Principal, agent_id: str, look: Look) -> Listed:
     """Those of an agent that the caller may read."""
+    return await _list(tx, await where_in_agent(tx, caller, agent_id), look)
+
+
+async def where_in_agent(tx: Transaction, caller: Principal, agent_id: str) -> Asked:
     access.authorize(caller, "see_agent", Thing("agent", agent_id))
     await agents.get(tx, agent_id)
     inside = access.allows(caller, "see_inside_agent", Thing("agent", agent_id, holder=agent_id))
     readable = await spaces.readable(tx, caller, None)
     own = rules.agent_scope(agent_id)
     scopes = [own, *await rows.select_scopes(tx, f"{own}/", MOST_SCOPES)]
-    return await _list(tx, Asked(scopes, readers=Readers(tuple(sorted(readable)), inside)), look)
+    return Asked(scopes, readers=Readers(tuple(sorted(readable)), inside))
 
 
 async def list_of_space(tx: Transaction, caller: Principal, space_id: str, look: Look) -> Listed:
     """What is in the store of a space."""
+    return await _list(tx, await where_in_space(tx, caller, space_id), look)
+
+
+async def where_in_space(tx: Transaction, caller: Principal, space_id: str) -> Asked:
     room = await spaces.readable_room(tx, caller, space_id)
-    return await _list(tx, Asked([rules.space_scope(room.id)]), look)
+    return Asked([rules.space_scope(room.id)])
 
 
 async def _list(tx: Transaction, asked: Asked, look: Look) -> Listed:
     """Newest first, by id; or the best first, by how many were shown before."""
-    asked = replace(asked, query=look.query, tags=look.tags)
+    asked = replace(asked, query=look.query, tags=look.tags, looked=look.looked)
     if not look.query.strip():
         found = await actions.find(tx, replace(asked, limit=look.limit, before=look.cursor or LAST))
         following = found[-1].stored.id if len(found) == look.limit else None
@@ -78,7 +101,9 @@ async def _list(tx: Transaction, asked: Asked, look: Look) -> Listed:
     found = (await actions.find(tx, replace(asked, limit=shown + look.limit)))[shown:]
     more = len(found) == look.limit and shown + look.limit < DEEPEST
     return Listed(
-        [actions.on_the_wire(each.stored, each.score) for each in found], str(shown + look.limit) if more else None
+        [actions.on_the_wire(each.stored, each.score, each.similarity) for each in found],
+        str(shown + look.limit) if more else None,
+        look.looked.note,
     )
 
 

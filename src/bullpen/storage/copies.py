@@ -48,6 +48,7 @@ class Shape:
 
     columns: Mapping[str, Sequence[str]]
     counts: Mapping[str, int]
+    of_bytes: Mapping[str, Sequence[str]]  # by table, those that hold bytes: lines have them as PostgreSQL writes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +213,25 @@ def sqlite_shape(connection: sqlite3.Connection) -> Shape:
         for table in tables
     }
     counts = {table: connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables}
-    return Shape(columns, counts)
+    of_bytes = {
+        table: [row[1] for row in connection.execute(f'PRAGMA table_xinfo("{table}")') if row[2] == "BLOB"]
+        for table in tables
+    }
+    return Shape(columns, counts, of_bytes)
+
+
+def _hex(value: bytes) -> str:
+    return f"\\x{value.hex()}"
+
+
+def _with_bytes(page: list[dict[str, Any]], columns: Sequence[str]) -> None:
+    """Turn what `_hex` wrote into bytes again."""
+    try:
+        for row in page:
+            for name in columns:
+                row[name] = bytes.fromhex(row[name].removeprefix("\\x"))
+    except (ValueError, KeyError, AttributeError):
+        raise CannotStart(f"The backup holds something else in {', '.join(columns)} than bytes.") from None
 
 
 # Neither SQLite's own, nor virtual ones, nor those in which a virtual one keeps what it knows.
@@ -235,7 +254,9 @@ def dump_sqlite(connection: sqlite3.Connection, out: LineWriter, now: str, progr
         columns = ", ".join(f'"{name}"' for name in names)
         found = connection.execute(f'SELECT {columns} FROM "{table}" {_ORDER.get(table, "")}')
         while page := found.fetchmany(PAGE):
-            out.add(orjson.dumps({"table": table, "row": dict(zip(names, row, strict=True))}) for row in page)
+            out.add(
+                orjson.dumps({"table": table, "row": dict(zip(names, row, strict=True))}, default=_hex) for row in page
+            )
             if progress is not None:
                 progress(out.rows, total)
     out.end()
@@ -244,14 +265,17 @@ def dump_sqlite(connection: sqlite3.Connection, out: LineWriter, now: str, progr
 
 async def postgres_shape(connection: Any) -> Shape:
     columns: dict[str, list[str]] = {}
-    for table, column in await connection.fetch(_POSTGRES_COLUMNS):
+    of_bytes: dict[str, list[str]] = {}
+    for table, column, type in await connection.fetch(_POSTGRES_COLUMNS):
         columns.setdefault(table, []).append(column)
+        if type == "bytea":
+            of_bytes.setdefault(table, []).append(column)
     counts = {table: await connection.fetchval(f'SELECT count(*) FROM "{table}"') for table in columns}
-    return Shape(columns, counts)
+    return Shape(columns, counts, of_bytes)
 
 
 _POSTGRES_COLUMNS = """
-    SELECT c.relname, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    SELECT c.relname, a.attname, format_type(a.atttypid, NULL) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname NOT LIKE 'pgqueuer%'
     AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.atttypid <> 'tsvector'::regtype
     ORDER BY c.relname, a.attnum
@@ -263,6 +287,7 @@ async def dump_postgres(connection: Any, out: LineWriter, now: str, progress: Pr
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         # A slow disk is no reason to lose the snapshot.
         await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        await connection.execute("SET LOCAL bytea_output = hex")
         shape = await postgres_shape(connection)
         header = Header(
             await connection.fetchval("SELECT max(number) FROM schema_migrations"), "postgres", now, shape.counts
@@ -375,6 +400,7 @@ def load_sqlite(connection: sqlite3.Connection, lines: LineReader, progress: Pro
     connection.execute("DELETE FROM schema_migrations")  # the file has its own
     for table, page in lines.pages():
         names = _known(shape, table, page[0])
+        _with_bytes(page, shape.of_bytes.get(table, ()))
         columns, marks = ", ".join(f'"{name}"' for name in names), ", ".join("?" * len(names))
         values = [[row[name] for name in names] for row in page]
         connection.executemany(f'INSERT INTO "{table}" ({columns}) VALUES ({marks})', values)
@@ -388,6 +414,7 @@ async def load_postgres(connection: Any, lines: LineReader, progress: Progress |
     await connection.execute("DELETE FROM schema_migrations")
     for table, page in lines.pages():
         names = _known(shape, table, page[0])
+        _with_bytes(page, shape.of_bytes.get(table, ()))
         values = [[row[name] for name in names] for row in page]
         await connection.copy_records_to_table(table, records=values, columns=names)
         if progress is not None:

@@ -1,9 +1,9 @@
 """Every table, once, for both databases.
 
-Columns are TEXT, BIGINT, REAL only, so that statements compiled once run with no bind or result processors;
-`rows.py` files encode. Times people read are RFC 3339 text; deadlines are milliseconds. A column of text says what it
-holds (`_id`, `_words`, …), since an erasure has to know. A change here needs a numbered migration
-(storage/migrations), and a test builds the schema both ways and compares.
+Columns are TEXT, BIGINT and REAL, so that statements compiled once run with no bind or result processors; `rows.py`
+files encode. Vectors alone are bytes, which both drivers take and give as they are. Times people read are RFC 3339
+text; deadlines are milliseconds. A column of text says what it holds (`_id`, `_words`, …), since an erasure has to
+know. A change here needs a numbered migration (storage/migrations); a test builds the schema both ways and compares.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, Table, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, UniqueConstraint, text
 from sqlalchemy.types import REAL, Double
 
 from bullpen.storage.columns import Holds, text_column
@@ -1166,4 +1166,47 @@ bridge_accounts = Table(
     _id("person_id"),
     _time("created_at"),
     Index("bridge_accounts_person", "person_id"),
+)
+
+# What texts mean, as vectors of one length: of passages and of messages. Triggers of migration 0031 take out a row when
+# its text changes or goes, so that no vector outlives its text.
+vectors = Table(
+    "vectors",
+    metadata,
+    # Never given twice, and a new one for each change: a reader that knows count and highest number knows it all.
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _fixed("kind"),  # passage | message
+    _id("item_id"),
+    _id("scope"),  # what is searched together: of passages the whole scope, of messages the space
+    _id("model"),
+    Column("vector", LargeBinary, nullable=False),  # 16-bit floats, little-endian
+    UniqueConstraint("kind", "item_id", name="vectors_item"),
+    Index("vectors_scope", "kind", "model", "scope", "number"),
+    sqlite_autoincrement=True,
+)
+
+# What has no vector yet. The triggers put in whatever is written, in its own transaction, while a model is wanted.
+unembedded = Table(
+    "unembedded",
+    metadata,
+    # A text that changes gets a new one, so a vector of what it said before is not kept.
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _fixed("kind"),
+    _id("item_id"),
+    _id("scope"),
+    _number("failures", default=0),
+    _number("next_at", default=0),  # milliseconds: not before then
+    UniqueConstraint("kind", "item_id", name="unembedded_item"),
+    Index("unembedded_scope", "kind", "scope"),
+    Index("unembedded_next", "kind", "number"),
+    sqlite_autoincrement=True,
+)
+
+# The model whose vectors are wanted; no row: none are. Read by triggers, and so by its name the last table that a
+# backup in lines fills: what it brings must not be queued anew (storage/copies.py).
+vectors_wanted = Table(
+    "vectors_wanted",
+    metadata,
+    _id("model", primary_key=True),
+    _number("complete", default=0),  # every text was looked at: what has no vector is queued
 )

@@ -21,6 +21,7 @@ from bullpen.files.thumbnails import Thumbnails
 from bullpen.files.types import Blobs
 from bullpen.inbox.types import Cause
 from bullpen.llm.types import ToolSpec
+from bullpen.meaning.looking import Looking
 from bullpen.memory.supermemory import Supermemory
 from bullpen.replacing import replace
 from bullpen.spaces.types import PostingRules, Room
@@ -282,6 +283,7 @@ class Means:
     passages_per_scope: int
     executors: HoldsExecutors
     supermemory: Supermemory
+    meaning: Looking | None  # None: search is by words alone
 
 
 @dataclass(slots=True)

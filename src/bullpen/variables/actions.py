@@ -22,7 +22,7 @@ from bullpen.observe.redact import REDACTOR, involve, spell
 from bullpen.storage import Store, Topic, Transaction, Transacts
 from bullpen.variables import rows, rules
 from bullpen.variables.keys import KeyRing, Keys, missing_key
-from bullpen.variables.types import SETTINGS, Place, Scope, SecretRef, Stored, Value
+from bullpen.variables.types import SETTINGS, WORKSPACE, Place, Scope, SecretRef, Stored, Value
 from bullpen.wire.nouns import VariableDefinition, VariableType
 
 logger = logging.getLogger("bullpen.variables")
@@ -83,6 +83,15 @@ class Vault:
 
     def text(self, value: Value) -> str:
         return self.opened(value) if isinstance(value, SecretRef) else value
+
+    async def find_shared(self, store: Transacts, name: str) -> Value | None:
+        """The value that the office itself uses under this name: the workspace's, or that of the settings."""
+        stored = await store.read(partial(rows.select_variable, scope=WORKSPACE, name=name))
+        if stored is not None:
+            found: Value = ref_of(stored) if stored.key_id is not None else stored.value
+            await self.learn([found])
+            return found
+        return SecretRef(name, SETTINGS) if name in self.settings else None
 
     # ── the start ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -10,6 +10,7 @@ from pydantic.alias_generators import to_camel
 AuthorKind = Literal["person", "agent", "system"]
 MemberKind = Literal["person", "agent"]
 MessageType = Literal["text", "tool", "file", "voice", "system"]
+SearchMode = Literal["keyword", "meaning", "fused"]
 MessageStatus = Literal["streaming", "requires_action", "complete", "error", "expired", "cancelled"]
 SpaceKind = Literal["channel", "dm", "group"]
 WakePolicy = Literal["all", "mention", "trigger", "none"]
@@ -203,6 +204,7 @@ class FoundMessage(Message):
 
     snippet: str
     highlights: list[tuple[int, int]] = Field(default_factory=list)
+    similarity: float | None = None  # how near it is in meaning, up to 1; only where that was compared
 
 
 class PinnedMessage(Message):
@@ -670,6 +672,7 @@ class Passage(Wire):
     metadata: dict[str, Any]
     created_at: str
     score: float | None = None  # how much of what was searched for is there, from 0 to 1
+    similarity: float | None = None  # how near it is in meaning, up to 1; only where that was compared
     outside: list[str] = Field(default_factory=list)  # as of a block
     learned: Learned | None = None
     supersedes: str | None = None

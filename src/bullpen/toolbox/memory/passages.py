@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
 from bullpen.errors import BadArguments
+from bullpen.meaning.types import NOTHING, Looked
 from bullpen.memory import actions as memory
 from bullpen.memory import expiry
 from bullpen.memory.rules import Place
@@ -23,6 +24,16 @@ Supersedes = Annotated[
 Expires = Annotated[
     str | None, Field(max_length=50, description="When to forget it: '30 days', or a time like 2030-01-31T09:00:00Z.")
 ]
+
+
+async def look_for_meaning(
+    context: ToolContext, query: str, find_scopes: Callable[[ToolContext], Awaitable[Sequence[str]]]
+) -> Looked:
+    """Before the transaction of a search: what means something like the query."""
+    looking = context.means.meaning
+    if looking is None or not query.strip():
+        return NOTHING
+    return await looking.look("passage", await context.look(find_scopes), query)
 
 
 def note_shown(context: ToolContext, found: Sequence[memory.Found], place: str) -> None:

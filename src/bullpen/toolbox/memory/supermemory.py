@@ -136,5 +136,6 @@ async def join(
 def show(found: memory.Found) -> dict[str, Any]:
     stored = found.stored
     said: dict[str, Any] = {"id": stored.id, "content": stored.content, "metadata": stored.metadata}
-    similarity = {} if found.score is None else {"similarity": found.score}
+    near = found.score if found.similarity is None else round(found.similarity, 3)
+    similarity = {} if near is None else {"similarity": near}
     return {**said, "createdAt": stored.created_at, **similarity}

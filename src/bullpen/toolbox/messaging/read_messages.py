@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from bullpen import ids
+from bullpen.meaning.types import NOTHING, Looked
 from bullpen.spaces import rows
 from bullpen.spaces.speakers import concern_speakers, names_in, read_words
+from bullpen.storage import Transaction
 from bullpen.toolbox.messaging.spaces import member_room, named_space
 from bullpen.tools import ToolContext, tool
 from bullpen.tools.outside import of_messages
 from bullpen.wire import Message
 from bullpen.wire.nouns import Reaction
 
+RELATED = 5
+FLOOR = 0.3  # how near a message must be that holds none of the words
 
-@tool(effect="tx", act=None, aliases={"spaceId": ["channelId"]}, touches=named_space, grant="read_space")
+
+async def look_for_meaning(
+    context: ToolContext, space_id: str | None = None, offset: int = 0, limit: int = 20, query: str | None = None
+) -> Looked:
+    """Before the transaction: messages that mean something like the query."""
+    wanted, looking = space_id or context.space_id, context.means.meaning
+    if looking is None or wanted is None or offset or query is None or not query.strip():
+        return NOTHING
+    return await looking.look("message", [ids.canonical_space(wanted)], query, RELATED)
+
+
+@tool(
+    effect="tx",
+    act=None,
+    aliases={"spaceId": ["channelId"]},
+    touches=named_space,
+    grant="read_space",
+    prepare=look_for_meaning,
+)
 async def read_messages(
     context: ToolContext,
     space_id: Annotated[str | None, Field(description="Left out: the space you are in.")] = None,
@@ -37,10 +60,28 @@ async def read_messages(
         # Numbers have no gaps, so an offset is a subtraction however long the history is.
         before = room.last_seq - offset + 1
         found = await rows.select_messages(context.tx, room.id, before=before, limit=limit) if before > 1 else []
-    context.effects.outside = of_messages(found)
-    await concern_speakers(context.tx, found)
-    names = await names_in(context.tx, found)
-    return {"spaceId": room.id, "total": room.last_seq, "messages": [_shown(m, names) for m in found]}
+    looked: Looked = context.prepared or NOTHING
+    related = await _related(context.tx, room.id, looked, found)
+    context.effects.outside = of_messages([*found, *related])
+    await concern_speakers(context.tx, [*found, *related])
+    names = await names_in(context.tx, [*found, *related])
+    shown = {"spaceId": room.id, "total": room.last_seq, "messages": [_shown(m, names) for m in found]}
+    if related:
+        shown["related"] = [_shown(m, names) for m in related]
+    if looked.note is not None:
+        shown["note"] = looked.note
+    return shown
+
+
+async def _related(tx: Transaction, space_id: str, looked: Looked, found: Sequence[Message]) -> list[Message]:
+    """Those that hold none of the words, the nearest first. Looked at again: whether they are there, and here."""
+    near = [each.id for each in looked.near if each.similarity >= FLOOR and looked.understood]
+    known = {message.id for message in found}
+    return [
+        message
+        for message in await rows.select_these(tx, near)
+        if message.space_id == space_id and message.deleted_at is None and message.id not in known
+    ]
 
 
 def _shown(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
