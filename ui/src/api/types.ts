@@ -259,7 +259,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Passages */
+        /**
+         * List Passages
+         * @description What an agent has stored, as far as you may read it: the best matches first, or else the newest.
+         */
         get: operations["list_passages_api_agents__id__passages_get"];
         put?: never;
         /**
@@ -1084,6 +1087,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/passages/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Passage */
+        get: operations["get_passage_api_passages__id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Passage
+         * @description What it had replaced is found again.
+         */
+        delete: operations["delete_passage_api_passages__id__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Passage
+         * @description Correct it. Who did, and when, stands in `updatedBy` and `updatedAt`.
+         */
+        patch: operations["update_passage_api_passages__id__patch"];
+        trace?: never;
+    };
     "/api/pending": {
         parameters: {
             query?: never;
@@ -1712,6 +1740,30 @@ export interface paths {
         post?: never;
         /** Remove Member */
         delete: operations["remove_member_api_spaces__id__members__member_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/passages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Passages Of Space
+         * @description What a space remembers for its agents: the best matches first, or else the newest.
+         */
+        get: operations["list_passages_of_space_api_spaces__id__passages_get"];
+        put?: never;
+        /**
+         * Create Passage Of Space
+         * @description For all agents of the space. The same content again answers 200 with the first passage.
+         */
+        post: operations["create_passage_of_space_api_spaces__id__passages_post"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2518,6 +2570,7 @@ export interface components {
              */
             instructions: string;
             limits?: components["schemas"]["Limits"];
+            memory?: components["schemas"]["MemoryPolicy"];
             /** Model */
             model: unknown;
             /** Name */
@@ -2820,7 +2873,7 @@ export interface components {
              */
             pausedAt?: string | null;
         };
-        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MessagePinned"] | components["schemas"]["MessageUnpinned"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["BlockUpdated"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["PersonTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
+        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MessagePinned"] | components["schemas"]["MessageUnpinned"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["BlockUpdated"] | components["schemas"]["PassageStored"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["PersonTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
         /** Applied */
         Applied: {
             /** Agents */
@@ -3421,6 +3474,7 @@ export interface components {
              */
             instructions: string;
             limits?: components["schemas"]["Limits"];
+            memory?: components["schemas"]["MemoryPolicy"];
             /** Model */
             model?: unknown;
             /** Name */
@@ -3524,14 +3578,23 @@ export interface components {
              */
             text: string;
         };
-        /** CreatePassage */
+        /**
+         * CreatePassage
+         * @description `spaceId`: an agent knows it in this space alone, if it is private. `expiresAt`: a time, or like "30 days".
+         */
         CreatePassage: {
             /** Content */
             content: string;
+            /** Expiresat */
+            expiresAt?: string | null;
             /** Metadata */
             metadata?: {
                 [key: string]: unknown;
             };
+            /** Spaceid */
+            spaceId?: string | null;
+            /** Supersedes */
+            supersedes?: string | null;
             /** Tags */
             tags?: string[];
         };
@@ -4132,6 +4195,23 @@ export interface components {
             /** Path */
             path: string;
         };
+        /**
+         * Learned
+         * @description Where a passage comes from: the space that its writer was in, the run, the message that woke it, and the person
+         *     who wrote it or for whom the run worked.
+         */
+        Learned: {
+            /** At */
+            at: string;
+            /** Messageid */
+            messageId?: string | null;
+            /** Personid */
+            personId?: string | null;
+            /** Runid */
+            runId?: string | null;
+            /** Spaceid */
+            spaceId?: string | null;
+        };
         /** Limits */
         Limits: {
             /**
@@ -4294,6 +4374,17 @@ export interface components {
              * @description The message that the member reacted to.
              */
             messageId: string;
+        };
+        /**
+         * MemoryPolicy
+         * @description `acrossSpaces`: may the agent use what it learned in one private space in others? No: it stays in that space.
+         */
+        MemoryPolicy: {
+            /**
+             * Acrossspaces
+             * @default false
+             */
+            acrossSpaces: boolean;
         };
         /** Message */
         Message: {
@@ -5074,14 +5165,22 @@ export interface components {
             /** Next */
             next?: string | null;
         };
-        /** Passage */
+        /**
+         * Passage
+         * @description `agentId`: whose it is; none: it is in the store of `spaceId`. With both, the agent keeps it for that space.
+         */
         Passage: {
+            /** Agentid */
+            agentId?: string | null;
             /** Content */
             content: string;
             /** Createdat */
             createdAt: string;
+            /** Expiresat */
+            expiresAt?: string | null;
             /** Id */
             id: string;
+            learned?: components["schemas"]["Learned"] | null;
             /** Metadata */
             metadata: {
                 [key: string]: unknown;
@@ -5090,8 +5189,51 @@ export interface components {
             outside?: string[];
             /** Score */
             score?: number | null;
+            /** Spaceid */
+            spaceId?: string | null;
+            /** Supersededby */
+            supersededBy?: string | null;
+            /** Supersedes */
+            supersedes?: string | null;
             /** Tags */
             tags: string[];
+            /** Updatedat */
+            updatedAt?: string | null;
+            /** Updatedby */
+            updatedBy?: string | null;
+        };
+        /**
+         * PassageStored
+         * @description Something was stored in a memory, or corrected there. `agentId` says whose memory it is; none: the space's.
+         */
+        PassageStored: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Which one. Read its words from the API. */
+            passage: components["schemas"]["StoredPassage"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "passage_stored";
         };
         /**
          * Pause
@@ -6694,6 +6836,27 @@ export interface components {
             status: "active" | "proposed";
         };
         /**
+         * StoredPassage
+         * @description A passage of memory, without its words.
+         */
+        StoredPassage: {
+            /**
+             * Id
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Spaceid
+             * @description The only space that it is for. None: for all.
+             */
+            spaceId?: string | null;
+            /**
+             * Supersedes
+             * @description The passage that it stands in place of.
+             */
+            supersedes?: string | null;
+        };
+        /**
          * StreamedCall
          * @description A call that a model is still writing.
          */
@@ -7294,6 +7457,7 @@ export interface components {
             /** Instructions */
             instructions?: string | null;
             limits?: components["schemas"]["Limits"] | null;
+            memory?: components["schemas"]["MemoryPolicy"] | null;
             /** Model */
             model?: unknown;
             /** Name */
@@ -7334,6 +7498,22 @@ export interface components {
             };
             /** Name */
             name?: string | null;
+        };
+        /**
+         * UpdatePassage
+         * @description What is left out stays. `expiresAt` null: never.
+         */
+        UpdatePassage: {
+            /** Content */
+            content?: string | null;
+            /** Expiresat */
+            expiresAt?: string | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** Tags */
+            tags?: string[] | null;
         };
         /** UpdatePerson */
         UpdatePerson: {
@@ -8301,10 +8481,14 @@ export interface operations {
     list_passages_api_agents__id__passages_get: {
         parameters: {
             query?: {
-                /** @description Words the passage contains, in any case. */
+                /** @description Words to look for, in any case. None: the newest. */
                 q?: string;
+                /** @description Only passages with all of these tags. */
+                tags?: string[];
                 /** @description How many, at most 200. */
                 limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
             };
             header?: never;
             path: {
@@ -10018,6 +10202,101 @@ export interface operations {
             };
         };
     };
+    get_passage_api_passages__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passage"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    delete_passage_api_passages__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    update_passage_api_passages__id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdatePassage"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passage"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     list_pending_api_pending_get: {
         parameters: {
             query?: {
@@ -11301,6 +11580,81 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_passages_of_space_api_spaces__id__passages_get: {
+        parameters: {
+            query?: {
+                /** @description Words to look for, in any case. None: the newest. */
+                q?: string;
+                /** @description Only passages with all of these tags. */
+                tags?: string[];
+                /** @description How many, at most 200. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Passage_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    create_passage_of_space_api_spaces__id__passages_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreatePassage"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passage"];
+                };
             };
             /** @description What is wrong, and what to do about it. */
             "4XX": {
