@@ -20,6 +20,8 @@ from bullpen.access import actions as access
 from bullpen.access.types import Principal
 from bullpen.agents import actions as agents
 from bullpen.memory import actions as memory
+from bullpen.memory import rules
+from bullpen.memory.types import Origin
 from bullpen.operations.say import author_of
 from bullpen.settings import EngineSettings, Settings
 from bullpen.spaces import actions as spaces
@@ -106,7 +108,11 @@ class Rooms:
             await make_agent(tx, agent_id, self._model)
             await make_space(tx, id, agent_id, self._owner, wake="none")
             for n in range(3):
-                await memory.store(tx, agent_id, f"Green tea, {n} minutes", ["drinks"])
+                place, wish = (
+                    rules.Place(rules.agent_scope(agent_id)),
+                    memory.Wish(f"Green tea, {n} minutes", ["drinks"]),
+                )
+                await memory.store(tx, place, agent_id, wish, Origin())
 
         store = self.office.store
         await store.transact(body)

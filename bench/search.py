@@ -205,7 +205,7 @@ def _insert(connection: sqlite3.Connection, table: str, columns: list[str], valu
 async def _on_postgres(count: int) -> Figures:
     office = Office(count)
     with started() as server:
-        async with _opened(server.url()) as store:
+        async with opened(server.url()) as store:
             async with store.pool.acquire() as connection:
                 for messages, kept in office.pages():
                     await connection.copy_records_to_table("messages", records=messages, columns=MESSAGE)
@@ -219,7 +219,7 @@ async def _on_postgres(count: int) -> Figures:
 
 
 @contextlib.asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[PostgresStore]:
+async def opened(url: str) -> AsyncIterator[PostgresStore]:
     store = PostgresStore(url, pool_size=1)  # so that one process does all of it
     await store.open()
     await migrate(store, None)

@@ -90,6 +90,8 @@ SETTINGS = {
     "tasks.min_interval_seconds": "How often a task may come round at most.",
     "tasks.per_space": "How many tasks a space may have that are not over.",
     "tasks.failures": "After how many failures in a row a task is paused; 0: never.",
+    "memory.passages_per_scope": "How many passages are kept for one agent, for one agent in one space, or for one space; "
+    "0: any number.",
     "skills.per_space": "How many skills a space may have, those that wait for approval included; 0: any number.",
     "session_days": "How long somebody who signed in stays signed in.",
     "log_format": "`text` or `json`: one line for each thing worth knowing, with the ids it is about.",

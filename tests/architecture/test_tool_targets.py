@@ -12,6 +12,7 @@ PLAIN = {
     *("caption", "content", "text", "emoji", "label", "tags", "query", "limit", "offset", "reason", "path"),
     *("jid", "name", "folder", "trigger", "provider", "model", "description", "instructions", "parameters"),
     *("prompt", "schedule_type", "schedule_value", "context_mode", "precheck", "sheet", "copy"),
+    *("metadata", "supersedes", "expires"),
 }
 TOOLS = [tool for tools in FAMILIES.values() for tool in tools]
 

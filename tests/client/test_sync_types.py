@@ -9,7 +9,7 @@ import pytest
 
 from bullpen.client import Bullpen, Page, Reply, fields, sync
 from bullpen.wire import Message, Run, Space, requests
-from bullpen.wire.nouns import Limits, VariableDefinition
+from bullpen.wire.nouns import Limits, MemoryPolicy, VariableDefinition
 from tools import sync_types
 
 # Given beside the fields: as arguments of their own, or in the path.
@@ -29,6 +29,8 @@ REQUESTS: dict[str, Any] = {
     "UpdateAgentFields": requests.UpdateAgent,
     "CreateSpaceFields": requests.CreateSpace,
     "UpdateSpaceFields": requests.UpdateSpace,
+    "MemoryPolicyFields": MemoryPolicy,
+    "UpdatePassageFields": requests.UpdatePassage,
     "CreateTokenFields": requests.CreateToken,
     "CreatePersonFields": requests.CreatePerson,
     "UpdatePersonFields": requests.UpdatePerson,

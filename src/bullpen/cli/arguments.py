@@ -352,11 +352,34 @@ def _add_skills(add: Add) -> None:
 
 
 def _add_memory(add: Add) -> None:
-    memory = add("memory", "memory", "What agents remember: their blocks, what those were, and putting them back.")
-    actions = memory.add_subparsers(title="actions", metavar="ACTION", required=True)
+    memory = add(
+        "memory", "memory", "List what agents and spaces remember; the actions search it, move it and change blocks."
+    )
+    actions = memory.add_subparsers(title="actions", metavar="ACTION")
+    memory.set_defaults(action="list")
+    said = {
+        "list": "List the newest passages of an agent or a space.",
+        "search": "Find passages by their words, the best first.",
+        "export": "Write passages as lines of JSON, of all agents and spaces that you may read, or of one.",
+        "import": "Store the passages that `memory export` has written.",
+    }
+    made = {name: _add_action(actions, name, help) for name, help in said.items()}
+    for name, action in made.items():
+        action.add_argument("--agent", metavar="ID", help="only what this agent remembers")
+        action.add_argument("--space", metavar="ID", help="only what this space remembers")
+        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
+        if name in ("list", "search"):
+            action.add_argument("--tags", type=_names, default=[], metavar="A,B", help="only with all of these tags")
+            action.add_argument("--limit", type=_count, help="at most this many (50; up to 200)")
+            action.add_argument("--cursor", help="go on where an earlier listing ended")
+    made["search"].add_argument("text", metavar="TEXT", help="words to look for, in any order")
+    made["export"].add_argument("file", metavar="FILE", help="where to write; - writes to stdout")
+    made["export"].add_argument("--force", action="store_true", help="replace a file that is there")
+    made["import"].add_argument("file", metavar="FILE", help="what to read; - reads stdin")
+    made["import"].add_argument("--create", action="store_true", help="make the agents and spaces that are not there")
     _add_blocks(actions)
-    for action in actions.choices.values():
-        action.add_argument("--json", action="store_true", help="machine-readable output")
+    memory.add_argument("--json", action="store_true", help="machine-readable output", default=False)
+    memory.set_defaults(agent=None, space=None, tags=[], limit=None, cursor=None)
 
 
 def _add_blocks(actions: Any) -> None:
@@ -373,6 +396,7 @@ def _add_blocks(actions: Any) -> None:
         if name != "blocks":
             action.add_argument("label", metavar="LABEL", help="which block")
         action.add_argument("--space", metavar="ID", help="the block that is kept for this space alone")
+        action.add_argument("--json", action="store_true", help="machine-readable output", default=SUPPRESS)
     made["history"].add_argument("--limit", type=_count, help="at most this many (20; up to 200)")
     made["history"].add_argument("--cursor", help="go on where an earlier listing ended")
     made["history"].add_argument("--diff", nargs=2, type=_whole, metavar=("OLD", "NEW"), help="compare two versions")

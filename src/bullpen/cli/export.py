@@ -32,12 +32,17 @@ async def _export(args: Namespace) -> int:
     if args.files is not None:
         args.files.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = _from_server(settings, args) if door.is_served(settings) else _from_folder(settings, args)
-    if args.file == Path("-"):
-        async for line in found:
-            sys.stdout.write(line)
-    else:
-        await _write(found, args.file, force=args.force)
+    await write_lines(found, args.file, force=args.force)
     return 0
+
+
+async def write_lines(lines: AsyncIterator[str], file: Path | str, *, force: bool) -> None:
+    """To a file, which is there whole or not at all; - is stdout."""
+    if Path(file) != Path("-"):
+        await _write(lines, Path(file), force=force)
+        return
+    async for line in lines:
+        sys.stdout.write(line)
 
 
 async def _write(lines: AsyncIterator[str], path: Path, *, force: bool) -> None:

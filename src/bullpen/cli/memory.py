@@ -1,18 +1,30 @@
-"""bullpen memory: what an agent remembers. Its blocks: list, set and delete them, and what they were."""
+"""bullpen memory: what agents and spaces remember; list, search, export and import passages.
+Its blocks are in blocks.py.
+
+An export has one passage on each line, as the API shows it. An import stores each for the agent or the space that it
+names; what is there already stays as it is, so it may be done again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-from bullpen.cli import door, named, show
-from bullpen.cli.hooks import show_page
-from bullpen.client import Bullpen
+from bullpen.cli import blocks, door, named, show
+from bullpen.cli.export import write_lines
+from bullpen.cli.failures import CommandFailed
+from bullpen.client import ApiError, Bullpen, Forbidden, NotFound, Page
 from bullpen.settings import load_settings
-from bullpen.wire.nouns import Block, BlockVersion
+from bullpen.wire.nouns import Passage
+
+LONGEST = 1_000_000  # characters of a line; a passage has at most 20,000, and its metadata a few more
+PAGE = 200
 
 
 def run(args: Namespace) -> int:
@@ -21,96 +33,161 @@ def run(args: Namespace) -> int:
 
 async def _run(args: Namespace) -> int:
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
-        await named.use_ids(bp, args, agent="agent", space="space")
-        await ACTIONS[args.action](bp, args)
+        await named.use_ids(bp, args, space="space", agent="agent")
+        match args.action:
+            case action if action in blocks.ACTIONS:
+                await blocks.ACTIONS[action](bp, args)
+            case "export":
+                await write_lines(_export(bp, args), args.file, force=args.force)
+            case "import":
+                _tell(await _import(bp, args), args)
+            case _:
+                _show(await _find(bp, args), args)
     return 0
 
 
-# ── blocks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _blocks(bp: Bullpen, args: Namespace) -> None:
-    page = await bp.blocks.list(args.agent, space=args.space)
-    nothing = "No blocks. The agent makes some with update_memory, or `bullpen memory set AGENT LABEL TEXT`."
-    show_page(page, args, ("LABEL", "CHARACTERS", "VERSION", "CHANGED", "SHARED", "CONTENT"), _block_row, nothing)
-
-
-def _block_row(block: Block) -> tuple[str, ...]:
-    tainted = " (written after reading outside text)" if block.outside else ""
-    return (
-        show.one_line(block.label, 30),
-        f"{len(block.content):,} / {block.limit:,}",
-        str(block.version),
-        show.date(block.updated_at),
-        show.one_line(_sharing(block), 50),
-        show.one_line(block.content, 60) + tainted,
+async def _find(bp: Bullpen, args: Namespace) -> Page[Passage]:
+    if (args.agent is None) == (args.space is None):
+        raise CommandFailed("Say whose memory: --agent ID or --space ID.")
+    text = args.text if args.action == "search" else None
+    return await bp.passages.search(
+        args.agent, text, space=args.space, tags=args.tags, limit=args.limit, cursor=args.cursor
     )
 
 
-def _sharing(block: Block) -> str:
-    if block.shared_by is not None:
-        return f"by {block.shared_by}, {'to write' if block.may_write else 'to read'}"
-    if block.shared is None:
-        return "-"
-    read = f"{', '.join(block.shared.readers)} read it" if block.shared.readers else ""
-    write = f"{', '.join(block.shared.writers)} write it" if block.shared.writers else ""
-    return "; ".join(filter(None, (read, write)))
-
-
-async def _set(bp: Bullpen, args: Namespace) -> None:
-    content = sys.stdin.read() if args.content == "-" else args.content
-    block = await bp.blocks.set(
-        args.agent,
-        args.label,
-        content,
-        description=args.description,
-        limit=args.limit,
-        readers=[] if args.private else args.readers,
-        writers=args.writers,
-        reason=args.reason,
-        space=args.space,
-    )
-    _print_change(block, args)
-
-
-async def _revert(bp: Bullpen, args: Namespace) -> None:
-    block = await bp.blocks.revert(args.agent, args.label, args.version, reason=args.reason, space=args.space)
-    _print_change(block, args)
-
-
-def _print_change(block: Block, args: Namespace) -> None:
-    line = f"{show.one_line(block.label)}  version {block.version}, {len(block.content):,} / {block.limit:,} characters"
-    print(show.as_json(block) if args.json else line)
-
-
-async def _delete(bp: Bullpen, args: Namespace) -> None:
-    await bp.blocks.delete(args.agent, args.label, history=args.history, space=args.space)
-
-
-async def _history(bp: Bullpen, args: Namespace) -> None:
-    if args.diff is not None:
-        diff = await bp.blocks.diff(args.agent, args.label, *args.diff, space=args.space)
-        print(show.as_json({"diff": diff}) if args.json else show.plain(diff))
+def _show(page: Page[Passage], args: Namespace) -> None:
+    if args.json:
+        items = [item.model_dump(by_alias=True, mode="json", exclude_none=True) for item in page]
+        print(show.as_json({"items": items} if page.next is None else {"items": items, "next": page.next}))
         return
-    page = await bp.blocks.history(args.agent, args.label, space=args.space, limit=args.limit, cursor=args.cursor)
-    show_page(page, args, ("VERSION", "WHEN", "BY", "RUN", "WHY", "CONTENT"), _version_row, "Nothing is kept of it.")
+    if page.items:
+        print(show.table(("PASSAGE", "STORED", "LEARNED IN", "TAGS", "CONTENT"), map(_row, page)))
+    else:
+        print("Nothing was found that you may read.", file=sys.stderr)
+    if page.next is not None:
+        print(f"There may be more: add --cursor {page.next}", file=sys.stderr)
 
 
-def _version_row(version: BlockVersion) -> tuple[str, ...]:
+def _row(passage: Passage) -> tuple[str, ...]:
+    learned = passage.learned.space_id if passage.learned is not None else None
     return (
-        str(version.version),
-        show.date(version.at),
-        show.one_line(version.by or "-", 40),
-        version.run_id or "-",
-        show.one_line(version.reason or "-", 40),
-        "(deleted)" if version.deleted else show.one_line(version.content, 60),
+        passage.id,
+        show.date(passage.created_at),
+        learned or "-",
+        ", ".join(passage.tags) or "-",
+        show.one_line(passage.content, 80),
     )
 
 
-ACTIONS: Final[Mapping[str, Callable[[Bullpen, Namespace], Awaitable[None]]]] = {
-    "blocks": _blocks,
-    "set": _set,
-    "history": _history,
-    "revert": _revert,
-    "delete": _delete,
-}
+# ── moving ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _export(bp: Bullpen, args: Namespace) -> AsyncIterator[str]:
+    async for agent, space in _whose(bp, args):
+        cursor = None
+        while True:
+            try:
+                page = await bp.passages.search(agent, space=space, limit=PAGE, cursor=cursor)
+            except Forbidden:
+                if args.agent is not None or args.space is not None:
+                    raise
+                break  # a space that one may know of, and not read
+            for passage in page:
+                said = passage.model_dump(by_alias=True, mode="json", exclude_none=True)
+                yield json.dumps({"type": "passage", **said}, ensure_ascii=False) + "\n"
+            if (cursor := page.next) is None:
+                break
+
+
+async def _whose(bp: Bullpen, args: Namespace) -> AsyncIterator[tuple[str | None, str | None]]:
+    """Agents, then spaces."""
+    if args.agent is not None or args.space is not None:
+        yield args.agent, None if args.agent is not None else args.space
+        return
+    for agent in await named.names_of(bp, "agent"):
+        yield agent, None
+    for space in await named.names_of(bp, "space"):
+        yield None, space
+
+
+@dataclass(slots=True)
+class Imported:
+    stored: int = 0
+    skipped: int = 0  # of agents and spaces that are not there
+    refused: int = 0  # what is no passage, or is not taken
+
+
+async def _import(bp: Bullpen, args: Namespace) -> Imported:
+    done = Imported()
+    there: dict[tuple[str, str], bool] = {}
+    for number, line in enumerate(_lines(args.file), 1):
+        try:
+            said = _read(line)
+            agent, space = args.agent or said.get("agentId"), args.space or said.get("spaceId")
+            wanted = [("agent", agent)] if agent else []
+            wanted += [("space", space)] if space else []
+            for kind, id in wanted:
+                if (kind, id) not in there:
+                    there[kind, id] = await _is_there(bp, kind, id, create=args.create)
+            if not wanted or not all(there[each] for each in wanted):
+                done.skipped += 1
+                continue
+            await bp.passages.store(
+                agent,
+                said["content"],
+                space=space,
+                tags=said.get("tags", ()),
+                metadata=said.get("metadata"),
+                expires=said.get("expiresAt"),
+            )
+            done.stored += 1
+        except (ValueError, KeyError, TypeError, ApiError) as error:
+            done.refused += 1
+            print(f"line {number}: {show.one_line(str(error), 200)}", file=sys.stderr)
+    return done
+
+
+def _lines(file: str) -> Iterator[str]:
+    if file == "-":
+        yield from iter(lambda: sys.stdin.readline(LONGEST), "")
+        return
+    try:
+        with Path(file).open(encoding="utf-8") as lines:
+            yield from iter(lambda: lines.readline(LONGEST), "")
+    except OSError as error:
+        raise CommandFailed(f"Cannot read {file}: {error.strerror}.") from error
+
+
+def _read(line: str) -> dict[str, Any]:
+    said = json.loads(line)
+    if not isinstance(said, dict) or said.get("type", "passage") != "passage":
+        raise ValueError("this is no passage")
+    if not isinstance(said.get("content"), str):
+        raise ValueError("a passage needs its content")
+    return said
+
+
+async def _is_there(bp: Bullpen, kind: str, id: str, *, create: bool) -> bool:
+    try:
+        await (bp.agents.get(id) if kind == "agent" else bp.spaces(id).get())
+    except NotFound:
+        if not create:
+            return False
+        if kind == "agent":
+            await bp.agents.create(id=id, name=id)
+        else:
+            await bp.spaces.create(id=id, private=True)
+    return True
+
+
+def _tell(done: Imported, args: Namespace) -> None:
+    if args.json:
+        print(show.as_json(asdict(done)))
+        return
+    said = f"{done.stored} stored"
+    if done.skipped:
+        said += f", {done.skipped} skipped: their agent or space is not here (--create makes it)"
+    print(said + (f", {done.refused} refused" if done.refused else ""))

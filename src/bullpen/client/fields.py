@@ -125,6 +125,15 @@ class UpdateSpaceFields(TypedDict, total=False):
     bridge: str | None
 
 
+class UpdatePassageFields(TypedDict, total=False):
+    """`expires_at`: a time, or like "30 days"; None: never."""
+
+    content: str
+    tags: Sequence[str]
+    metadata: Mapping[str, Any]
+    expires_at: str | None
+
+
 class CreateTokenFields(TypedDict, total=False):
     owner: bool
     agent_id: str | None

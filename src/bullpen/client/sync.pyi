@@ -15,6 +15,7 @@ from bullpen.client.fields import (
     CreateTokenFields,
     CreateToolFields,
     UpdateAgentFields,
+    UpdatePassageFields,
     UpdatePersonFields,
     UpdateSpaceFields,
     UpdateToolFields,
@@ -191,10 +192,30 @@ class Blocks:
     ) -> Block: ...
 
 class Passages:
-    def search(self, agent: str, text: str | None = ..., *, limit: int | None = ...) -> Page[Passage]: ...
+    def search(
+        self,
+        agent: str | None = ...,
+        text: str | None = ...,
+        *,
+        space: str | None = ...,
+        tags: Sequence[str] = ...,
+        limit: int | None = ...,
+        cursor: str | None = ...,
+    ) -> Page[Passage]: ...
     def store(
-        self, agent: str, content: str, *, tags: Sequence[str] = ..., metadata: Mapping[str, Any] | None = ...
+        self,
+        agent: str | None,
+        content: str,
+        *,
+        space: str | None = ...,
+        tags: Sequence[str] = ...,
+        metadata: Mapping[str, Any] | None = ...,
+        supersedes: str | None = ...,
+        expires: str | None = ...,
     ) -> Passage: ...
+    def get(self, id: str) -> Passage: ...
+    def update(self, id: str, **fields: Unpack[UpdatePassageFields]) -> Passage: ...
+    def delete(self, id: str) -> None: ...
 
 class Models:
     def list(self) -> Page[ModelConnection]: ...

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, delete, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from bullpen.ids import Whose
 from bullpen.memory import rules
@@ -55,7 +56,11 @@ _ADD_TO_COUNT = Statement(
     .where(passage_scopes.c.scope == bindparam("scope_"))
     .values(count=passage_scopes.c.count + bindparam("more"))
 )
-_BEGIN_COUNT = insert_or_ignore(passage_scopes)
+_MORE = {"count": passage_scopes.c.count + 1}
+_ONE_MORE = Statement(
+    sqlite.insert(passage_scopes).on_conflict_do_update(index_elements=["scope"], set_=_MORE),
+    postgresql=postgresql.insert(passage_scopes).on_conflict_do_update(index_elements=["scope"], set_=_MORE),
+)
 _FORGET_EMPTY = Statement(
     delete(passage_scopes).where(passage_scopes.c.scope == bindparam("scope_"), passage_scopes.c.count <= 0)
 )
@@ -78,8 +83,7 @@ async def insert_passage(tx: Transaction, stored: Stored, *, folded: str, hash: 
     if not await tx.run(_INSERT_PASSAGE, **_STORED.write(stored), folded=folded, hash=hash):
         return False
     await add_words(tx, stored, folded)
-    await tx.run(_BEGIN_COUNT, scope=stored.scope, count=0)
-    await tx.run(_ADD_TO_COUNT, scope_=stored.scope, more=1)
+    await tx.run(_ONE_MORE, scope=stored.scope, count=1)
     return True
 
 
@@ -169,10 +173,11 @@ async def delete_expired(tx: Transaction, limit: int) -> int:
 
 # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-# Of an agent, or for a space; and what was learned there, or from somebody.
+# Of an agent; for a space, or learned there; and what a person wrote. What an agent learned in a run that worked for
+# somebody is its own.
 _IN_PASSAGES = or_(
     passages.c.agent_id == bindparam("member_id"),
-    passages.c.person_id == bindparam("member_id"),
+    and_(passages.c.person_id == bindparam("member_id"), passages.c.run_id.is_(None)),
     passages.c.space_id == bindparam("space_id"),
     passages.c.learned_in == bindparam("space_id"),
 )
@@ -188,7 +193,7 @@ _EXPORT_PASSAGES = Statement(
 
 
 async def delete_passages(tx: Transaction, whose: Whose, limit: int) -> int:
-    """Some of those of an agent, of a space or from somebody; how many."""
+    """Some of those of an agent, of a space or written by somebody; how many."""
     some = await tx.all(_SELECT_SOME_PASSAGES, member_id=whose.member, space_id=whose.space, limit=limit)
     if some:
         await delete_these(tx, [(id, scope) for id, scope in some])
@@ -196,6 +201,6 @@ async def delete_passages(tx: Transaction, whose: Whose, limit: int) -> int:
 
 
 async def export_passages(tx: Transaction, whose: Whose, after: str, limit: int) -> list[Stored]:
-    """Of an agent, of a space, or from somebody."""
+    """Of an agent, of a space, or written by somebody."""
     named = {"member_id": whose.member, "space_id": whose.space}
     return _STORED.read_all(await tx.all(_EXPORT_PASSAGES, **named, after=after, limit=limit))

@@ -9,16 +9,20 @@ once more, since fragments can stand apart in a text.
 from __future__ import annotations
 
 from base64 import b32encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
+from zlib import crc32
 
 from bullpen.storage import words
 
 SIZE: Final = 3
 # Of one piece of a query: enough to find it, and no more work than that.
 ASKED: Final = 6
+SKETCHED: Final = 8
+MARK: Final = "\ue003"  # stands in no word
+_SEEDS: Final = (0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35)
 _KEY: Final = 6  # 30 bits: two scopes may share a key, since a hit is looked at once more
 
 
@@ -34,8 +38,17 @@ def folded(content: str, tags: Iterable[str]) -> str:
 
 def indexed(scope: str, text: str) -> str:
     """What is kept for a passage. `text` is folded."""
-    head = key(scope)
-    return " ".join([head + fragment for fragment in dict.fromkeys(_fragments(text))])
+    head, found = key(scope), list(dict.fromkeys(_fragments(text)))
+    return " ".join([head + fragment for fragment in (*found, *sketch(found))])
+
+
+def sketch(found: Sequence[str]) -> list[str]:
+    """A few marks that texts share which have most of their fragments in common (the smallest hash, by several
+    hashes): what is almost the same is found by them without comparing everything. Too short a text has none."""
+    if len(found) < SKETCHED:
+        return []
+    whole = [fragment.encode() for fragment in found]
+    return [f"{MARK}{n}{min(crc32(fragment, seed) for fragment in whole):08x}" for n, seed in enumerate(_SEEDS)]
 
 
 def _fragments(text: str) -> Iterator[str]:

@@ -153,7 +153,8 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
             for b in snapshot["block_versions"]
         ),
         "passages": [
-            names.of(p, ("agent_id", "content", "tags", "space_id")) for p in sorted(snapshot["passages"], key=_by_id)
+            names.of(p, ("agent_id", "content", "tags", "space_id", "scope", "learned_in"))
+            for p in sorted(snapshot["passages"], key=_by_id)
         ],
         "chats": sorted(f"{c['jid']} {c['name']} → {c['space_id']}" for c in snapshot["chats"]),
         "events": _events(snapshot, names),
