@@ -125,7 +125,7 @@ async def test_an_agent_is_looked_at_changed_paused_and_talked_to(house: House, 
     await page.get_by_role("button", name="Undo").click()
     await expect(box).to_have_value("Say little.")
     await house.reads(f"/agents/{agent}", lambda now: now["instructions"] == "Say little.")
-    await page.get_by_role("tab", name="Memory blocks").click()
+    await page.get_by_role("tab", name="Memory").click()
     await page.get_by_role("textbox", name="mood").fill("very quiet")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("Saved", exact=True).first).to_be_visible()

@@ -223,7 +223,7 @@ async def _dialogs_of_a_room(visit: Visit, scene: Scene) -> AsyncIterator[str]:
 
 async def _work(visit: Visit, scene: Scene) -> AsyncIterator[str]:
     page = visit.page
-    tabs = ("Instructions", "Rooms", "Model+and+limits", "Tools", "Memory+blocks", "Runs")
+    tabs = ("Instructions", "Rooms", "Model+and+limits", "Tools", "Memory", "Runs")
     paths = (
         "/people",
         "/models",

@@ -11,8 +11,8 @@ from typing import Any
 from bullpen.agents.files import Project, read_project
 from bullpen.cli import door, show
 from bullpen.client import Applied
+from bullpen.client.client import Change
 from bullpen.settings import Settings, environment, load_settings
-from bullpen.wire.nouns import Change
 
 
 def run(args: Namespace) -> int:

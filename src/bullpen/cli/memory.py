@@ -1,4 +1,5 @@
-"""bullpen memory: what agents and spaces remember; list, search, export and import passages. Blocks: memory_blocks.py.
+"""bullpen memory: what agents and spaces remember; list, search, export and import passages.
+Blocks are in blocks.py, files from Letta in letta.py.
 
 An export has one passage on each line, as the API shows it. An import stores each for the agent or the space that it
 names; what is there already stays as it is, so it may be done again.
@@ -15,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bullpen.cli import door, memory_blocks, memory_letta, named, show
+from bullpen.cli import blocks, door, letta, named, show
 from bullpen.cli.export import write_lines
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import ApiError, Bullpen, Forbidden, NotFound, Page
@@ -34,17 +35,17 @@ async def _run(args: Namespace) -> int:
     async with door.to_server_or_folder(load_settings(data=args.data)) as bp:
         await named.use_ids(bp, args, space="space", agent="agent")
         match args.action:
+            case action if action in blocks.ACTIONS:
+                await blocks.ACTIONS[action](bp, args)
             case "export":
                 await write_lines(_export(bp, args), args.file, force=args.force)
-            case "import" if (raw := memory_letta.read(args.file)) is not None:
-                moved = await memory_letta.move_in(bp, raw, agent_id=args.agent)
-                memory_letta.tell(moved, as_json=args.json)
+            case "import" if (raw := letta.read(args.file)) is not None:
+                moved = await letta.move_in(bp, raw, agent_id=args.agent)
+                letta.tell(moved, as_json=args.json)
             case "import":
                 _tell(await _import(bp, args), args)
-            case "list" | "search":
-                _show(await _find(bp, args), args)
             case _:
-                await memory_blocks.ACTIONS[args.action](bp, args)
+                _show(await _find(bp, args), args)
     return 0
 
 

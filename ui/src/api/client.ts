@@ -1,7 +1,7 @@
 // Asking the server this page came from, and nobody else.
 import * as exact from "./exact";
 import type {
-  Agent, Budget, Command, Connection, Decision, File_, Firing, FoundMessage, InstructionsVersion, Invite, InviteShown, Me, Message, ModelCheck,
+  Agent, Block, BlockVersion, Budget, Command, Connection, Decision, File_, Firing, FoundMessage, InstructionsVersion, Invite, InviteShown, Me, Message, ModelCheck,
   NewInvite, Offered, OpenSession, Page, PendingCall, Person, PinnedMessage, Policy, Run, RunMessage, Skill, Space, SpaceContents, Span, StepRequest,
   Task, Token, ToolConfig, UsageRow, Why,
 } from "./nouns";
@@ -143,9 +143,16 @@ export const api = {
   resumeAgent: (agent: string) => ask<Agent>("POST", `/agents/${id(agent)}/resume`),
   pauseAll: () => ask<unknown>("POST", "/agents/pause"),
   resumeAll: () => ask<unknown>("POST", "/agents/resume"),
-  putBlock: (agent: string, label: string, content: string) =>
-    ask<unknown>("PUT", `/agents/${id(agent)}/blocks/${id(label)}`, { body: { content } }),
-  deleteBlock: (agent: string, label: string) => ask<void>("DELETE", `/agents/${id(agent)}/blocks/${id(label)}`),
+  // `spaceId`: the blocks that are kept for that space alone.
+  blocks: (agent: string, spaceId?: string) => ask<Page<Block>>("GET", `/agents/${id(agent)}/blocks`, { query: { spaceId } }),
+  putBlock: (agent: string, label: string, body: object, spaceId?: string) =>
+    ask<Block>("PUT", `/agents/${id(agent)}/blocks/${id(label)}`, { body, query: { spaceId } }),
+  deleteBlock: (agent: string, label: string, spaceId?: string) =>
+    ask<void>("DELETE", `/agents/${id(agent)}/blocks/${id(label)}`, { query: { spaceId } }),
+  blockHistory: (agent: string, label: string, query: { spaceId?: string; cursor?: string; limit?: number; from?: number; to?: number } = {}) =>
+    ask<Page<BlockVersion> & { diff?: string }>("GET", `/agents/${id(agent)}/blocks/${id(label)}/history`, { query }),
+  revertBlock: (agent: string, label: string, version: number, spaceId?: string) =>
+    ask<Block>("POST", `/agents/${id(agent)}/blocks/${id(label)}/revert`, { body: { version }, query: { spaceId } }),
   instructions: (agent: string) => ask<Page<InstructionsVersion>>("GET", `/agents/${id(agent)}/instructions/history`),
   compareInstructions: (agent: string, from: number, to: number) =>
     ask<{ diff?: string }>("GET", `/agents/${id(agent)}/instructions/history`, { query: { from, to, limit: 1 } }),

@@ -12,14 +12,15 @@ import { AgentTag, Face } from "../parts/Face";
 import { Failed, Notice, Skeleton } from "../parts/Notice";
 import { write } from "../rooms/actions";
 import { done, toast } from "../parts/toasts";
-import { Blocks, Instructions, Model, RunsOf } from "./AgentParts";
+import { Instructions, Model, RunsOf } from "./AgentParts";
 import { AgentPicture, RoomsOf } from "./AgentRooms";
 import { PauseButton, StateOf } from "./Agents";
 import { ToolsOf } from "./AgentTools";
+import { Memory } from "./Memory";
 import { Versions } from "./Versions";
 import s from "./work.module.css";
 
-const TABS = ["Instructions", "Rooms", "Model and limits", "Tools", "Memory blocks", "Runs"];
+const TABS = ["Instructions", "Rooms", "Model and limits", "Tools", "Memory", "Runs"];
 
 export type SaveAgent = (body: Record<string, unknown>, undo: Record<string, unknown>) => Promise<boolean>;
 
@@ -91,7 +92,7 @@ export default function Agent({ id }: { id: string }) {
             {tab === "Rooms" && <RoomsOf agent={found} manages={manages} />}
             {tab === "Model and limits" && <Model key={exact.text([found.model, found.limits])} agent={found} manages={manages} save={save} />}
             {tab === "Tools" && <ToolsOf agent={found} manages={manages} save={save} />}
-            {tab === "Memory blocks" && <Blocks agent={found} manages={manages} onChanged={() => void agent.refetch()} />}
+            {tab === "Memory" && <Memory agent={found} manages={manages} />}
             {tab === "Runs" && <RunsOf id={id} />}
           </Ariakit.TabPanel>
         </Ariakit.TabProvider>

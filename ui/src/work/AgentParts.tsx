@@ -1,5 +1,4 @@
 import { useQuery } from "@tanstack/react-query";
-import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client";
@@ -119,70 +118,6 @@ export function Model({ agent, manages, save }: Props) {
         )}
       </form>
     </div>
-  );
-}
-
-export function Blocks({ agent, manages, onChanged }: { agent: Agent; manages: boolean; onChanged(): void }) {
-  const [label, setLabel] = useState("");
-  const blocks = Object.entries(agent.blocks ?? {});
-  return (
-    <div className={s.form}>
-      <p className={p.hint}>What it always has before its eyes. It changes them itself, too.</p>
-      {blocks.map(([name, content]) => (
-        <BlockBox key={`${name}/${content}`} agent={agent} name={name} content={content} manages={manages} onChanged={onChanged} />
-      ))}
-      {!blocks.length && <Empty title="No blocks yet" />}
-      {manages && (
-        <form
-          className={p.actions}
-          onSubmit={(event) => {
-            event.preventDefault();
-            void api.putBlock(agent.id, label.trim(), "").then(() => (setLabel(""), onChanged()), toast);
-          }}
-        >
-          <input className={p.input} style={{ inlineSize: 200 }} aria-label="Name of a new block" placeholder="new block" value={label} onChange={(event) => setLabel(event.target.value)} />
-          <Button type="submit" disabled={!label.trim()}>
-            Add block
-          </Button>
-        </form>
-      )}
-    </div>
-  );
-}
-
-function BlockBox({ agent, name, content, manages, onChanged }: { agent: Agent; name: string; content: string; manages: boolean; onChanged(): void }) {
-  const [text, setText] = useState(content);
-  const put = async (value: string): Promise<void> => {
-    try {
-      await api.putBlock(agent.id, name, value);
-      onChanged();
-    } catch (error) {
-      toast(error);
-    }
-  };
-  return (
-    <form
-      className={p.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void put(text).then(() => done("Saved", () => void put(content)));
-      }}
-    >
-      <label className={p.field}>
-        {name}
-        <textarea value={text} readOnly={!manages} onChange={(event) => setText(event.target.value)} dir="auto" />
-      </label>
-      {manages && (
-        <div className={p.actions}>
-          <Button type="submit" disabled={text === content}>
-            Save
-          </Button>
-          <IconButton label={`Delete ${name}`} onClick={() => void api.deleteBlock(agent.id, name).then(() => (onChanged(), done("Deleted", () => void put(content))), toast)}>
-            <Trash2 size={16} />
-          </IconButton>
-        </div>
-      )}
-    </form>
   );
 }
 

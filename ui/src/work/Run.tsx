@@ -12,6 +12,7 @@ import { toast } from "../parts/toasts";
 import { TryAgain } from "../rooms/AnswerAgain";
 import { nameOf, titleOf } from "../rooms/names";
 import { between, heldBecause, money, number, stopReason } from "../words/en";
+import { MemoryShown } from "./MemoryShown";
 import { chipOf } from "./Runs";
 import { Steps } from "./Steps";
 import s from "./work.module.css";
@@ -65,6 +66,7 @@ export default function Run({ id }: { id: string }) {
         <Fact name="Ended" value={ended(found, (id) => nameOf(state.members, id))} />
       </dl>
       <div className={s.scroll}>
+        {found.blocks && <MemoryShown agentId={found.agentId} blocks={found.blocks} />}
         {held && <Notice tone="warn">{`${agent} ${held}`}</Notice>}
         {found.error && !found.stoppedBy && <Notice tone={held ? "warn" : "bad"}>{found.error}</Notice>}
         {found.outside.length > 0 && <Notice tone="warn">It read text from outside: {found.outside.join(", ")}.</Notice>}

@@ -13,6 +13,7 @@ import { nameOf } from "../rooms/names";
 import { Who } from "../rooms/Who";
 import r from "../rooms/rooms.module.css";
 import { between, money, outcome } from "../words/en";
+import { MemoryShown } from "./MemoryShown";
 import { Fact } from "./Run";
 import { chipOf } from "./Runs";
 import { Steps } from "./Steps";
@@ -56,6 +57,7 @@ function WhyOne({ why, spaceId }: { why: WhyAgent; spaceId: string; text: string
       </header>
       <p>{why.reason}</p>
       {run?.silenceReason && run.silenceReason !== "agent_chose_silence" && <p>Its reason: “{run.silenceReason}”</p>}
+      {run?.blocks && <MemoryShown agentId={why.agentId} blocks={run.blocks} />}
       <span className={s.links}>
         {run && <TextButton onClick={() => setPanel("run", run.runId)}>Show its run</TextButton>}
         {why.code === "not_mentioned" && <TextButton onClick={() => send(spaceId, `@${why.name}`)} title={`Posts “@${why.name}” as you`}>Mention them now</TextButton>}

@@ -10,7 +10,7 @@ from bullpen.cli.failures import CommandFailed
 from bullpen.client import ApiError, Bullpen
 from bullpen.client.fields import CreateAgentFields
 from bullpen.errors import Invalid
-from bullpen.memory import letta
+from bullpen.memory import letta as files
 from bullpen.memory.letta import LettaAgent
 
 MOST_BYTES = 200 << 20
@@ -44,7 +44,7 @@ def read(file: str) -> bytes | None:
 async def move_in(bp: Bullpen, raw: bytes, *, agent_id: str | None) -> list[Moved]:
     """`agent_id`: load into this agent, which is there. Otherwise each agent of the file is made."""
     try:
-        found = letta.read(raw)
+        found = files.read(raw)
     except Invalid as error:
         raise CommandFailed(error.message) from None
     if agent_id is not None and len(found) > 1:

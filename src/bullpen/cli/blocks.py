@@ -1,4 +1,4 @@
-"""bullpen memory blocks, set, history, revert, delete: the blocks of an agent, and what they were."""
+"""The blocks of `bullpen memory`: list, set and delete them, and put back what they were."""
 
 from __future__ import annotations
 
