@@ -212,6 +212,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{id}/goals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Goals
+         * @description Active ones first, and among them the ones that matter most.
+         */
+        get: operations["list_goals_api_agents__id__goals_get"];
+        /**
+         * Set Goals
+         * @description Make goals, or change those with these ids. The others stay as they are.
+         */
+        put: operations["set_goals_api_agents__id__goals_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{id}/goals/{goalId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete Goal */
+        delete: operations["delete_goal_api_agents__id__goals__goalId__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/{id}/inbox": {
         parameters: {
             query?: never;
@@ -252,6 +293,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{id}/memories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Memories
+         * @description By key.
+         */
+        get: operations["list_memories_api_agents__id__memories_get"];
+        /**
+         * Set Memories
+         * @description Give keys their values. The others stay as they are.
+         */
+        put: operations["set_memories_api_agents__id__memories_put"];
+        post?: never;
+        /**
+         * Delete Memory
+         * @description Forget what stands under a key.
+         */
+        delete: operations["delete_memory_api_agents__id__memories_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/{id}/passages": {
         parameters: {
             query?: never;
@@ -259,7 +328,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Passages */
+        /**
+         * List Passages
+         * @description What an agent has stored, as far as you may read it: the best matches first, or else the newest.
+         */
         get: operations["list_passages_api_agents__id__passages_get"];
         put?: never;
         /**
@@ -288,6 +360,50 @@ export interface paths {
          */
         post: operations["pause_agent_api_agents__id__pause_post"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{id}/plans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Plans
+         * @description With the next times at which each is due.
+         */
+        get: operations["list_plans_api_agents__id__plans_get"];
+        /**
+         * Set Plans
+         * @description Make plans that work on your behalf, or replace those with these ids. The others stay as they are.
+         */
+        put: operations["set_plans_api_agents__id__plans_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{id}/plans/{planId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Plan
+         * @description It does not wake the agent any more.
+         */
+        delete: operations["delete_plan_api_agents__id__plans__planId__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1084,6 +1200,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/passages/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Passage */
+        get: operations["get_passage_api_passages__id__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Passage
+         * @description What it had replaced is found again.
+         */
+        delete: operations["delete_passage_api_passages__id__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Update Passage
+         * @description Correct it. Who did, and when, stands in `updatedBy` and `updatedAt`.
+         */
+        patch: operations["update_passage_api_passages__id__patch"];
+        trace?: never;
+    };
     "/api/pending": {
         parameters: {
             query?: never;
@@ -1468,6 +1609,9 @@ export interface paths {
         /**
          * Search
          * @description Messages that hold all these words, newest first. A page may be short while `next` says that there is more.
+         *
+         *     With `mode=fused` those that mean something alike as well, the best first, on one page; with `mode=meaning` those
+         *     alone. `note` says what was not searched, and `behind` that some messages have not been read for their meaning yet.
          */
         get: operations["search_api_search_get"];
         put?: never;
@@ -1714,6 +1858,30 @@ export interface paths {
         post?: never;
         /** Remove Member */
         delete: operations["remove_member_api_spaces__id__members__member_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/spaces/{id}/passages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Passages Of Space
+         * @description What a space remembers for its agents: the best matches first, or else the newest.
+         */
+        get: operations["list_passages_of_space_api_spaces__id__passages_get"];
+        put?: never;
+        /**
+         * Create Passage Of Space
+         * @description For all agents of the space. The same content again answers 200 with the first passage.
+         */
+        post: operations["create_passage_of_space_api_spaces__id__passages_post"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2520,6 +2688,7 @@ export interface components {
              */
             instructions: string;
             limits?: components["schemas"]["Limits"];
+            memory?: components["schemas"]["MemoryPolicy"];
             /** Model */
             model: unknown;
             /** Name */
@@ -2824,7 +2993,7 @@ export interface components {
              */
             pausedAt?: string | null;
         };
-        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MessagePinned"] | components["schemas"]["MessageUnpinned"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["BlockUpdated"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["PersonTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
+        AnyEvent: components["schemas"]["MessageCreated"] | components["schemas"]["MessageUpdated"] | components["schemas"]["MessageDeleted"] | components["schemas"]["ReactionAdded"] | components["schemas"]["ReactionRemoved"] | components["schemas"]["MessagePinned"] | components["schemas"]["MessageUnpinned"] | components["schemas"]["MemberJoined"] | components["schemas"]["MemberLeft"] | components["schemas"]["SpaceCreated"] | components["schemas"]["SpaceUpdated"] | components["schemas"]["SpaceErased"] | components["schemas"]["AgentCreated"] | components["schemas"]["AgentUpdated"] | components["schemas"]["AgentDeleted"] | components["schemas"]["AgentsPaused"] | components["schemas"]["AgentsResumed"] | components["schemas"]["RunStarted"] | components["schemas"]["RunWaiting"] | components["schemas"]["RunPaused"] | components["schemas"]["RunResumed"] | components["schemas"]["RunFinished"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolDone"] | components["schemas"]["ToolError"] | components["schemas"]["ToolRequiresAction"] | components["schemas"]["PendingResolved"] | components["schemas"]["TaskCreated"] | components["schemas"]["TaskUpdated"] | components["schemas"]["TaskFired"] | components["schemas"]["TaskDeleted"] | components["schemas"]["SkillCreated"] | components["schemas"]["SkillUpdated"] | components["schemas"]["SkillDeleted"] | components["schemas"]["BlockUpdated"] | components["schemas"]["GoalUpdated"] | components["schemas"]["PlanFired"] | components["schemas"]["PassageStored"] | components["schemas"]["ChainStopped"] | components["schemas"]["BudgetWarned"] | components["schemas"]["BudgetReached"] | components["schemas"]["AccessChanged"] | components["schemas"]["AgentTyping"] | components["schemas"]["PersonTyping"] | components["schemas"]["AgentDone"] | components["schemas"]["MessageStreaming"] | components["schemas"]["ToolStreaming"] | components["schemas"]["ToolProgress"] | components["schemas"]["PresenceChanged"] | components["schemas"]["SpaceRead"] | components["schemas"]["Reset"];
         /** Applied */
         Applied: {
             /** Agents */
@@ -3437,6 +3606,7 @@ export interface components {
              */
             instructions: string;
             limits?: components["schemas"]["Limits"];
+            memory?: components["schemas"]["MemoryPolicy"];
             /** Model */
             model?: unknown;
             /** Name */
@@ -3540,14 +3710,23 @@ export interface components {
              */
             text: string;
         };
-        /** CreatePassage */
+        /**
+         * CreatePassage
+         * @description `spaceId`: an agent knows it in this space alone, if it is private. `expiresAt`: a time, or like "30 days".
+         */
         CreatePassage: {
             /** Content */
             content: string;
+            /** Expiresat */
+            expiresAt?: string | null;
             /** Metadata */
             metadata?: {
                 [key: string]: unknown;
             };
+            /** Spaceid */
+            spaceId?: string | null;
+            /** Supersedes */
+            supersedes?: string | null;
             /** Tags */
             tags?: string[];
         };
@@ -3965,6 +4144,8 @@ export interface components {
             runId?: string | null;
             /** Seq */
             seq: number;
+            /** Similarity */
+            similarity?: number | null;
             /** Snippet */
             snippet: string;
             /** Spaceid */
@@ -3986,6 +4167,82 @@ export interface components {
              * @enum {string}
              */
             type: "text" | "tool" | "file" | "voice" | "system";
+        };
+        /** FoundPage */
+        FoundPage: {
+            /** Behind */
+            behind?: boolean | null;
+            /** Items */
+            items: components["schemas"]["FoundMessage"][];
+            /** Next */
+            next?: string | null;
+            /** Note */
+            note?: string | null;
+        };
+        /**
+         * Goal
+         * @description What an agent wants. `spaceId` is the private space in which it was written, if it stays there.
+         */
+        Goal: {
+            /** Agentid */
+            agentId: string;
+            /** Createdat */
+            createdAt: string;
+            /** Deleted */
+            deleted?: boolean | null;
+            /** Description */
+            description: string;
+            /** Id */
+            id: string;
+            /** Outside */
+            outside?: string[];
+            /**
+             * Priority
+             * @default 0
+             */
+            priority: number;
+            /** Spaceid */
+            spaceId?: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "completed" | "abandoned";
+            /** Updatedat */
+            updatedAt: string;
+        };
+        /**
+         * GoalUpdated
+         * @description A goal is new, or changed, or gone. For those who may look inside the agent.
+         */
+        GoalUpdated: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The goal as it is now, or as it was when it was deleted. */
+            goal: components["schemas"]["Goal"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "goal_updated";
         };
         /**
          * Hook
@@ -4039,7 +4296,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "message" | "tool_result" | "task" | "skill" | "subagent" | "trigger" | "expired";
+            kind: "message" | "tool_result" | "task" | "plan" | "skill" | "subagent" | "trigger" | "expired";
             /** Payload */
             payload: {
                 [key: string]: unknown;
@@ -4152,6 +4409,23 @@ export interface components {
             keys: components["schemas"]["KeyUse"][];
             /** Path */
             path: string;
+        };
+        /**
+         * Learned
+         * @description Where a passage comes from: the space that its writer was in, the run, the message that woke it, and the person
+         *     who wrote it or for whom the run worked.
+         */
+        Learned: {
+            /** At */
+            at: string;
+            /** Messageid */
+            messageId?: string | null;
+            /** Personid */
+            personId?: string | null;
+            /** Runid */
+            runId?: string | null;
+            /** Spaceid */
+            spaceId?: string | null;
         };
         /** Limits */
         Limits: {
@@ -4315,6 +4589,37 @@ export interface components {
              * @description The message that the member reacted to.
              */
             messageId: string;
+        };
+        /**
+         * Memory
+         * @description What an agent knows under a key. `spaceId` is the private space in which it was written, if it stays there.
+         */
+        Memory: {
+            /** Agentid */
+            agentId: string;
+            /** Createdat */
+            createdAt: string;
+            /** Key */
+            key: string;
+            /** Outside */
+            outside?: string[];
+            /** Spaceid */
+            spaceId?: string | null;
+            /** Updatedat */
+            updatedAt: string;
+            /** Value */
+            value: string;
+        };
+        /**
+         * MemoryPolicy
+         * @description `acrossSpaces`: may the agent use what it learned in one private space in others? No: it stays in that space.
+         */
+        MemoryPolicy: {
+            /**
+             * Acrossspaces
+             * @default false
+             */
+            acrossSpaces: boolean;
         };
         /** Message */
         Message: {
@@ -4927,10 +5232,10 @@ export interface components {
             /** Next */
             next?: string | null;
         };
-        /** Page[FoundMessage] */
-        Page_FoundMessage_: {
+        /** Page[Goal] */
+        Page_Goal_: {
             /** Items */
-            items: components["schemas"]["FoundMessage"][];
+            items: components["schemas"]["Goal"][];
             /** Next */
             next?: string | null;
         };
@@ -4962,6 +5267,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[Memory] */
+        Page_Memory_: {
+            /** Items */
+            items: components["schemas"]["Memory"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[Message] */
         Page_Message_: {
             /** Items */
@@ -4990,13 +5302,6 @@ export interface components {
             /** Next */
             next?: string | null;
         };
-        /** Page[Passage] */
-        Page_Passage_: {
-            /** Items */
-            items: components["schemas"]["Passage"][];
-            /** Next */
-            next?: string | null;
-        };
         /** Page[PendingCall] */
         Page_PendingCall_: {
             /** Items */
@@ -5015,6 +5320,13 @@ export interface components {
         Page_PinnedMessage_: {
             /** Items */
             items: components["schemas"]["PinnedMessage"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[Plan] */
+        Page_Plan_: {
+            /** Items */
+            items: components["schemas"]["Plan"][];
             /** Next */
             next?: string | null;
         };
@@ -5095,14 +5407,22 @@ export interface components {
             /** Next */
             next?: string | null;
         };
-        /** Passage */
+        /**
+         * Passage
+         * @description `agentId`: whose it is; none: it is in the store of `spaceId`. With both, the agent keeps it for that space.
+         */
         Passage: {
+            /** Agentid */
+            agentId?: string | null;
             /** Content */
             content: string;
             /** Createdat */
             createdAt: string;
+            /** Expiresat */
+            expiresAt?: string | null;
             /** Id */
             id: string;
+            learned?: components["schemas"]["Learned"] | null;
             /** Metadata */
             metadata: {
                 [key: string]: unknown;
@@ -5111,8 +5431,62 @@ export interface components {
             outside?: string[];
             /** Score */
             score?: number | null;
+            /** Similarity */
+            similarity?: number | null;
+            /** Spaceid */
+            spaceId?: string | null;
+            /** Supersededby */
+            supersededBy?: string | null;
+            /** Supersedes */
+            supersedes?: string | null;
             /** Tags */
             tags: string[];
+            /** Updatedat */
+            updatedAt?: string | null;
+            /** Updatedby */
+            updatedBy?: string | null;
+        };
+        /** PassagePage */
+        PassagePage: {
+            /** Items */
+            items: components["schemas"]["Passage"][];
+            /** Next */
+            next?: string | null;
+            /** Note */
+            note?: string | null;
+        };
+        /**
+         * PassageStored
+         * @description Something was stored in a memory, or corrected there. `agentId` says whose memory it is; none: the space's.
+         */
+        PassageStored: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description Which one. Read its words from the API. */
+            passage: components["schemas"]["StoredPassage"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "passage_stored";
         };
         /**
          * Pause
@@ -5336,6 +5710,117 @@ export interface components {
              * @enum {string}
              */
             type: "text" | "tool" | "file" | "voice" | "system";
+        };
+        /**
+         * Plan
+         * @description What an agent means to do, and when it is woken for that. Times are shown by the clocks of `timezone`.
+         */
+        Plan: {
+            /** Agentid */
+            agentId: string;
+            /** Createdat */
+            createdAt: string;
+            /** Createdby */
+            createdBy: string;
+            /** Cron */
+            cron?: string | null;
+            /**
+             * Failures
+             * @default 0
+             */
+            failures: number;
+            firing?: components["schemas"]["PlanFiring"] | null;
+            /** Id */
+            id: string;
+            /** Instruction */
+            instruction: string;
+            /** Lastrun */
+            lastRun?: string | null;
+            /** Name */
+            name: string;
+            /** Nextrun */
+            nextRun?: string | null;
+            /** Nextruns */
+            nextRuns?: string[];
+            /** Onbehalfof */
+            onBehalfOf: string;
+            /** Outside */
+            outside?: string[];
+            /** Reason */
+            reason?: string | null;
+            /** Scheduledat */
+            scheduledAt?: string | null;
+            /** Spaceid */
+            spaceId?: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active" | "paused" | "completed";
+            /**
+             * Stays
+             * @default false
+             */
+            stays: boolean;
+            /** Timezone */
+            timezone: string;
+            /** Updatedat */
+            updatedAt: string;
+        };
+        /**
+         * PlanFired
+         * @description A plan was due; `plan.firing` says which time it was. For those who may look inside the agent.
+         */
+        PlanFired: {
+            /**
+             * Agentid
+             * @description The agent it is about.
+             */
+            agentId?: string | null;
+            /**
+             * At
+             * @description When it happened. The server sets it when it records or sends the event.
+             */
+            at: string;
+            /** @description The plan as it is now. */
+            plan: components["schemas"]["Plan"];
+            /**
+             * Runid
+             * @description The run it is part of.
+             */
+            runId?: string | null;
+            /**
+             * Spaceid
+             * @description The space where it happened, if it happened in one.
+             */
+            spaceId?: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "plan_fired";
+        };
+        /**
+         * PlanFiring
+         * @description One time at which a plan was due, and what came of it.
+         */
+        PlanFiring: {
+            /** Firedat */
+            firedAt: string;
+            /**
+             * Missed
+             * @default 0
+             */
+            missed: number;
+            /** Nominalat */
+            nominalAt: string;
+            /** Reason */
+            reason?: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "fired" | "missed" | "refused" | "stopped" | "dropped";
         };
         /**
          * Policy
@@ -6145,6 +6630,84 @@ export interface components {
              */
             kind: "workspace" | "person" | "space" | "agent" | "thread";
         };
+        /** SetGoal */
+        SetGoal: {
+            /** Description */
+            description: string;
+            /**
+             * Id
+             * @description The goal to change. Left out: a new one.
+             */
+            id?: string | null;
+            /**
+             * Priority
+             * @description Higher ones are shown first. Left out: 0, or what it was.
+             */
+            priority?: number | null;
+            /**
+             * Status
+             * @description Left out: active, or what it was.
+             */
+            status?: ("active" | "completed" | "abandoned") | null;
+        };
+        /** SetGoals */
+        SetGoals: {
+            /** Goals */
+            goals: components["schemas"]["SetGoal"][];
+        };
+        /** SetMemories */
+        SetMemories: {
+            /** Memories */
+            memories: components["schemas"]["SetMemory"][];
+        };
+        /** SetMemory */
+        SetMemory: {
+            /**
+             * Key
+             * @description What it is about, in a few words.
+             */
+            key: string;
+            /** Value */
+            value: string;
+        };
+        /**
+         * SetPlan
+         * @description Exactly one of `runAfter`, `scheduledAt` and `cron` says when.
+         */
+        SetPlan: {
+            /**
+             * Cron
+             * @description Again and again: five fields, as in 0 9 * * 1-5, in your time zone.
+             */
+            cron?: string | null;
+            /**
+             * Id
+             * @description The plan to replace. Left out: a new one.
+             */
+            id?: string | null;
+            /**
+             * Instruction
+             * @description What to do then, in full.
+             */
+            instruction: string;
+            /** Name */
+            name: string;
+            /**
+             * Runafter
+             * @description A number and a unit from seconds to weeks, as in 2 hours.
+             */
+            runAfter?: string | null;
+            /**
+             * Scheduledat
+             * @description A time with its zone, as in 2026-02-01T15:30:00+01:00.
+             */
+            scheduledAt?: string | null;
+        };
+        /** SetPlans */
+        SetPlans: {
+            /** Plans */
+            plans: components["schemas"]["SetPlan"][];
+        };
         /**
          * SettledCall
          * @description A tool call and what came of it.
@@ -6727,6 +7290,27 @@ export interface components {
             status: "active" | "proposed";
         };
         /**
+         * StoredPassage
+         * @description A passage of memory, without its words.
+         */
+        StoredPassage: {
+            /**
+             * Id
+             * @description Its id.
+             */
+            id: string;
+            /**
+             * Spaceid
+             * @description The only space that it is for. None: for all.
+             */
+            spaceId?: string | null;
+            /**
+             * Supersedes
+             * @description The passage that it stands in place of.
+             */
+            supersedes?: string | null;
+        };
+        /**
          * StreamedCall
          * @description A call that a model is still writing.
          */
@@ -7283,11 +7867,13 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "message" | "tool_result" | "task" | "skill" | "subagent" | "trigger" | "expired";
+            kind: "message" | "tool_result" | "task" | "plan" | "skill" | "subagent" | "trigger" | "expired";
             /** Messageid */
             messageId?: string | null;
             /** Nominalat */
             nominalAt?: string | null;
+            /** Planid */
+            planId?: string | null;
             /** Servicename */
             serviceName?: string | null;
             /** Skill */
@@ -7331,6 +7917,7 @@ export interface components {
             /** Instructions */
             instructions?: string | null;
             limits?: components["schemas"]["Limits"] | null;
+            memory?: components["schemas"]["MemoryPolicy"] | null;
             /** Model */
             model?: unknown;
             /** Name */
@@ -7371,6 +7958,22 @@ export interface components {
             };
             /** Name */
             name?: string | null;
+        };
+        /**
+         * UpdatePassage
+         * @description What is left out stays. `expiresAt` null: never.
+         */
+        UpdatePassage: {
+            /** Content */
+            content?: string | null;
+            /** Expiresat */
+            expiresAt?: string | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** Tags */
+            tags?: string[] | null;
         };
         /** UpdatePerson */
         UpdatePerson: {
@@ -8265,6 +8868,108 @@ export interface operations {
             };
         };
     };
+    list_goals_api_agents__id__goals_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Goal_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    set_goals_api_agents__id__goals_put: {
+        parameters: {
+            query?: {
+                /** @description The private space that it stays in. Left out: everywhere. */
+                spaceId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetGoals"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Goal_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    delete_goal_api_agents__id__goals__goalId__delete: {
+        parameters: {
+            query?: {
+                /** @description The private space that it stays in. Left out: everywhere. */
+                spaceId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+                goalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     list_inbox_api_agents__id__inbox_get: {
         parameters: {
             query?: {
@@ -8340,13 +9045,120 @@ export interface operations {
             };
         };
     };
+    list_memories_api_agents__id__memories_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Memory_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    set_memories_api_agents__id__memories_put: {
+        parameters: {
+            query?: {
+                /** @description The private space that it stays in. Left out: everywhere. */
+                spaceId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetMemories"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Memory_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    delete_memory_api_agents__id__memories_delete: {
+        parameters: {
+            query: {
+                /** @description The key of the memory. */
+                key: string;
+                /** @description The private space that it stays in. Left out: everywhere. */
+                spaceId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     list_passages_api_agents__id__passages_get: {
         parameters: {
             query?: {
-                /** @description Words the passage contains, in any case. */
+                /** @description Words to look for, in any case. None: the newest. */
                 q?: string;
+                /** @description Only passages with all of these tags. */
+                tags?: string[];
                 /** @description How many, at most 200. */
                 limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
             };
             header?: never;
             path: {
@@ -8362,7 +9174,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Passage_"];
+                    "application/json": components["schemas"]["PassagePage"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -8430,6 +9242,111 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Agent"];
                 };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_plans_api_agents__id__plans_get: {
+        parameters: {
+            query?: {
+                /** @description Left out: those that are not over. */
+                status?: ("active" | "paused" | "completed") | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Plan_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    set_plans_api_agents__id__plans_put: {
+        parameters: {
+            query?: {
+                /** @description Where the agent is to carry it out. */
+                spaceId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetPlans"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Plan_"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    delete_plan_api_agents__id__plans__planId__delete: {
+        parameters: {
+            query?: {
+                /** @description The private space that it stays in. Left out: everywhere. */
+                spaceId?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+                planId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What is wrong, and what to do about it. */
             "4XX": {
@@ -10060,6 +10977,101 @@ export interface operations {
             };
         };
     };
+    get_passage_api_passages__id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passage"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    delete_passage_api_passages__id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    update_passage_api_passages__id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdatePassage"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passage"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
     list_pending_api_pending_get: {
         parameters: {
             query?: {
@@ -10806,6 +11818,7 @@ export interface operations {
                 before?: string | null;
                 /** @description A time (RFC 3339), or a date in UTC. */
                 after?: string | null;
+                mode?: "keyword" | "meaning" | "fused";
                 /** @description How many, at most 200. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -10823,7 +11836,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_FoundMessage_"];
+                    "application/json": components["schemas"]["FoundPage"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -11343,6 +12356,81 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    list_passages_of_space_api_spaces__id__passages_get: {
+        parameters: {
+            query?: {
+                /** @description Words to look for, in any case. None: the newest. */
+                q?: string;
+                /** @description Only passages with all of these tags. */
+                tags?: string[];
+                /** @description How many, at most 200. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassagePage"];
+                };
+            };
+            /** @description What is wrong, and what to do about it. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    create_passage_of_space_api_spaces__id__passages_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreatePassage"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passage"];
+                };
             };
             /** @description What is wrong, and what to do about it. */
             "4XX": {
