@@ -1,7 +1,8 @@
 """What a run costs: CPU and wall time by folder, and the most expensive tests, printed at its end.
 
 CPU time counts the test process, the processes it started (servers, PostgreSQL, a browser) and what those started. What
-a whole session shares is paid for by the first test that asks for it. tests/costs.toml holds a budget for each folder,
+a whole session shares is paid for by the first test that asks for it. Imports and collection, which each worker does
+anew, have a row of their own. tests/costs.toml holds a budget for each folder,
 in CPU seconds. Every run writes what it measured and what it skipped to .test-run.json, which `tools/judge_run.py`
 compares with the budgets and with tests/allowed_skips.txt.
 """
@@ -24,6 +25,7 @@ from tests.selection import is_whole_run
 ROOT = Path(__file__).parents[1]
 WRITTEN = Path(os.environ.get("BULLPEN_TEST_RUN", ROOT / ".test-run.json"))
 DEAREST = 20
+COLLECTING = "collecting"
 TICKS = os.sysconf("SC_CLK_TCK")
 PROC = Path("/proc")
 
@@ -65,11 +67,16 @@ def _is_below(pid: int, ancestor: int, parents: Mapping[int, int]) -> bool:
 
 
 class Meter:
-    """Puts a test's cost on its last report."""
+    """Puts a test's cost on its last report, and on the first of these what it took to find all tests."""
 
     def __init__(self) -> None:
-        self._cpu = cpu_seconds()
+        self._cpu = 0.0  # the process began with nothing, and had imported much before it came here
         self._began = time.monotonic()
+        self._collecting: tuple[float, float] | None = None
+
+    def pytest_collection_finish(self) -> None:
+        self._cpu = cpu_seconds()
+        self._collecting = self._cpu, time.monotonic() - self._began
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
@@ -82,6 +89,7 @@ class Meter:
             before, self._cpu = self._cpu, cpu_seconds()
             report.cost = (max(0.0, self._cpu - before), time.monotonic() - self._began)  # type: ignore[attr-defined]
             report.tried = effort.take_tried()  # type: ignore[attr-defined]
+            report.collecting, self._collecting = self._collecting, None  # type: ignore[attr-defined]
         return report
 
 
@@ -100,12 +108,15 @@ class Costs:
     tests: dict[str, tuple[float, float]] = field(default_factory=dict)
     outcomes: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    collecting: Cost = field(default_factory=Cost)
     tried: int = 0
     began: float = field(default_factory=time.monotonic)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if (cost := getattr(report, "cost", None)) is not None:
             self.tests[report.nodeid] = (cost[0], cost[1])
+        if collecting := getattr(report, "collecting", None):
+            self.collecting = Cost(0, self.collecting.cpu + collecting[0], self.collecting.wall + collecting[1])
         self.tried += getattr(report, "tried", 0)
         if report.when == "call" or not report.passed:
             self.outcomes[report.nodeid] = report.outcome
@@ -116,7 +127,7 @@ class Costs:
         if not self.tests or config.option.collectonly:
             return
         wall = time.monotonic() - self.began
-        folders = by_folder(self.tests)
+        folders = {**by_folder(self.tests), COLLECTING: self.collecting}
         self._write(wall, folders, is_whole_run(config))
         if len(self.tests) > 1:
             terminalreporter.section("what it cost")

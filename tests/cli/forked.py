@@ -14,7 +14,6 @@ import gc
 import json
 import os
 import random
-import select
 import signal
 import socket
 import subprocess
@@ -25,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from bullpen.testing.forks import has_news
 from tests.waits import BOUND
 
 JOB_BYTES = 200_000
@@ -55,7 +55,7 @@ class ForkedProcess:
     def _read_number(self, seconds: float) -> int:
         deadline, line = time.monotonic() + seconds, b""
         while not line.endswith(b"\n"):
-            if not select.select([self._news], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not has_news(self._news, deadline - time.monotonic()):
                 raise subprocess.TimeoutExpired(self.args, seconds)
             if not (chunk := os.read(self._news, 1)):
                 raise AssertionError("the process that forks has ended; see above for why")

@@ -79,7 +79,7 @@ KINDS: dict[str, tuple[str, bytes, Json]] = {
     "text that is called a picture": ("a.png", b"hello", {"lines": 1, "text": "hello", "type": "text/plain"}),
     "a picture that is called a table": ("a.csv", picture(size=(30, 20)), {"width": 30, "height": 20}),
     "an archive": ("a.zip", papers.word("x"), {"type": "application/zip"}),
-    "a table with a line that is too long": ("a.csv", b"a,b\n" + b"x," * 125_000, {"type": "text/plain"}),
+    "a table with a line that is too long": ("a.csv", b"a,b\n" + b"x," * 125_000, {"type": "text/plain", "lines": 126}),
     "no table at all": ("a.csv", b"x" * 250_000 + b"\n1,2", {"type": "text/plain", "lines": 126}),
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from bullpen.llm import conversation
 from bullpen.llm.elsewhere import DIALECTS, RemoteModel
@@ -23,6 +24,10 @@ from bullpen.variables.types import SETTINGS, SecretRef
 
 PROVIDERS: Mapping[Wire, str] = {"messages": "anthropic", "responses": "openai", "chat": "openai-chat"}
 WIRES: Sequence[Wire] = list(PROVIDERS)
+# On PostgreSQL for the first one only: what is stored is the same in all of them.
+EVERY_WIRE = pytest.mark.parametrize(
+    "wire", [WIRES[0], *(pytest.param(wire, marks=pytest.mark.one_database) for wire in WIRES[1:])]
+)
 KEY_NAME = "A_MODEL_KEY"
 
 SEND = ToolSpec(

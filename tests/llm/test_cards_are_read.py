@@ -12,7 +12,7 @@ from bullpen.testing.wires import Wanted, Wire
 from tests.driver import Api, Driver, Json, Offices
 from tests.llm.offices import SILENT, ada, an_office
 from tests.llm.requests import told_of
-from tests.llm.speaking import PROVIDERS, WIRES
+from tests.llm.speaking import EVERY_WIRE, PROVIDERS
 
 CONFIRM: Json = {
     "name": "confirmAction",
@@ -50,7 +50,7 @@ async def husam_in(office: Driver) -> Api:
     return husam
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_a_late_answer_says_who_answered_and_when(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office, call = await asked_by_ada(offices, server, wire)
     husam = await husam_in(office)
@@ -71,7 +71,7 @@ async def test_a_late_answer_says_who_answered_and_when(wire: Wire, offices: Off
     }
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_the_window_shows_a_card_before_and_after(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office, call = await asked_by_ada(offices, server, wire)
     husam = await husam_in(office)
@@ -87,7 +87,7 @@ async def test_the_window_shows_a_card_before_and_after(wire: Wire, offices: Off
     assert server.problems == []
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_the_newest_message_is_told_once(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     await ada(office, f"{PROVIDERS[wire]}:a-model")

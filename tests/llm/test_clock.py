@@ -15,7 +15,7 @@ from bullpen.testing.wires import Text, Wanted, Wire
 from tests.driver import Offices
 from tests.llm.offices import SILENT, ada, an_office, say
 from tests.llm.requests import cached_share, system_of, told_of
-from tests.llm.speaking import PROVIDERS, WIRES
+from tests.llm.speaking import EVERY_WIRE, PROVIDERS
 
 NOW = re.compile(r"Now it is (\w+), (\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d) in (\S+) \(UTC([+-]\d\d:\d\d)\)\.")
 AFTERNOON = "2026-11-18T13:21:05Z"
@@ -34,7 +34,7 @@ def schedules_tomorrow_at_nine() -> Behaviour:
 
 
 @pytest.mark.parametrize("scope", ["space", "agent"])
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_tomorrow_at_nine_becomes_one_right_call(
     wire: Wire, scope: str, offices: Offices, server: ModelServer
 ) -> None:
@@ -60,7 +60,7 @@ async def test_tomorrow_at_nine_becomes_one_right_call(
     assert "You are in general." in told_of(server.asked[0])
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_the_request_lists_the_agents_spaces_and_members(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:
@@ -92,7 +92,7 @@ async def test_the_request_lists_the_agents_spaces_and_members(
 
 
 @pytest.mark.parametrize("scope", ["space", "agent"])
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_four_fifths_of_thirty_runs_is_read_before(
     wire: Wire, scope: str, offices: Offices, server: ModelServer
 ) -> None:

@@ -13,7 +13,7 @@ from bullpen.testing.model_server import KEY, ModelServer, fails, plays
 from bullpen.testing.wires import Text
 from tests.driver import Api, Driver, Json, Offices
 from tests.llm.offices import SILENT, say
-from tests.llm.speaking import PROVIDERS, WIRES
+from tests.llm.speaking import EVERY_WIRE, PROVIDERS, WIRES
 
 
 async def signed_in(office: Driver, role: str = "owner") -> Api:
@@ -42,7 +42,7 @@ async def refusal(api: Api, path: str, body: Json, status: int) -> str:
     return str(answer["error"]["message"])
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_an_agent_thinks_with_the_model_of_a_confirmed_connection(
     wire: Any, offices: Offices, server: ModelServer
 ) -> None:

@@ -22,13 +22,13 @@ from bullpen.testing.model_server import (
 from bullpen.testing.wires import Text, Thought, Wanted, Wire
 from tests.driver import Driver, Offices
 from tests.llm.offices import SILENT, ada, an_office, say
-from tests.llm.speaking import PROVIDERS, WIRES, base_of
+from tests.llm.speaking import EVERY_WIRE, PROVIDERS, WIRES, base_of
 
 NAMES = {"messages": "ANTHROPIC_API_KEY", "responses": "OPENAI_API_KEY", "chat": "OPENAI_API_KEY"}
 
 
 @pytest.mark.proves("S2-01", "S2-04", "B-wire")
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_an_agent_thinks_with_a_real_model(wire: Wire, offices: Offices, server: ModelServer) -> None:
     """Think, call, read the result, call again, and rest: each step is a request that the strict server took."""
     office = await an_office(offices, server)
@@ -104,7 +104,7 @@ async def test_a_message_is_shown_while_it_is_written(wire: Wire, offices: Offic
 
 
 @pytest.mark.proves("B-model-away", "B-unfinished")
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_a_failing_provider_is_retried_and_nothing_is_done_twice(
     wire: Wire, offices: Offices, server: ModelServer
 ) -> None:

@@ -11,7 +11,7 @@ from bullpen.testing.model_server import ModelServer, fails, plays
 from bullpen.testing.wires import Text, Wanted, Wire
 from tests.driver import Driver, Json, Offices
 from tests.llm.offices import SILENT, ada, an_office, say
-from tests.llm.speaking import PROVIDERS, WIRES
+from tests.llm.speaking import EVERY_WIRE, PROVIDERS
 from tests.path.talk import talk
 
 READ = Wanted("c1", "read_messages", '{"limit": 2}')
@@ -42,7 +42,7 @@ async def three_steps(office: Driver, server: ModelServer, text: str = "how was 
 # ── what it was shown ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_a_step_shows_what_the_model_server_got(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     await ada(office, f"{PROVIDERS[wire]}:a-model", tools=["messaging", "memory"], blocks={"likes": "tea"})
@@ -65,7 +65,7 @@ async def test_a_step_shows_what_the_model_server_got(wire: Wire, offices: Offic
     assert "how was Q3?" in parts(seen)["waking"]
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_a_resumed_run_shows_what_was_sent(wire: Wire, offices: Offices, server: ModelServer) -> None:
     """It waited for a result, held by no process, and something else was said meanwhile."""
     office = await an_office(offices, server)
@@ -200,7 +200,7 @@ async def test_a_secret_stays_masked(offices: Offices, server: ModelServer) -> N
 # ── what it would be shown ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_the_prompt_of_now_is_what_the_next_run_gets(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office = await an_office(offices, server)
     await ada(office, f"{PROVIDERS[wire]}:a-model", instructions="Be brief.", blocks={"likes": "tea"})

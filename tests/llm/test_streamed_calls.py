@@ -14,7 +14,7 @@ from bullpen.testing.wires import Wanted, Wire
 from tests.driver import Driver, Json, Offices
 from tests.feed.streams import Stream, following
 from tests.llm.offices import SILENT, ada, an_office
-from tests.llm.speaking import PROVIDERS, WIRES
+from tests.llm.speaking import EVERY_WIRE, PROVIDERS, WIRES
 
 WORDS = "a long message, word by word, " * 30
 ENDS = ("tool.done", "tool.error")
@@ -223,7 +223,7 @@ async def test_a_call_begins_before_it_is_shown(offices: Offices, server: ModelS
     assert started == {"callId": kept[0]["callId"], "toolName": "send_message"}
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@EVERY_WIRE
 async def test_discarded_answers_abandon_their_calls(wire: Wire, offices: Offices, server: ModelServer) -> None:
     office = await in_rooms(offices, server, wire)
     server.gives(

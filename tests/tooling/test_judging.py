@@ -65,9 +65,10 @@ def test_a_run_writes_its_costs_skips_and_counts(pytester: pytest.Pytester, monk
     written = json.loads((pytester.path / "run.json").read_text())
     assert written["outcomes"] == {"passed": 1, "skipped": 1, "failed": 1}
     assert list(written["skipped"].values()) == ["because"]
-    (folder,) = written["folders"].values()
-    assert folder["tests"] == 3
+    folder, collecting = written["folders"].values()
+    assert (folder["tests"], collecting["tests"]) == (3, 0)
     assert folder["cpu"] > 0.1  # of the process that it started
+    assert collecting["cpu"] > 0
 
 
 def test_a_second_on_a_crowded_machine_counts_less(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,7 @@ async def test_a_policy_stops_every_kind_of_tool(office: Driver, kind: str) -> N
 
 @pytest.mark.proves("S4-41")
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.one_database
 async def test_arguments_of_every_kind_of_tool_are_checked(office: Driver, kind: str) -> None:
     await made(office, kind, **{next(iter(good(kind))): 7})
     async with world() as outer:

@@ -169,7 +169,7 @@ class ProcessPool:
             child = self._idle.pop()
             if child.timer is not None:
                 child.timer.cancel()
-            if child.process.returncode is None:
+            if _is_alive(child.process):
                 return child
             await self._end(child)  # somebody killed it while it rested
         child = _Child(await _start())
@@ -213,6 +213,16 @@ async def _start() -> Process:
         )
     except OSError as error:  # no more processes, or no memory for one
         raise Died(f"A child could not be started: {error.strerror}.") from error
+
+
+def _is_alive(process: Process) -> bool:
+    """Asked of the system where that can tell: asyncio learns a moment later that a child has ended."""
+    if process.returncode is not None or not hasattr(os, "waitid"):
+        return process.returncode is None
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
 
 
 async def _ask(child: _Child, fields: bytes, data: AsyncIterable[bytes] | None, patience: float) -> Answer:

@@ -61,7 +61,7 @@ class Child:
         while b"\n" not in self._rest:
             if self._ended:
                 raise EOFError
-            if not _has_news(self._pipe, deadline - time.monotonic()):
+            if not has_news(self._pipe, deadline - time.monotonic()):
                 raise TimeoutError(f"child {self.pid} has said nothing for {seconds} s")
             chunk = os.read(self._pipe, 65_536)
             self._rest += chunk
@@ -93,7 +93,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        if not self._ended and _has_news(self._pipe, 0):
+        if not self._ended and has_news(self._pipe, 0):
             chunk = os.read(self._pipe, 65_536)
             self._rest += chunk
             self._ended = not chunk
@@ -103,7 +103,7 @@ class Child:
         os.close(self._pipe)
 
 
-def _has_news(pipe: int, seconds: float) -> bool:
+def has_news(pipe: int, seconds: float) -> bool:
     """Whether there is something to read, or the end. `select` refuses pipes whose number is 1024 or more."""
     poll = select.poll()
     poll.register(pipe, select.POLLIN)
