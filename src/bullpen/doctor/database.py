@@ -26,6 +26,7 @@ from bullpen.files.blobs import DiskBlobs
 from bullpen.llm.prices import load as load_prices
 from bullpen.observe import names as kept_names
 from bullpen.outbox import rows as outbox_rows
+from bullpen.runs import mending
 from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, lost, migrations
 from bullpen.storage.statements import now_millis
@@ -50,6 +51,7 @@ SKEW_SECONDS, LARGE_SKEW_SECONDS = 1.0, 30.0
 LATE_SECONDS = 60.0
 SHOWN = 10  # of many that are alike
 TOOLS_AT_ONCE = 100
+ROWS_AT_ONCE = 1000
 STILL_SECONDS = 3600.0  # an upload's row comes after its bytes
 
 _NOW = Statement(select(now_millis()))
@@ -165,6 +167,25 @@ async def whole(patient: Patient) -> list[Finding]:
         return [problem("integrity", said, "This should never be: keep a copy of the database and report it.")]
     size = await patient.store.size()
     return [ok("integrity", f"The database is whole ({size / (1 << 20):.1f} MB).")]
+
+
+async def readable(patient: Patient) -> list[Finding]:
+    """Rows that decide what runs do, and that somebody has changed so that they cannot be read."""
+    told: list[str] = []
+    for checked in mending.CHECKED:
+        after: str | None = ""
+        while after is not None:
+            look = partial(mending.find, checked=checked, after=after, limit=ROWS_AT_ONCE)
+            found, after = await patient.store.read(look)
+            told += found
+    ended = await patient.store.read(lambda tx: mending.select_broken(tx, SHOWN))
+    advice = "Ask who can write to the database. A run that needs such a row ends; a backup has the rows as they were."
+    if told:
+        more = f" And {len(told) - SHOWN} more." if len(told) > SHOWN else ""
+        return [problem("rows", " ".join(told[:SHOWN]) + more, advice)]
+    if ended:
+        return [warning("rows", f"Ended because their rows had been changed: {', '.join(ended)}.", advice)]
+    return [ok("rows", "Everything that runs go on from can be read.")]
 
 
 async def log_of_writes(patient: Patient) -> list[Finding]:
@@ -392,6 +413,7 @@ async def stored_files(patient: Patient) -> list[Finding]:
 
 QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     whole,
+    readable,
     log_of_writes,
     clock,
     dates,
