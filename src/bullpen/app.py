@@ -335,6 +335,7 @@ class Office:
         callbacks = Callbacks(
             drive=partial(loop.drive, self.world),
             give_up=partial(loop.give_up, self.world),
+            break_off=partial(loop.break_off, self.world),
             wake=threads.wake,
             go_on=threads.go_on_waiting,
             hurry=self.world.stop,

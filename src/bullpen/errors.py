@@ -36,7 +36,8 @@ BullpenError
 ├── Fenced                  another worker drives this thread now; stop writing
 ├── CannotStart             the operator must change something         → exit code 1
 └── Broken                  our bug: an invariant does not hold        → HTTP 500, loud
-    └── SecretInvalid       a sealed secret was changed, or moved to where it does not belong
+    ├── SecretInvalid       a sealed secret was changed, or moved to where it does not belong
+    └── Unreadable          a stored row was changed by somebody else, so that nothing can go on from it
 
 A code for machines, a sentence for people, fields for both. The sentence says what to do next.
 """
@@ -241,3 +242,7 @@ class Broken(BullpenError):
 
 class SecretInvalid(Broken):
     code = "secret_invalid"
+
+
+class Unreadable(Broken):
+    code = "unreadable"

@@ -91,6 +91,7 @@ EVERY_PART = {
     "database",
     "schema",
     "integrity",
+    "rows",
     "wal",
     "clock",
     "dates",
@@ -137,6 +138,10 @@ def test_a_folder_that_is_not_there_yet_is_no_problem(tmp_path: Path) -> None:
         ("audit", "UPDATE audit SET actor_id = 'somebody' WHERE number = 1"),
         ("schema", "INSERT INTO schema_migrations VALUES (9999, 'from_the_future', '2030')"),
         ("schema", "DELETE FROM schema_migrations WHERE number = 2"),
+        (
+            "rows",
+            "INSERT INTO threads (id, agent_id, scope, anchor, state, created_at) VALUES ('t', 'a', 'odd', '', '', '')",
+        ),
         ("integrity", "INSERT INTO spaces SELECT 's', 'channel', 'S' WHERE 0"),
     ],
 )

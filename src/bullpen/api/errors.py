@@ -53,6 +53,7 @@ STATUS: Final[Mapping[type[errors.BullpenError], int]] = {
     errors.CannotStart: 500,
     errors.Broken: 500,
     errors.SecretInvalid: 500,
+    errors.Unreadable: 500,
     RetryTransaction: 503,
     errors.Unavailable: 503,
     errors.SetupRequired: 503,

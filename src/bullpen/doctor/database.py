@@ -31,6 +31,7 @@ from bullpen.memory import copy_rows
 from bullpen.mind import rows as plan_rows
 from bullpen.observe import names as kept_names
 from bullpen.outbox import rows as outbox_rows
+from bullpen.runs import mending
 from bullpen.settings import Settings
 from bullpen.storage import Statement, Store, Transaction, lost, migrations
 from bullpen.storage.statements import now_millis
@@ -55,6 +56,7 @@ SKEW_SECONDS, LARGE_SKEW_SECONDS = 1.0, 30.0
 LATE_SECONDS = 60.0
 SHOWN = 10  # of many that are alike
 TOOLS_AT_ONCE = 100
+ROWS_AT_ONCE = 1000
 STILL_SECONDS = 3600.0  # an upload's row comes after its bytes
 
 _NOW = Statement(select(now_millis()))
@@ -201,6 +203,25 @@ async def vectors(patient: Patient) -> list[Finding]:
         )
         return [*found, warning("meaning", f"{many} for vectors of {wanted}.", advice)]
     return [*found, ok("meaning", f"Every text has its vector of {wanted}.")]
+
+
+async def readable(patient: Patient) -> list[Finding]:
+    """Rows that decide what runs do, and that somebody has changed so that they cannot be read."""
+    told: list[str] = []
+    for checked in mending.CHECKED:
+        after: str | None = ""
+        while after is not None:
+            look = partial(mending.find, checked=checked, after=after, limit=ROWS_AT_ONCE)
+            found, after = await patient.store.read(look)
+            told += found
+    ended = await patient.store.read(lambda tx: mending.select_broken(tx, SHOWN))
+    advice = "Ask who can write to the database. A run that needs such a row ends; a backup has the rows as they were."
+    if told:
+        more = f" And {len(told) - SHOWN} more." if len(told) > SHOWN else ""
+        return [problem("rows", " ".join(told[:SHOWN]) + more, advice)]
+    if ended:
+        return [warning("rows", f"Ended because their rows had been changed: {', '.join(ended)}.", advice)]
+    return [ok("rows", "Everything that runs go on from can be read.")]
 
 
 async def log_of_writes(patient: Patient) -> list[Finding]:
@@ -444,6 +465,7 @@ async def stored_files(patient: Patient) -> list[Finding]:
 
 QUESTIONS: Sequence[Callable[[Patient], Awaitable[list[Finding]]]] = (
     whole,
+    readable,
     log_of_writes,
     clock,
     dates,

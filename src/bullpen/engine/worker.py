@@ -1,6 +1,7 @@
 """Driving threads: what both engines share.
 
-A worker is given its `Callbacks`: `drive` does everything for one thread, `give_up` ends a run that cannot go on.
+A worker is given its `Callbacks`: `drive` does everything for one thread, `give_up` ends a run that cannot go on,
+and `break_off` one that cannot even be ended.
 It has at most one drive for each thread. A nudge for a thread that is being driven is kept until that drive ends, since
 the drive may have put the thread to rest just before.
 It sweeps: threads that are queued but that nobody drives, and idle ones with an item that is due, are nudged again.
@@ -110,6 +111,7 @@ class Callbacks:
 
     drive: Drive
     give_up: GiveUp
+    break_off: GiveUp
     wake: Wake
     go_on: Wake
     hurry: Callable[[], None]
@@ -172,7 +174,7 @@ class Worker(abc.ABC):
         if not self.open:
             self._settle(thread_id)  # whoever opens the office to drive will find the thread by its row
         elif thread_id in self.drives or len(self.drives) >= self.room:
-            self._waiting[thread_id] = max(epoch, self._waiting.get(thread_id, 0))
+            self._waiting[thread_id] = max(epoch, self._waiting.get(thread_id, epoch))
         else:
             self._begin(thread_id, epoch)
         return ending
@@ -213,7 +215,8 @@ class Worker(abc.ABC):
                 self.store.notice(error)  # the sweep will bring the thread back
             else:
                 logger.exception("a thread cannot go on")
-                await self.survive(self.callbacks.give_up(thread_id, error))
+                if not await self.survive(self.callbacks.give_up(thread_id, error)):
+                    await self.survive(self.callbacks.break_off(thread_id, error))
 
     async def let_go(self) -> None:
         """Take nothing more, and end drives where they stand, each at a commit: a run goes on from there.

@@ -12,6 +12,7 @@ from bullpen.inbox import rules
 from bullpen.inbox.types import Cause, Item
 from bullpen.replacing import replace
 from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.checked import Checked
 from bullpen.storage.mapped import FLAG, JSON, Mapped
 from bullpen.storage.statements import insert_or_ignore, inside
 from bullpen.storage.tables import agents, inbox_items, members, people, runs, threads
@@ -22,7 +23,14 @@ def cause_in(table: Table) -> Mapped[Cause]:
     return Mapped(Cause, table, others={"kind": table.c.cause_kind, "id": table.c.cause_id})
 
 
-_ITEMS = Mapped(Item, inbox_items, cause=cause_in(inbox_items), payload=JSON, addressed=FLAG)
+ITEMS = Checked(
+    Item,
+    inbox_items,
+    instead={"kind": "message", "payload": "{}"},
+    cause=cause_in(inbox_items),
+    payload=JSON,
+    addressed=FLAG,
+)
 _INSERT = insert_or_ignore(inbox_items)
 _SELECT_UNDER_WAY = Statement(
     select(runs.c.id).where(
@@ -34,7 +42,7 @@ _SELECT_UNDER_WAY = Statement(
 )
 # With who caused each, as far as they are still there.
 _SELECT_UNCLAIMED = Statement(
-    select(*_ITEMS.columns, people.c.role, agents.c.id)
+    select(*ITEMS.columns, people.c.role, agents.c.id)
     .select_from(
         inbox_items.outerjoin(
             people,
@@ -82,15 +90,15 @@ _SELECT_PAYLOADS = Statement(
     select(inbox_items.c.payload).where(inbox_items.c.claimed_by == bindparam("run_id")).order_by(inbox_items.c.id)
 )
 _SELECT_CLAIMED = Statement(
-    select(*_ITEMS.columns).where(inbox_items.c.claimed_by == bindparam("run_id")).order_by(inbox_items.c.id)
+    select(*ITEMS.columns).where(inbox_items.c.claimed_by == bindparam("run_id")).order_by(inbox_items.c.id)
 )
 _SELECT_BY_KEY = Statement(
-    select(*_ITEMS.columns).where(
+    select(*ITEMS.columns).where(
         inbox_items.c.thread_id == bindparam("thread_id"), inbox_items.c.key == bindparam("key")
     )
 )
 _SELECT_ITEM = Statement(
-    select(*_ITEMS.columns).where(inbox_items.c.id == bindparam("id"), inbox_items.c.claimed_by.is_(None))
+    select(*ITEMS.columns).where(inbox_items.c.id == bindparam("id"), inbox_items.c.claimed_by.is_(None))
 )
 _SELECT_PEOPLE = Statement(
     select(inbox_items.c.cause_id)
@@ -168,7 +176,7 @@ _BRING_FORWARD = Statement(
     )
 )
 _SELECT_AGENTS_ITEMS = Statement(
-    select(*_ITEMS.columns)
+    select(*ITEMS.columns)
     .select_from(inbox_items.join(threads, threads.c.id == inbox_items.c.thread_id))
     .where(
         threads.c.agent_id == bindparam("agent_id"),
@@ -203,7 +211,7 @@ _DROP = Statement(
 async def insert_item(tx: Transaction, item: Item, *, key: str, rank: int, due_at: int) -> bool:
     touched = await tx.run(
         _INSERT,
-        **_ITEMS.write(replace(item, created_at=tx.clock.now())),
+        **ITEMS.write(replace(item, created_at=tx.clock.now())),
         key=key,
         rank=rank,
         due_at=due_at,
@@ -216,7 +224,7 @@ async def select_unclaimed(tx: Transaction, thread_id: str, limit: int) -> list[
     """Oldest first. Each cause with what is left by now of the grants it had."""
     found = []
     for *row, role, agent_id in await tx.all(_SELECT_UNCLAIMED, thread_id=thread_id, limit=limit):
-        item = _ITEMS.read(row)
+        item = ITEMS.read(row)
         held = rules.held_now(item.cause.kind, role, there=agent_id is not None)
         grants = access.written(access.parsed(item.cause.grants) & held)
         found.append(replace(item, cause=replace(item.cause, grants=grants)))
@@ -245,16 +253,16 @@ async def select_payloads(tx: Transaction, run_id: str) -> list[dict[str, Any]]:
 
 async def select_claimed(tx: Transaction, run_id: str) -> list[Item]:
     """The same, with who caused each."""
-    return _ITEMS.read_all(await tx.all(_SELECT_CLAIMED, run_id=run_id))
+    return ITEMS.read_all(await tx.all(_SELECT_CLAIMED, run_id=run_id))
 
 
 async def select_by_key(tx: Transaction, thread_id: str, key: str) -> Item | None:
-    return _ITEMS.read_one(await tx.one(_SELECT_BY_KEY, thread_id=thread_id, key=key))
+    return ITEMS.read_one(await tx.one(_SELECT_BY_KEY, thread_id=thread_id, key=key))
 
 
 async def select_waiting_item(tx: Transaction, id: str) -> Item | None:
     """One that no run has looked at yet."""
-    return _ITEMS.read_one(await tx.one(_SELECT_ITEM, id=id))
+    return ITEMS.read_one(await tx.one(_SELECT_ITEM, id=id))
 
 
 async def select_people(tx: Transaction, run_id: str) -> list[str]:
@@ -304,7 +312,7 @@ async def batch_is_busy(tx: Transaction, batch: str, *, but_for: str) -> bool:
 async def select_of_agent(tx: Transaction, agent_id: str, *, before: str, limit: int) -> list[tuple[Item, str]]:
     """What waits for an agent, newest first, and since when."""
     found = await tx.all(_SELECT_AGENTS_ITEMS, agent_id=agent_id, before=before, limit=limit)
-    return [(item, item.created_at) for item in _ITEMS.read_all(found)]
+    return [(item, item.created_at) for item in ITEMS.read_those(found)]
 
 
 async def are_members(tx: Transaction, space_id: str, run_id: str, cause_id: str) -> bool:

@@ -21,7 +21,7 @@ from bullpen.connections import actions as connections
 from bullpen.connections.types import Resolved
 from bullpen.engine import leases
 from bullpen.engine.leases import Held, Holdings, Lease
-from bullpen.errors import ContextTooLong, Invalid, ModelError, ModelUnavailable, VariablesRequired
+from bullpen.errors import Broken, ContextTooLong, Invalid, ModelError, ModelUnavailable, VariablesRequired
 from bullpen.events.feed import Feed
 from bullpen.files import rows as file_rows
 from bullpen.inbox import rows as inbox_rows
@@ -32,7 +32,7 @@ from bullpen.llm.types import Reply, Transcript, Turn, takes_pictures
 from bullpen.observe import logs
 from bullpen.observe.redact import REDACTOR, Concern, concerning, owner
 from bullpen.replacing import replace
-from bullpen.runs import actions, asking, bounds, concern, holds, late, past, pictures, rows, rules, transcript
+from bullpen.runs import actions, asking, bounds, concern, holds, late, mending, past, pictures, rows, rules, transcript
 from bullpen.runs.live import Live
 from bullpen.runs.steps import Asking, Reference
 from bullpen.runs.types import Entry, Run, WrittenCall
@@ -223,6 +223,8 @@ async def _drive_run(drive: Drive) -> None:
             await _heed_mark(drive)
         while drive.run.status in PASSES and not drive.lease.rested:
             await _do_next(drive)
+        if drive.run.finished_at is None and not drive.lease.rested:
+            raise Broken(f"Run {run.id} is under way and {drive.run.status}: nothing goes on from there.")
         if drive.run.finished_at is not None and drive.run.step:
             await holds.check(drive.world.store, drive.run)  # nobody asks any more: it is to warn, if need be
 
@@ -651,12 +653,34 @@ async def give_up(world: World, thread_id: str, error: Exception) -> None:
     """A drive failed in a way nobody foresaw: end the run as broken, so that the thread can go on with the next."""
 
     async def body(tx: Transaction) -> None:
+        lease = await leases.select_mine(tx, thread_id, world.owner) or await _take(tx, world, thread_id)
+        if lease is None:
+            return
+        faults = await mending.mend(tx, thread_id)
         run = await rows.select_under_way(tx, thread_id)
-        lease = await leases.select_mine(tx, thread_id, world.owner)
-        if run is not None and lease is not None:
-            entries = await rows.select_entries(tx, run.id)
-            told = REDACTOR.clean_line(f"{type(error).__name__}: {error}")[:500]  # not half a secret
-            with concerning(concern.of_row(run)):
-                await actions.stop(tx, lease, run, entries, "broken", told)
+        begun = None if run is None else (run, await rows.select_entries(tx, run.id))
+        if begun is None and faults:  # it could not even begin: who waits for it is told
+            begun = await actions.start_or_resume(tx, lease, world.teaching, world.settings.timezone)
+        if begun is not None:
+            with concerning(concern.of_row(begun[0])):
+                await actions.stop(tx, lease, *begun, "broken", _told(error, faults))
 
     await world.store.transact(body)
+
+
+async def break_off(world: World, thread_id: str, error: Exception) -> None:
+    """Not even that could be done. It must not be tried for ever."""
+    await world.store.transact(lambda tx: mending.break_off(tx, thread_id, _told(error, ())))
+
+
+def _told(error: Exception, faults: Sequence[str]) -> str:
+    told = [mending.TAMPERED, *faults] if faults else [f"{type(error).__name__}: {error}"]
+    return REDACTOR.clean_line(" ".join(told))[:500]  # not half a secret
+
+
+async def _take(tx: Transaction, world: World, thread_id: str) -> Lease | None:
+    """The thread whose drive failed before it had a lease."""
+    epoch = await thread_rows.select_epoch(tx, thread_id)
+    millis = int(world.settings.engine.lease_seconds * 1000)
+    lease = None if epoch is None else await leases.claim(tx, thread_id, epoch, owner=world.owner, millis=millis)
+    return lease if isinstance(lease, Lease) else None

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from bullpen.clock import Clock
 from bullpen.runs.types import Concerned, EarlierRun, Entry, Mark, MessageState, OpenCall, Run, Summary, WindowMessage
 from bullpen.storage import Statement, Transaction, any_of
+from bullpen.storage.checked import Checked
 from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, WORDS, Codec, Mapped
 from bullpen.storage.paused import is_paused
 from bullpen.storage.statements import insert_or_ignore, inside, upsert
@@ -44,14 +45,26 @@ _OPEN = Codec(
     lambda calls: orjson.dumps([[call.call_id, call.tool_name, call.told_in] for call in calls]).decode(),
     empty=(),
 )
+
+
+def _read_trigger(kept: str) -> dict[str, Any]:
+    Trigger.model_validate_json(kept)
+    found: dict[str, Any] = orjson.loads(kept)
+    return found
+
+
+_TRIGGER = Codec(_read_trigger, JSON.encode)
+_UNKNOWN = '["unreadable"]'  # where text came from, if the column that said so cannot be read: outside
 _STREAMED = Codec(
     lambda kept: Streamed(*orjson.loads(kept)),
     lambda seen: orjson.dumps([seen.told_in, seen.words_in]).decode(),
 )
-_RUNS = Mapped(
+RUNS = Checked(
     Run,
     runs,
-    trigger=JSON,
+    # Such a run is ended; so it must be able to end, and may do nothing more.
+    instead={"status": "thinking", "trigger": '{"kind":"message"}', "payload": "{}", "outside": _UNKNOWN, "cost": 0.0},
+    trigger=_TRIGGER,
     payload=JSON,
     addressed=FLAG,
     corrected=FLAG,
@@ -91,7 +104,7 @@ _CHANGING = (
     "seen_in",
     "streamed",
 )
-_write_changes = _RUNS.writer(_CHANGING)
+_write_changes = RUNS.writer(_CHANGING)
 _UPDATE = Statement(
     update(runs)
     .where(runs.c.id == bindparam("id_"))
@@ -142,7 +155,7 @@ _SELECT_UNDER_WAY_OF = Statement(
 )
 # By what is under way, which is little, and not by the space, which may have had any number of runs.
 _SELECT_UNDER_WAY_IN = Statement(
-    select(*_RUNS.columns).where(
+    select(*RUNS.columns).where(
         runs.c.finished_at.is_(None), runs.c.space_id.concat("") == bindparam("space_id"), runs.c.thread_id != ""
     )
 )
@@ -150,14 +163,14 @@ _COUNT_IN = Statement(select(func.count()).where(runs.c.space_id == bindparam("s
 _SELECT_SEEN_IN = Statement(
     select(runs.c.seen_in).where(runs.c.thread_id == bindparam("thread_id"), runs.c.ordinal == bindparam("ordinal"))
 )
-_SELECT = Statement(select(*_RUNS.columns).where(runs.c.id == bindparam("id")))
+_SELECT = Statement(select(*RUNS.columns).where(runs.c.id == bindparam("id")))
 _IS_CANCEL_REQUESTED = Statement(select(runs.c.cancel_requested).where(runs.c.id == bindparam("id")))
 _SELECT_CANCELLED = Statement(select(runs.c.id).where(any_of(runs.c.id, "ids"), runs.c.cancel_requested == 1))
 _SELECT_UNDER_WAY = Statement(
-    select(*_RUNS.columns).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
+    select(*RUNS.columns).where(runs.c.thread_id == bindparam("thread_id"), runs.c.finished_at.is_(None))
 )
 _SELECT_PAGE = Statement(
-    select(*_RUNS.columns)
+    select(*RUNS.columns)
     .where(
         runs.c.id < bindparam("before"),
         or_(bindparam("agent_id", type_=Text).is_(None), runs.c.agent_id == bindparam("agent_id", type_=Text)),
@@ -211,13 +224,21 @@ _SELECT_EARLIER = Statement(
 _CONCERNED = Mapped(Concerned, runs)
 _SELECT_CONCERNED = Statement(select(*_CONCERNED.columns).where(any_of(runs.c.id, "ids")))
 
-_ENTRIES = Mapped(Entry, run_messages, is_error=FLAG, started=FLAG, streamed=_STREAMED)
+ENTRIES = Checked(
+    Entry,
+    run_messages,
+    instead={"type": "assistant_message", "result": '{"error":"unreadable"}', "outside": _UNKNOWN},
+    json=("result", "outside", "usage"),
+    is_error=FLAG,
+    started=FLAG,
+    streamed=_STREAMED,
+)
 _INSERT_ENTRY = Statement(insert(run_messages))
 _SELECT_ENTRIES = Statement(
-    select(*_ENTRIES.columns).where(run_messages.c.run_id == bindparam("run_id")).order_by(run_messages.c.position)
+    select(*ENTRIES.columns).where(run_messages.c.run_id == bindparam("run_id")).order_by(run_messages.c.position)
 )
 _SELECT_ENTRY_PAGE = Statement(
-    select(*_ENTRIES.columns)
+    select(*ENTRIES.columns)
     .where(run_messages.c.run_id == bindparam("run_id"), run_messages.c.position > bindparam("after"))
     .order_by(run_messages.c.position)
     .limit(bindparam("limit"))
@@ -284,7 +305,7 @@ async def select_seen_in(tx: Transaction, thread_id: str, ordinal: int) -> tuple
 
 
 async def insert_run(tx: Transaction, run: Run) -> None:
-    await tx.run(_INSERT, **_RUNS.write(run))
+    await tx.run(_INSERT, **RUNS.write(run))
 
 
 async def update_run(tx: Transaction, run: Run) -> tuple[bool, bool]:
@@ -340,7 +361,7 @@ async def count_in(tx: Transaction, space_id: str) -> int:
 
 
 async def select_under_way_in(tx: Transaction, space_id: str) -> list[Run]:
-    return _RUNS.read_all(await tx.all(_SELECT_UNDER_WAY_IN, space_id=space_id))
+    return RUNS.read_all(await tx.all(_SELECT_UNDER_WAY_IN, space_id=space_id))
 
 
 async def is_cancel_requested(tx: Transaction, id: str) -> bool:
@@ -353,11 +374,11 @@ async def select_cancelled(tx: Transaction, ids: list[str]) -> list[str]:
 
 
 async def select_run(tx: Transaction, id: str) -> Run | None:
-    return _RUNS.read_one(await tx.one(_SELECT, id=id))
+    return RUNS.read_one(await tx.one(_SELECT, id=id))
 
 
 async def select_under_way(tx: Transaction, thread_id: str) -> Run | None:
-    return _RUNS.read_one(await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id))
+    return RUNS.read_one(await tx.one(_SELECT_UNDER_WAY, thread_id=thread_id))
 
 
 async def select_runs(
@@ -385,7 +406,7 @@ async def select_runs(
         sees_all=int(sees_all),
         limit=limit,
     )
-    return _RUNS.read_all(found)
+    return RUNS.read_those(found)
 
 
 async def select_summaries(tx: Transaction, thread_id: str, *, before: int, limit: int) -> list[Summary]:
@@ -420,15 +441,15 @@ async def select_concerned(tx: Transaction, run_ids: list[str]) -> set[Concerned
 
 
 async def insert_entries(tx: Transaction, entries: list[Entry]) -> None:
-    await tx.many(_INSERT_ENTRY, [_ENTRIES.write(entry) for entry in entries])
+    await tx.many(_INSERT_ENTRY, [ENTRIES.write(entry) for entry in entries])
 
 
 async def select_entries(tx: Transaction, run_id: str) -> list[Entry]:
-    return _ENTRIES.read_all(await tx.all(_SELECT_ENTRIES, run_id=run_id))
+    return ENTRIES.read_all(await tx.all(_SELECT_ENTRIES, run_id=run_id))
 
 
 async def select_entry_page(tx: Transaction, run_id: str, *, after: int, limit: int) -> list[Entry]:
-    return _ENTRIES.read_all(await tx.all(_SELECT_ENTRY_PAGE, run_id=run_id, after=after, limit=limit))
+    return ENTRIES.read_those(await tx.all(_SELECT_ENTRY_PAGE, run_id=run_id, after=after, limit=limit))
 
 
 async def mark_started(tx: Transaction, run_id: str, call_id: str) -> None:
@@ -535,7 +556,7 @@ _SILENCE = Statement(update(runs).where(any_of(runs.c.id, "ids")).values(summary
 _FORGET_STOPPED_BY = Statement(
     update(runs).where(inside(runs.c.id), runs.c.stopped_by == bindparam("id_")).values(error=None)
 )
-_DELETE_RUNS = Statement(delete(runs).where(any_of(runs.c.id, "ids")))
+_DELETERUNS = Statement(delete(runs).where(any_of(runs.c.id, "ids")))
 _SELECT_OF_THREAD = Statement(select(runs.c.id).where(runs.c.thread_id == bindparam("id")).limit(bindparam("limit")))
 _SELECT_OF_AGENT = Statement(
     select(runs.c.id, runs.c.prompt_hash)
@@ -599,7 +620,7 @@ async def forget_stopped_by(tx: Transaction, person_id: str, after: str, upto: s
 
 
 async def delete_runs(tx: Transaction, run_ids: list[str]) -> None:
-    await tx.run(_DELETE_RUNS, ids=run_ids)
+    await tx.run(_DELETERUNS, ids=run_ids)
 
 
 async def select_of_thread(tx: Transaction, thread_id: str, limit: int) -> list[str]:

@@ -62,7 +62,8 @@ def wake(tx: Transaction, thread_id: str) -> None:
 
 async def _wake(tx: Transaction, thread_id: str) -> None:
     # Lock it even when it is not idle: a driver that is about to rest must either see our item or be seen by us.
-    if await rows.lock_state(tx, thread_id) != "idle":
+    # A state that nobody knows is none: somebody has been at the database, and what comes in must not wait for ever.
+    if await rows.lock_state(tx, thread_id) in (None, "queued", "waiting"):
         return
     await nudge(tx, thread_id)
 

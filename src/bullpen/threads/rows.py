@@ -8,14 +8,15 @@ from sqlalchemy import bindparam, case, delete, select, update
 from sqlalchemy.sql import ColumnElement
 
 from bullpen.storage import Statement, Transaction, any_of
-from bullpen.storage.mapped import TUPLE, Mapped
+from bullpen.storage.checked import Checked
+from bullpen.storage.mapped import TUPLE
 from bullpen.storage.statements import insert_or_ignore, now_millis
 from bullpen.storage.tables import agents, threads
 from bullpen.threads.rules import SCOPES
 from bullpen.threads.types import Thread
 from bullpen.wire.nouns import ThreadScope
 
-_THREADS = Mapped(Thread, threads, scoped_names=TUPLE)
+THREADS = Checked(Thread, threads, instead={"scope": "fresh"}, scoped_names=TUPLE)
 _INSERT = insert_or_ignore(threads)
 _SELECT_BY_ANCHOR = Statement(
     select(threads.c.id).where(
@@ -24,13 +25,14 @@ _SELECT_BY_ANCHOR = Statement(
         threads.c.anchor == bindparam("anchor"),
     )
 )
-_SELECT = Statement(select(*_THREADS.columns).where(threads.c.id == bindparam("id")))
+_SELECT = Statement(select(*THREADS.columns).where(threads.c.id == bindparam("id")))
 _SELECT_LIVING = Statement(
     select(threads.c.id)
     .join(agents, agents.c.id == threads.c.agent_id)
     .where(any_of(threads.c.id, "ids"), agents.c.deleted_at.is_(None))
 )
 _LOCK = Statement(select(threads.c.state).where(threads.c.id == bindparam("id")).with_for_update())
+_SELECT_EPOCH = Statement(select(threads.c.epoch).where(threads.c.id == bindparam("id")))
 _QUEUE = Statement(
     update(threads)
     .where(threads.c.id == bindparam("id_"))
@@ -57,7 +59,7 @@ def anchor_in(scope: ColumnElement[str], space_id: ColumnElement[str]) -> Column
 
 async def insert_thread(tx: Transaction, thread: Thread) -> bool:
     """Did it become a new one? Otherwise there is one with that anchor."""
-    return await tx.run(_INSERT, **_THREADS.write(thread), state="idle", epoch=0, queued_at=0) > 0
+    return await tx.run(_INSERT, **THREADS.write(thread), state="idle", epoch=0, queued_at=0) > 0
 
 
 async def select_id(tx: Transaction, *, agent_id: str, scope: ThreadScope, anchor: str) -> str | None:
@@ -66,12 +68,17 @@ async def select_id(tx: Transaction, *, agent_id: str, scope: ThreadScope, ancho
 
 
 async def select_thread(tx: Transaction, id: str) -> Thread | None:
-    return _THREADS.read_one(await tx.one(_SELECT, id=id))
+    return THREADS.read_one(await tx.one(_SELECT, id=id))
 
 
 async def select_living(tx: Transaction, ids: Sequence[str]) -> set[str]:
     """Which of these are threads of agents that are still there."""
     return set(await tx.values(_SELECT_LIVING, ids=list(ids)))
+
+
+async def select_epoch(tx: Transaction, id: str) -> int | None:
+    epoch: int | None = await tx.value(_SELECT_EPOCH, id=id)
+    return epoch
 
 
 async def lock_state(tx: Transaction, id: str) -> str | None:

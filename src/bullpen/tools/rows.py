@@ -23,6 +23,7 @@ from sqlalchemy import (
 from bullpen.ids import Whose
 from bullpen.inbox.rows import cause_in
 from bullpen.storage import Row, Statement, Transaction, any_of
+from bullpen.storage.checked import Checked
 from bullpen.storage.mapped import FLAG, JSON, TUPLE_OR_NULL, Codec, Mapped
 from bullpen.storage.statements import insert_or_ignore, inside, upsert
 from bullpen.storage.tables import pending_calls, policies, tools
@@ -107,9 +108,10 @@ MOST_WAITED_FOR = 200  # so many open calls of an agent are named in what is tol
 # ── pending calls ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 _PROGRESS = Codec(Progress.model_validate_json, lambda progress: progress.model_dump_json(exclude_none=True))
-_PENDING = Mapped(
+PENDING = Checked(
     Waiting,
     pending_calls,
+    instead={"kind": "external", "status": "cancelled", "args": "{}", "outside": '["unreadable"]'},
     cause=cause_in(pending_calls),
     args=JSON,
     result=JSON,
@@ -122,17 +124,15 @@ _PENDING = Mapped(
 )
 _INSERT_PENDING = insert_or_ignore(pending_calls)
 _LOCK_PENDING = Statement(
-    select(*_PENDING.columns).where(pending_calls.c.call_id == bindparam("call_id")).with_for_update()
+    select(*PENDING.columns).where(pending_calls.c.call_id == bindparam("call_id")).with_for_update()
 )
-_SELECT_PENDING = Statement(select(*_PENDING.columns).where(pending_calls.c.call_id == bindparam("call_id")))
-_SELECT_PENDING_OF = Statement(
-    select(*_PENDING.columns).where(any_of(pending_calls.c.call_id, "ids")).with_for_update()
-)
+_SELECT_PENDING = Statement(select(*PENDING.columns).where(pending_calls.c.call_id == bindparam("call_id")))
+_SELECT_PENDING_OF = Statement(select(*PENDING.columns).where(any_of(pending_calls.c.call_id, "ids")).with_for_update())
 _UPDATE_PROGRESS = Statement(
     update(pending_calls).where(pending_calls.c.call_id == bindparam("id_")).values(progress=bindparam("progress_"))
 )
 _SELECT_PENDING_PAGE = Statement(
-    select(*_PENDING.columns)
+    select(*PENDING.columns)
     .where(
         pending_calls.c.call_id < bindparam("before"),
         any_of(pending_calls.c.status, "statuses"),
@@ -215,19 +215,19 @@ _SELECT_WAITED_FOR = Statement(
 
 async def insert_pending(tx: Transaction, waiting: Waiting) -> bool:
     """False: the call is there already."""
-    return await tx.run(_INSERT_PENDING, **_PENDING.write(waiting), resolved_at=None) > 0
+    return await tx.run(_INSERT_PENDING, **PENDING.write(waiting), resolved_at=None) > 0
 
 
 async def lock_pending(tx: Transaction, call_id: str) -> Waiting | None:
-    return _PENDING.read_one(await tx.one(_LOCK_PENDING, call_id=call_id))
+    return PENDING.read_one(await tx.one(_LOCK_PENDING, call_id=call_id))
 
 
 async def select_pending(tx: Transaction, call_id: str) -> Waiting | None:
-    return _PENDING.read_one(await tx.one(_SELECT_PENDING, call_id=call_id))
+    return PENDING.read_one(await tx.one(_SELECT_PENDING, call_id=call_id))
 
 
 async def lock_pending_of(tx: Transaction, call_ids: list[str]) -> list[Waiting]:
-    return _PENDING.read_all(await tx.all(_SELECT_PENDING_OF, ids=call_ids))
+    return PENDING.read_all(await tx.all(_SELECT_PENDING_OF, ids=call_ids))
 
 
 # All that a move may change, under the state that the row was read with: tools/rules.py has the moves.
@@ -250,7 +250,7 @@ _MOVED = (
     "needs",
     "allowed",
 )
-_write_moved = _PENDING.writer(_MOVED)
+_write_moved = PENDING.writer(_MOVED)
 _MOVE_PENDING = Statement(
     update(pending_calls)
     .where(
@@ -327,7 +327,7 @@ async def select_pending_page(
         person_id=person_id,
         limit=limit,
     )
-    return _PENDING.read_all(found)
+    return PENDING.read_those(found)
 
 
 async def count_open_in(tx: Transaction, space_id: str) -> int:
@@ -359,7 +359,7 @@ async def select_waited_for(tx: Transaction, agent_ids: list[str]) -> dict[str, 
 
 async def select_open_of(tx: Transaction, agent_id: str) -> list[Waiting]:
     """What the agent's calls still wait for, and what was approved and has not been carried out."""
-    return _PENDING.read_all(await tx.all(_SELECT_OPEN_OF, agent_id=agent_id))
+    return PENDING.read_all(await tx.all(_SELECT_OPEN_OF, agent_id=agent_id))
 
 
 # ── approvals ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -370,12 +370,12 @@ _APPROVED = and_(
     pending_calls.c.execution != "inline",
 )
 _SELECT_OPEN_OF = Statement(
-    select(*_PENDING.columns)
+    select(*PENDING.columns)
     .where(pending_calls.c.agent_id == bindparam("agent_id"), or_(pending_calls.c.resolved_at.is_(None), _APPROVED))
     .order_by(pending_calls.c.call_id)
 )
 _SELECT_APPROVED = Statement(
-    select(*_PENDING.columns)
+    select(*PENDING.columns)
     .where(pending_calls.c.thread_id == bindparam("thread_id"), _APPROVED)
     .order_by(pending_calls.c.call_id)
 )
@@ -387,7 +387,7 @@ _SELECT_HASH = Statement(select(tools.c.hash).where(tools.c.name == bindparam("n
 
 async def select_approved(tx: Transaction, thread_id: str) -> list[Waiting]:
     """Calls that were approved after their run had gone on, and whose result has not reached their agent."""
-    return _PENDING.read_all(await tx.all(_SELECT_APPROVED, thread_id=thread_id))
+    return PENDING.read_all(await tx.all(_SELECT_APPROVED, thread_id=thread_id))
 
 
 async def has_approved(tx: Transaction, thread_id: str) -> bool:
