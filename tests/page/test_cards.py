@@ -228,7 +228,9 @@ async def test_a_missing_value_is_given_on_its_card(house: House, visit: Visit, 
     await expect(field).to_have_attribute("type", "password")
     await expect(asked.get_by_role("button", name="Give it")).to_be_disabled()
     # Somebody else in the room may neither set a value of Olga's, nor one for the room that she has made.
-    await expect(card(theirs, "Values wanted: masked_weather").get_by_text("who manages agents, to give")).to_be_visible()
+    await expect(
+        card(theirs, "Values wanted: masked_weather").get_by_text("who manages agents, to give")
+    ).to_be_visible()
     await field.fill("short")
     await asked.get_by_role("button", name="Give it").click()
     await expect(page.get_by_text("A secret has at least 8 characters")).to_be_visible()
