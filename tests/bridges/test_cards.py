@@ -41,7 +41,7 @@ async def waiting(office: Driver) -> str:
     ],
     ids=["card", "approved", "rejected", "values"],
 )
-async def test_a_chat_sees_that_a_card_waits_and_how_it_ends(
+async def test_a_chat_sees_a_card_wait_and_end(
     offices: Offices, tool: Json, asked: str, answer: Json, ended: str
 ) -> None:
     bridge = MemoryBridge()
@@ -74,7 +74,7 @@ async def test_a_call_that_waits_for_nobody_stays_in_its_space(offices: Offices)
     assert bridge.texts("1") == ["@ada go", "done"]
 
 
-async def test_a_card_that_was_answered_before_it_is_sent_never_leaves(offices: Offices) -> None:
+async def test_a_card_answered_before_it_is_sent_never_leaves(offices: Offices) -> None:
     bridge = MemoryBridge()
     office = await family(offices, bridge)
     await office.office.bridges.stop()

@@ -23,7 +23,7 @@ STORIES: list[tuple[str, str, dict[str, list[str]]]] = [
     ("home", "what is planned?", {"home": [r"Planned: The presents! Give the morning briefing\."]}),
     ("family", "@Andy what is planned?", {"family": [r"Planned: The presents! "]}),
     ("home", "tell the family about dinner", {"family": [r"Dinner is at seven\."]}),
-    ("family", "@Andy tell home about the surprise", {"family": [r"I cannot\. .* none of its business\."]}),
+    ("family", "@Andy tell home about the surprise", {"family": [r"I cannot\. .* cannot use .* from here\."]}),
     ("family", "@Andy add the neighbours", {"family": [r"Registered: Denied: .*'register_group'.*"]}),
     ("family", "/standup about the garden", {"family": [r"Stand-up! One line each: .* about the garden"]}),
     ("home", "add the neighbours", {"home": [r"Registered: neighbours"]}),

@@ -71,7 +71,7 @@ async def test_a_value_for_a_room_is_set_by_its_keeper(office: Driver) -> None:
 
 
 @pytest.mark.one_database
-async def test_a_model_for_a_room_is_chosen_by_who_manages_agents(office: Driver) -> None:
+async def test_a_rooms_model_is_chosen_by_who_manages_agents(office: Driver) -> None:
     mia, _, _ = await lab(office)
     await mia.create("/spaces/lab/members", {"memberId": office.owner_id})
     await mia.ask("PATCH", "/spaces/lab", json={"model": "script:echo"}, status=403)

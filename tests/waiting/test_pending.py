@@ -391,7 +391,7 @@ async def test_the_system_prompt_explains_visible_and_asynchronous_tools(office:
     await office.create("/spaces/lab/messages", {"text": "go"})
     await office.run_finished()
     prompt = ada.shown[0].system
-    assert "is shown in the space you are in: confirmAction. Call enter_space before you use one of them" in prompt
+    assert "is shown in the space you are in: confirmAction. If you are in no space, call enter_space first" in prompt
     assert "outside a space it is refused" in prompt
     assert "These tools are answered later: confirmAction." in prompt
     assert "fetchExternalData" not in prompt  # it neither shows nor is answered later

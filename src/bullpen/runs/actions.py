@@ -419,11 +419,38 @@ async def record_answer(
     `seen` are the calls that people saw while they were written, by their place in the answer: they keep their ids.
     """
     now = tx.clock.now()
-    step = run.step + 1
     thoughts = transcript.kept_thoughts(reply)
     reply = _without_secrets(reply)
+    await budgets.spend(tx, steps.subject_of(run), steps.spent(run, asking, reply))
+    added = await _write_answer(tx, lease, run, reply, asking, thoughts, now, seen)
+    run = _count_step(run, reply, asking, len(added))
+    tx.after_commit(counts.STEPS.add)
     text = storable(reply.text)
-    at = run.position
+    if reply.calls:
+        run = replace(run, status=rules.move(run, "acting"))
+    elif (again := _go_on_without_calls(run, agent, reply, text, now, lease, has)) is not None:
+        run, more = again
+        added += more
+    else:
+        await rows.insert_entries(tx, added)
+        unsent = rules.is_unsent(run, text)
+        return await finish(tx, lease, run, [*entries, *added], "done", unsent_text=unsent), added
+    await rows.insert_entries(tx, added)
+    return await written(tx, lease, run), added
+
+
+async def _write_answer(
+    tx: Transaction,
+    lease: Lease,
+    run: Run,
+    reply: Reply,
+    asking: Asking,
+    thoughts: str | None,
+    now: str,
+    seen: Mapping[int, WrittenCall],
+) -> list[Entry]:
+    """The answer and its calls, as the journal keeps them. Calls that have begun and are not among them end here."""
+    at, step = run.position, run.step + 1
     said = Entry(
         ids.run_message(),
         run.id,
@@ -432,11 +459,10 @@ async def record_answer(
         "assistant_message",
         now,
         lease.token,
-        content=text,
+        content=storable(reply.text),
         result=thoughts or None,
         usage=steps.written(asking, reply),
     )
-    await budgets.spend(tx, steps.subject_of(run), steps.spent(run, asking, reply))
     added = [said]
     begun = await rows.select_streamed(tx, run.id) if run.streamed else ()
     for index, wish in enumerate(reply.calls):
@@ -447,11 +473,16 @@ async def record_answer(
         added.append(call)
     kept = {entry.call_id for entry in added}
     tell_abandoned(tx, run, [call for call in begun if call.call_id not in kept])
+    return added
+
+
+def _count_step(run: Run, reply: Reply, asking: Asking, entries: int) -> Run:
+    """The run after one more answer: what it took and came to. Nothing is being written any more."""
     usage = reply.usage
-    run = replace(
+    return replace(
         run,
-        step=step,
-        position=at + len(added),
+        step=run.step + 1,
+        position=run.position + entries,
         active_ms=run.active_ms + asking.elapsed_ms,
         input_tokens=run.input_tokens + usage.input_tokens,
         output_tokens=run.output_tokens + usage.output_tokens,
@@ -461,24 +492,19 @@ async def record_answer(
         paused_reason=None,
         streamed=(),
     )
-    tx.after_commit(counts.STEPS.add)
-    if reply.calls:
-        run = replace(run, status=rules.move(run, "acting"))
-    elif reply.stop == "length":
-        run, more = _ask_again(run, rules.CUT_OFF, now, lease)
-        added += more
-    elif rules.needs_correction(run, text, has):
-        run, more = _ask_again(replace(run, corrected=True), rules.correct(has), now, lease)
-        added += more
-    elif rules.is_unsent(run, text) and run.addressed and agent.on_unsent_text == "deliver":
-        run, more = _deliver_unsent(run, text, now, lease)
-        added += more
-    else:
-        await rows.insert_entries(tx, added)
-        unsent = rules.is_unsent(run, text)
-        return await finish(tx, lease, run, [*entries, *added], "done", unsent_text=unsent), added
-    await rows.insert_entries(tx, added)
-    return await written(tx, lease, run), added
+
+
+def _go_on_without_calls(
+    run: Run, agent: Agent, reply: Reply, text: str, now: str, lease: Lease, has: Set[str]
+) -> tuple[Run, list[Entry]] | None:
+    """An answer that calls nothing may be cut off, misunderstood or meant for people. None: the run is over."""
+    if reply.stop == "length":
+        return _ask_again(run, rules.CUT_OFF, now, lease)
+    if rules.needs_correction(run, text, has):
+        return _ask_again(replace(run, corrected=True), rules.correct(has), now, lease)
+    if rules.is_unsent(run, text) and run.addressed and agent.on_unsent_text == "deliver":
+        return _deliver_unsent(run, text, now, lease)
+    return None
 
 
 def _without_secrets(reply: Reply) -> Reply:

@@ -59,9 +59,7 @@ from bullpen.wire.nouns import RunStatus, StopReason, ThreadScope
 _ENDLESS = 1 << 40  # tokens: nobody has said how many a model takes
 # In place of a run's id: whoever drives one looks at its rows again.
 EVERY = "*"
-NO_RIGHTS = (
-    "Whoever caused this run may not do any more what it would do for them: they left, or their rights were taken."
-)
+NO_RIGHTS = "The person this run works for no longer has access: they left, or their rights were taken."
 
 
 @dataclass(slots=True)

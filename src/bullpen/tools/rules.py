@@ -25,7 +25,7 @@ def not_granted(tool: Tool, run: RunView) -> str | None:
 
 def no_rights(run: RunView) -> str | None:
     """Why a call that was approved late is refused: who caused it may have lost every right since."""
-    return None if run.grants else "Denied: whoever caused this call may not do any more what it would do for them."
+    return None if run.grants else "Denied: the person this call was made for no longer has access."
 
 
 def denied(tool: Tool) -> str:

@@ -34,7 +34,7 @@ StopReason = Literal[
     "model_refused",
     "agent_deleted",
     "variables_required",  # values that its agent declares have not been set
-    "no_rights",  # whoever caused it may not do any more what it would do for them
+    "no_rights",  # the person it works for no longer has access
     "broken",  # our bug; the error says more
 ]
 RunMessageType = Literal["user_message", "assistant_message", "tool_call_message", "tool_return_message"]

@@ -36,9 +36,7 @@ async def member_room(context: ToolContext, space_id: str | None) -> Room:
         context.check_judged(room.id)
         return room
     if context.run.stays_in is not None:
-        raise ToolFailed(
-            f"You work for the group {context.run.stays_in!r} now, and {wanted!r} is none of its business."
-        )
+        raise ToolFailed(f"You are running in the group {context.run.stays_in!r} and cannot use {wanted!r} from here.")
     # The same for a space that is not there: nobody learns from it which groups there are.
     raise ToolFailed(
         f"You are not a member of a space {wanted!r}, or those you work for now are not. {await spaces_list(context)}"
