@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ agents:
 spaces:
   - {id: studio, members: [ada]}
 """
-LINES = [
+LINES: list[dict[str, Any]] = [
     {"type": "passage", "agentId": "ada", "content": "Pia likes tea", "tags": ["pia"]},
     {"type": "passage", "spaceId": "studio", "content": "The wifi is called owl", "metadata": {"room": "hall"}},
     {"type": "passage", "agentId": "zoe", "content": "Zoe's own"},
@@ -26,7 +27,7 @@ LINES = [
 ]
 
 
-def write(path: Path, lines: list[dict[str, object]]) -> str:
+def write(path: Path, lines: list[dict[str, Any]]) -> str:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines) + "no json\n")
     return str(path)
 
@@ -36,7 +37,9 @@ def test_memory_is_imported_listed_searched_and_exported(office_data: Path, tmp_
     done = bullpen(office_data, "memory", "import", file)
     assert done.stdout == "2 stored, 2 skipped: their agent or space is not here (--create makes it), 2 refused\n"
     assert "line 5: this is no passage" in done.stderr
-    assert json.loads(output(office_data, "memory", "import", file, "--create", "--json")) == {
+    assert json.loads(
+        output(office_data, "memory", "import", file, "--create", "--model", "script:silent", "--json")
+    ) == {
         "stored": 4,
         "skipped": 0,
         "refused": 2,

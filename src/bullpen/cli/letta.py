@@ -41,8 +41,9 @@ def read(file: str) -> bytes | None:
         raise CommandFailed(f"Cannot read {file}: {error.strerror}.") from error
 
 
-async def move_in(bp: Bullpen, raw: bytes, *, agent_id: str | None) -> list[Moved]:
-    """`agent_id`: load into this agent, which is there. Otherwise each agent of the file is made."""
+async def move_in(bp: Bullpen, raw: bytes, *, agent_id: str | None, model: str | None) -> list[Moved]:
+    """`agent_id`: load into this agent, which is there. Otherwise each agent of the file is made, to think with
+    `model` or with its own."""
     try:
         found = files.read(raw)
     except Invalid as error:
@@ -50,6 +51,8 @@ async def move_in(bp: Bullpen, raw: bytes, *, agent_id: str | None) -> list[Move
     if agent_id is not None and len(found) > 1:
         names = ", ".join(agent.name for agent in found)
         raise CommandFailed(f"The file holds several agents ({names}), so --agent cannot say which one is meant.")
+    for each in found:
+        each.model = model or each.model
     return [await _move(bp, each, agent_id) for each in found]
 
 

@@ -20,6 +20,7 @@ from bullpen.cli import blocks, door, letta, named, show
 from bullpen.cli.export import write_lines
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import ApiError, Bullpen, Forbidden, NotFound, Page
+from bullpen.client.fields import CreateAgentFields
 from bullpen.settings import load_settings
 from bullpen.wire.nouns import Passage
 
@@ -40,7 +41,7 @@ async def _run(args: Namespace) -> int:
             case "export":
                 await write_lines(_export(bp, args), args.file, force=args.force)
             case "import" if (raw := letta.read(args.file)) is not None:
-                moved = await letta.move_in(bp, raw, agent_id=args.agent)
+                moved = await letta.move_in(bp, raw, agent_id=args.agent, model=args.model)
                 letta.tell(moved, as_json=args.json)
             case "import":
                 _tell(await _import(bp, args), args)
@@ -125,7 +126,7 @@ class Imported:
 
 async def _import(bp: Bullpen, args: Namespace) -> Imported:
     done = Imported()
-    there = There(bp, args.create)
+    there = There(bp, args.create, args.model)
     for number, line in enumerate(_lines(args.file), 1):
         try:
             if await _store(bp, args, there, _read(line)):
@@ -153,9 +154,10 @@ async def _store(bp: Bullpen, args: Namespace, there: There, said: dict[str, Any
 class There:
     """Which agents and spaces are in the office. Each is asked for once, and made if it may be."""
 
-    def __init__(self, bp: Bullpen, create: bool) -> None:
+    def __init__(self, bp: Bullpen, create: bool, model: str | None) -> None:
         self._bp = bp
         self._create = create
+        self._model = model
         self._known: dict[tuple[str, str], bool] = {}
 
     async def has(self, kind: str, id: str | None) -> bool:
@@ -172,7 +174,8 @@ class There:
             if not self._create:
                 return False
             if kind == "agent":
-                await self._bp.agents.create(id=id, name=id)
+                fields: CreateAgentFields = {"name": id} if self._model is None else {"name": id, "model": self._model}
+                await self._bp.agents.create(id=id, tools=["memory"], **fields)
             else:
                 await self._bp.spaces.create(id=id, private=True)
         return True
