@@ -762,8 +762,8 @@ async def finish(
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
     tx.after_commit(partial(_count, run))
-    if run.trigger.get("kind") == "task":
-        nudges.remind(tx, tx.clock.millis())  # its task wants to know
+    if run.trigger.get("kind") in ("task", "plan"):
+        nudges.remind(tx, tx.clock.millis())  # its task or plan wants to know
     if outcome == "silent":
         tx.after_commit(
             partial(logger.info, "%s: run %s of %s said: %s", SILENCE, run.id, run.agent_id, run.silence_reason)
