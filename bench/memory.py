@@ -150,9 +150,15 @@ async def _on_postgres(count: int) -> Figures:
     with started() as server:
         async with opened(server.url()) as store:
             async with store.pool.acquire() as connection:
+                # Filled one by one, the index would take an hour.
+                index = await connection.fetchval("SELECT pg_get_indexdef('passage_words_lookup'::regclass)")
+                await connection.execute("DROP INDEX passage_words_lookup")
                 for passages, kept in memory.pages():
-                    await connection.copy_records_to_table("passages", records=passages, columns=PASSAGE)
-                    await connection.copy_records_to_table("passage_words", records=kept, columns=WORDS)
+                    await connection.copy_records_to_table("passages", records=passages, columns=PASSAGE, timeout=600)
+                    await connection.copy_records_to_table("passage_words", records=kept, columns=WORDS, timeout=600)
+                await connection.execute("SET statement_timeout = 0")
+                await connection.execute(index, timeout=3600)
+                await connection.execute("RESET statement_timeout")
                 await connection.copy_records_to_table("passage_scopes", records=memory.scopes(), columns=SCOPE)
                 await connection.execute("VACUUM ANALYZE", timeout=600)
                 pid = await connection.fetchval("SELECT pg_backend_pid()")

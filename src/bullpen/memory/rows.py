@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, delete, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bullpen.ids import Whose
@@ -224,10 +224,11 @@ async def delete_expired(tx: Transaction, limit: int) -> int:
 _IN_GROUP_BLOCKS = or_(
     group_blocks.c.agent_id == bindparam("member_id"), group_blocks.c.space_id == bindparam("space_id")
 )
-# Of an agent, or for a space; and what was learned there, or from somebody.
+# Of an agent; for a space, or learned there; and what a person wrote. What an agent learned in a run that worked for
+# somebody is its own.
 _IN_PASSAGES = or_(
     passages.c.agent_id == bindparam("member_id"),
-    passages.c.person_id == bindparam("member_id"),
+    and_(passages.c.person_id == bindparam("member_id"), passages.c.run_id.is_(None)),
     passages.c.space_id == bindparam("space_id"),
     passages.c.learned_in == bindparam("space_id"),
 )
@@ -266,7 +267,7 @@ async def delete_group_blocks(tx: Transaction, whose: Whose) -> None:
 
 
 async def delete_passages(tx: Transaction, whose: Whose, limit: int) -> int:
-    """Some of those of an agent, of a space or from somebody; how many."""
+    """Some of those of an agent, of a space or written by somebody; how many."""
     some = await tx.all(_SELECT_SOME_PASSAGES, member_id=whose.member, space_id=whose.space, limit=limit)
     if some:
         await delete_these(tx, [(id, scope) for id, scope in some])
@@ -284,6 +285,6 @@ async def export_group_blocks(tx: Transaction, whose: Whose) -> list[dict[str, A
 
 
 async def export_passages(tx: Transaction, whose: Whose, after: str, limit: int) -> list[Stored]:
-    """Of an agent, of a space, or from somebody."""
+    """Of an agent, of a space, or written by somebody."""
     named = {"member_id": whose.member, "space_id": whose.space}
     return _STORED.read_all(await tx.all(_EXPORT_PASSAGES, **named, after=after, limit=limit))

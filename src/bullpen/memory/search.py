@@ -33,12 +33,13 @@ ALONE: Final = 150
 # The newest passages of a scope that are read one by one.
 SCANNED: Final = 20_000
 SCOPES_SCANNED: Final = 8
-# How much of what is asked for must be there. A word that stands everywhere is no answer.
-LEAST: Final = 0.2
+# How much of what the best one holds the others must hold. A word that stands everywhere is no answer.
+LEAST: Final = 0.1
 LAST: Final = "\U0010ffff"
 _QUOTED = re.compile(r'"([^"]*)"')
-# Marks at the end of a sentence, and brackets, belong to no word. Others do: "100%" is looked for as it stands.
-_AROUND: Final = '.,;:!?…¿¡()[]{}<>"“”„«»。、，！？「」『』（）'
+# Marks around a word belong to none. Others do: "100%" and "C++" are looked for as they stand.
+_AROUND: Final = ".,;:!?…¿¡*&'`´‘’。、，！？"
+_BETWEEN: Final = str.maketrans(dict.fromkeys("()[]{}<>|“”„«»「」『』（）", " "))
 _FILLER: Final = "\ue000"  # stands in no text
 
 
@@ -106,7 +107,7 @@ def parse(query: str) -> list[Needle]:
 
 
 def _chunks(query: str) -> Iterable[str]:
-    for chunk in query.split():
+    for chunk in query.translate(_BETWEEN).split():
         folded = words.fold_text(chunk)
         bare = folded.strip(_AROUND) or folded
         pieces = list(words.pieces(bare))
@@ -282,12 +283,11 @@ def _rank(found: Sequence[tuple[int, str, int]], needles: int, limit: int) -> li
     weights = []
     for number in range(needles):
         holding = sum(held >> number & 1 for _, _, held in found)
-        weights.append(log((len(found) + 1) / (holding + 0.5)) + 0.1)
-    whole = sum(weights)
-    scored = []
+        weights.append(log((len(found) + 1) / (max(holding, 1) + 0.5)) + 0.1)
+    whole, scored = sum(weights), []
     for number, id, held in found:
         score = round(sum(weight for n, weight in enumerate(weights) if held >> n & 1) / whole, 4)
-        if score >= LEAST:
-            scored.append((score, number, id))
+        scored.append((score, number, id))
     scored.sort(reverse=True)
-    return [Hit(id, score) for score, _, id in scored[:limit]]
+    least = scored[0][0] * LEAST if scored else 0
+    return [Hit(id, score) for score, _, id in scored[:limit] if score and score >= least]

@@ -58,8 +58,6 @@ async def list_of_agent(tx: Transaction, caller: Principal, agent_id: str, look:
     readable = await spaces.readable(tx, caller, None)
     own = rules.agent_scope(agent_id)
     scopes = [own, *await rows.select_scopes(tx, f"{own}/", MOST_SCOPES)]
-    if not inside and not readable:
-        access.authorize(caller, "see_inside_agent", Thing("agent", agent_id, holder=agent_id))
     return await _list(tx, Asked(scopes, readers=Readers(tuple(sorted(readable)), inside)), look)
 
 

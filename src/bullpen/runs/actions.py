@@ -367,12 +367,19 @@ async def read_system(
     """The system part as a run that begins now would be shown it, before secrets are masked."""
     stays_in = room.id if room is not None and room.stays else None
     blocks = await memory_rows.select_shown(tx, agent.id, stays_in)
-    situation = await situate(tx, agent, stays_in=stays_in, active=None if room is None else room.id)
-    mind = await mind_rows.select_shown(tx, agent, situation)
+    mind = await _read_mind(tx, agent, room, stays_in)
     lessons = [*teaching.choose(listed_by(agent)), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
     parts = transcript.system_parts(agent, blocks, lessons, spaces, mind_parts(mind))
     return System(parts, blocks, mind)
+
+
+async def _read_mind(tx: Transaction, agent: Agent, room: Room | None, stays_in: str | None) -> Shown:
+    """Most agents keep nothing of the kind, and pay for one question."""
+    if not await mind_rows.has_any(tx, agent.id):
+        return Shown()
+    situation = await situate(tx, agent, stays_in=stays_in, active=None if room is None else room.id)
+    return await mind_rows.select_shown(tx, agent, situation)
 
 
 async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: Teaching) -> list[str]:

@@ -151,7 +151,8 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
         ),
         "blocks": sorted(f"{b['agent_id']} {b['label']}: {b['content']}" for b in snapshot["blocks"]),
         "passages": [
-            names.of(p, ("agent_id", "content", "tags", "space_id")) for p in sorted(snapshot["passages"], key=_by_id)
+            names.of(p, ("agent_id", "content", "tags", "space_id", "scope", "learned_in"))
+            for p in sorted(snapshot["passages"], key=_by_id)
         ],
         "group blocks": sorted(
             f"{b['agent_id']} {b['space_id']} {b['label']}: {b['content']}" for b in snapshot["group_blocks"]

@@ -123,7 +123,7 @@ async def _learned(store: Store, whose: Whose, readable: set[str] | None) -> Asy
 
 
 async def _passages(store: Store, whose: Whose, readable: set[str] | None) -> AsyncIterator[Said]:
-    """Of an agent, of a space, or from a person."""
+    """Of an agent, of a space, or written by a person."""
     after = ""
     while page := await store.read(lambda tx, a=after: memory_rows.export_passages(tx, whose, a, PAGE)):  # type: ignore[misc]
         for stored in page:
