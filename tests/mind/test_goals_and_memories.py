@@ -29,7 +29,7 @@ def memories(**values: str) -> Json:
 
 @pytest.mark.one_database
 async def test_goals_memories_and_plans_stand_in_the_next_prompt(offices: Offices) -> None:
-    wishes = [
+    wishes: list[Json] = [
         {"id": "sleep", "description": "sleep more"},
         {"id": "win", "description": "win the prize", "priority": 5},
         {"id": "old", "description": "learn Latin", "priority": 9, "status": "completed"},
