@@ -38,7 +38,7 @@ async def test_the_sdk_writes_reads_and_deletes_all_three(office: Driver) -> Non
         assert not list(await bp.goals.list("ada")) + list(await bp.memories.list("ada"))
 
 
-async def test_a_plan_of_a_person_works_for_them_where_they_say(offices: Offices) -> None:
+async def test_a_persons_plan_works_for_them_where_they_say(offices: Offices) -> None:
     due = {"kind": "plan", "steps": [say("hello")]}
     office, seen = await mind(offices, turns=[due], scope="space", tools=["messaging", "mind"])
     body = {"plans": [{"id": "p", "name": "greet", "instruction": "say hello", "run_after": "1 hour"}]}
