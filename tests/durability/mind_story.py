@@ -53,7 +53,7 @@ async def set_up_mind(person: Person) -> None:
 
 
 async def think(person: Person) -> None:
-    await person.post("loft", "think", key="think")
+    await person.post("loft", "think", key="loft-think")
 
 
 async def _plan(person: Person) -> Plan | None:
@@ -63,7 +63,7 @@ async def _plan(person: Person) -> Plan | None:
 
 async def plan_soon(person: Person) -> None:
     """For one of the next seconds, and wait until it was fired, in this life or in another."""
-    await person.post("loft", "soon", key="soon")
+    await person.post("loft", "soon", key="loft-soon")
     while await _plan(person) is None:
         await person.wait()
 

@@ -9,6 +9,7 @@ from tests.client.offices import sdk
 from tests.driver import Driver, Json, Offices
 from tests.feed.streams import following
 from tests.mind.minds import later, mind, told, woken
+from tests.path import puppets
 from tests.path.scripts import call, say, step
 
 pytestmark = pytest.mark.one_database
@@ -37,7 +38,7 @@ async def test_the_sdk_writes_reads_and_deletes_all_three(office: Driver) -> Non
         assert not list(await bp.goals.list("ada")) + list(await bp.memories.list("ada"))
 
 
-async def test_a_plan_of_a_person_works_for_them_where_they_say(offices: Offices) -> None:
+async def test_a_persons_plan_works_for_them_where_they_say(offices: Offices) -> None:
     due = {"kind": "plan", "steps": [say("hello")]}
     office, seen = await mind(offices, turns=[due], scope="space", tools=["messaging", "mind"])
     body = {"plans": [{"id": "p", "name": "greet", "instruction": "say hello", "run_after": "1 hour"}]}
@@ -48,7 +49,7 @@ async def test_a_plan_of_a_person_works_for_them_where_they_say(offices: Offices
         await office.driver.ask("PUT", "/agents/ada/plans", params={"spaceId": space}, json=body, status=status)
     await office.wait(hours=1)
     assert len(await woken(office)) == 1
-    assert f"(person {office.driver.owner_id}): greet. say hello" in seen.shown[0].turns[-1].text
+    assert f"(person {office.driver.owner_id}): greet. say hello" in puppets.told(seen.shown[0])[-1]
     assert (await office.driver.texts("desk"))[-1] == "hello"
     actions = {row["action"] for row in await office.driver.items("/audit")}
     assert "agent.plans_set" in actions

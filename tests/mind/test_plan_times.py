@@ -37,7 +37,7 @@ def millis(at: datetime) -> int:
 
 def planned(timing: Timing, **when: str) -> int:
     """When it is due first; after that it is due once more only with cron."""
-    schedule, first = rules.schedule(SetPlan(name="x", instruction="y", **when), timing)  # type: ignore[arg-type]
+    schedule, first = rules.schedule(SetPlan(name="x", instruction="y", **when), timing)
     if "cron" not in when:
         assert times.next_after(schedule, first) is None
         assert times.due(schedule, first, first).times == (first,)

@@ -10,6 +10,7 @@ from bullpen.errors import ModelRefused
 from bullpen.testing import schedules, snapshot
 from tests.driver import Json, Offices
 from tests.mind.minds import later, mind, plans, told, woken
+from tests.path import puppets
 from tests.path.scripts import call, say, step
 from tests.tasks.offices import Timed
 
@@ -39,8 +40,10 @@ async def test_a_plan_wakes_its_agent_once_with_its_instruction(offices: Offices
     [run] = [run for run in await office.driver.runs() if run["trigger"]["kind"] == "plan"]
     [plan] = await office.driver.items("/agents/ada/plans", status="completed")
     assert (run["trigger"]["planId"], run["spaceId"], run["depth"]) == (plan["id"], "desk", 0)
-    assert "later. write the report" in seen.shown[-2].turns[-1].text
-    assert "Your plan is due, 2026-06-01T10:00:00+00:00. It was set by Ada" in seen.shown[-2].turns[-1].text
+    waking = puppets.told(seen.shown[-2])[-1]
+    assert (
+        "Your plan is due, 2026-06-01T10:00:00+00:00. It was set by Ada (agent ada): later. write the report" in waking
+    )
     assert (await office.driver.texts("desk"))[-1] == "done", "a plan has no words of a person"
     assert await states(office) == ["completed"]
     fired = await office.driver.event("plan_fired")

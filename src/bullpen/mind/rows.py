@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Text, bindparam, delete, func, literal_column, or_, select, union
+from sqlalchemy import Text, bindparam, delete, exists, func, literal_column, or_, select, union
 from sqlalchemy.sql import ColumnElement
 
 from bullpen.clock import Clock
@@ -347,6 +347,17 @@ _SELECT_PLACES = Statement(
         *(select(table.c.place).where(table.c.agent_id == bindparam("agent_id")) for table in (goals, memories, plans))
     )
 )
+
+
+_HAS_ANY = Statement(
+    select(
+        or_(*(exists().where(table.c.agent_id == bindparam("agent_id")) for table in (goals, memories, plans))),
+    )
+)
+
+
+async def has_any(tx: Transaction, agent_id: str) -> bool:
+    return bool(await tx.value(_HAS_ANY, agent_id=agent_id))
 
 
 async def select_places(tx: Transaction, agent: Agent, situation: Situation) -> list[str]:

@@ -33,7 +33,7 @@ from bullpen.inbox import rows as inbox_rows
 from bullpen.inbox.types import Item
 from bullpen.llm.types import Reply
 from bullpen.memory import blocks as memory
-from bullpen.memory.rules import shown_for
+from bullpen.memory.rules import Situation, shown_for
 from bullpen.memory.types import ShownBlock
 from bullpen.mind import items as mind_items
 from bullpen.mind import rows as mind_rows
@@ -62,7 +62,7 @@ from bullpen.tools.outside import together
 from bullpen.tools.outward import MEMORY, merge_places
 from bullpen.tools.quotes import ReadCall
 from bullpen.tools.registry import listed_by
-from bullpen.tools.remembering import situate
+from bullpen.tools.remembering import situate_in
 from bullpen.tools.teaching import Teaching
 from bullpen.tools.types import (
     Denied,
@@ -368,13 +368,20 @@ async def read_system(
 ) -> System:
     """The system part as a run that begins now would be shown it, before secrets are masked."""
     stays_in = room.id if room is not None and room.stays else None
-    situation = await situate(tx, agent, stays_in=stays_in, active=None if room is None else room.id)
+    situation = situate_in(agent, room)
     blocks = await memory.select_shown(tx, agent.id, shown_for(situation))
-    mind = await mind_rows.select_shown(tx, agent, situation)
+    mind = await _read_mind(tx, agent, situation)
     lessons = [*teaching.choose(listed_by(agent)), *await _lessons_of_defined(tx, agent, teaching)]
     spaces = await places.read(tx, agent, thread_space, stays_in)
     parts = transcript.system_parts(agent, blocks, lessons, spaces, mind_parts(mind))
     return System(parts, blocks, mind)
+
+
+async def _read_mind(tx: Transaction, agent: Agent, situation: Situation) -> Shown:
+    """Most agents keep nothing of the kind, and pay for one question."""
+    if not await mind_rows.has_any(tx, agent.id):
+        return Shown()
+    return await mind_rows.select_shown(tx, agent, situation)
 
 
 async def _lessons_of_defined(tx: Transaction, agent: Agent, teaching: Teaching) -> list[str]:
@@ -795,8 +802,8 @@ async def finish(
     await inbox.pass_turn(tx, run.id)
     tx.defer(Stage.THREADS, lease.thread_id, partial(_rest_after, lease=lease))
     tx.after_commit(partial(_count, run))
-    if run.trigger.get("kind") == "task":
-        nudges.remind(tx, tx.clock.millis())  # its task wants to know
+    if run.trigger.get("kind") in ("task", "plan"):
+        nudges.remind(tx, tx.clock.millis())  # its task or plan wants to know
     if outcome == "silent":
         tx.after_commit(
             partial(logger.info, "%s: run %s of %s said: %s", SILENCE, run.id, run.agent_id, run.silence_reason)

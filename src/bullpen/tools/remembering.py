@@ -10,6 +10,7 @@ from bullpen.errors import ToolFailed
 from bullpen.memory import rows as memory_rows
 from bullpen.memory import rules
 from bullpen.spaces import rows as space_rows
+from bullpen.spaces.types import Room
 from bullpen.storage import Transaction
 from bullpen.tools.outward import MEMORY, MORE
 from bullpen.tools.types import ToolContext
@@ -25,6 +26,16 @@ async def situate(
     places = {*seen_in, *([] if active is None else [active])} - {MEMORY}
     private = set() if stays_in is not None else await _select_private(tx, places)
     return rules.Situation(agent.id, agent.memory.across_spaces, stays_in, active, frozenset(private))
+
+
+def situate_in(agent: Agent, room: Room | None) -> rules.Situation:
+    """As a run begins that is woken in this space, and was shown nothing yet."""
+    if room is None:
+        return rules.Situation(agent.id, agent.memory.across_spaces)
+    is_free = room.main if room.kind == "group" else room.kind == "channel" and not room.private
+    private = frozenset() if is_free or room.stays else frozenset([room.id])
+    stays_in = room.id if room.stays else None
+    return rules.Situation(agent.id, agent.memory.across_spaces, stays_in, room.id, private)
 
 
 async def _select_private(tx: Transaction, places: set[str]) -> set[str]:

@@ -13,7 +13,8 @@ TOOLS = (set_goals, delete_goals, set_memories, delete_memories, set_plans, dele
 
 LESSONS = (
     Lesson(
-        "Your goals are shown above. Call set_goals when you take one on, and when one is completed or abandoned.",
+        "Goals that you set are shown above each time you wake: call set_goals when you take one on, and when it is "
+        "completed or abandoned.",
         ("set_goals",),
     ),
     Lesson("Keep facts that you always need under keys with set_memories.", ("set_memories",)),
