@@ -92,6 +92,13 @@ SETTINGS = {
     "tasks.failures": "After how many failures in a row a task is paused; 0: never.",
     "memory.passages_per_scope": "How many passages are kept for one agent, for one agent in one space, or for one space; "
     "0: any number.",
+    "embeddings.provider": "What turns texts into vectors for [search by meaning](../guide/search-by-meaning.md): `none`, `minilm` or `openai`. Left out: `minilm` where it is installed, otherwise `none`.",
+    "embeddings.url": "The base of a server that speaks as OpenAI's `/v1/embeddings` does. Left out: `openai_base_url`, otherwise OpenAI. It counts as listed for `service:embeddings`.",
+    "embeddings.model": "What that server calls the model. Left out: `text-embedding-3-small`.",
+    "embeddings.key": "The name of the variable that holds the server's key.",
+    "embeddings.dimensions": "How many dimensions to ask the server for; 0: as many as the model has.",
+    "embeddings.weights": "The folder with the weights of MiniLM. Left out: the package `bullpen-minilm`.",
+    "embeddings.cache_bytes": "How much of a process's memory vectors of scopes in use may take.",
     "skills.per_space": "How many skills a space may have, those that wait for approval included; 0: any number.",
     "session_days": "How long somebody who signed in stays signed in.",
     "log_format": "`text` or `json`: one line for each thing worth knowing, with the ids it is about.",

@@ -71,6 +71,7 @@ from bullpen.wire.nouns import (
     Rotation,
     ScheduleType,
     ScopeKind,
+    SearchMode,
     Skill,
     SkillStatus,
     SpaceContents,
@@ -385,6 +386,7 @@ class Bullpen:
         type: str | None = ...,
         before: str | None = ...,
         after: str | None = ...,
+        mode: SearchMode | None = ...,
         limit: int | None = ...,
         cursor: str | None = ...,
     ) -> Page[FoundMessage]: ...

@@ -1445,6 +1445,9 @@ export interface paths {
         /**
          * Search
          * @description Messages that hold all these words, newest first. A page may be short while `next` says that there is more.
+         *
+         *     With `mode=fused` those that mean something alike as well, the best first, on one page; with `mode=meaning` those
+         *     alone. `note` says what was not searched, and `behind` that some messages have not been read for their meaning yet.
          */
         get: operations["search_api_search_get"];
         put?: never;
@@ -3820,6 +3823,8 @@ export interface components {
             runId?: string | null;
             /** Seq */
             seq: number;
+            /** Similarity */
+            similarity?: number | null;
             /** Snippet */
             snippet: string;
             /** Spaceid */
@@ -3841,6 +3846,17 @@ export interface components {
              * @enum {string}
              */
             type: "text" | "tool" | "file" | "voice" | "system";
+        };
+        /** FoundPage */
+        FoundPage: {
+            /** Behind */
+            behind?: boolean | null;
+            /** Items */
+            items: components["schemas"]["FoundMessage"][];
+            /** Next */
+            next?: string | null;
+            /** Note */
+            note?: string | null;
         };
         /**
          * Hook
@@ -4810,13 +4826,6 @@ export interface components {
             /** Next */
             next?: string | null;
         };
-        /** Page[FoundMessage] */
-        Page_FoundMessage_: {
-            /** Items */
-            items: components["schemas"]["FoundMessage"][];
-            /** Next */
-            next?: string | null;
-        };
         /** Page[Hook] */
         Page_Hook_: {
             /** Items */
@@ -4870,13 +4879,6 @@ export interface components {
         Page_OutboxEntry_: {
             /** Items */
             items: components["schemas"]["OutboxEntry"][];
-            /** Next */
-            next?: string | null;
-        };
-        /** Page[Passage] */
-        Page_Passage_: {
-            /** Items */
-            items: components["schemas"]["Passage"][];
             /** Next */
             next?: string | null;
         };
@@ -5002,6 +5004,8 @@ export interface components {
             outside?: string[];
             /** Score */
             score?: number | null;
+            /** Similarity */
+            similarity?: number | null;
             /** Spaceid */
             spaceId?: string | null;
             /** Supersededby */
@@ -5014,6 +5018,15 @@ export interface components {
             updatedAt?: string | null;
             /** Updatedby */
             updatedBy?: string | null;
+        };
+        /** PassagePage */
+        PassagePage: {
+            /** Items */
+            items: components["schemas"]["Passage"][];
+            /** Next */
+            next?: string | null;
+            /** Note */
+            note?: string | null;
         };
         /**
          * PassageStored
@@ -8163,7 +8176,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Passage_"];
+                    "application/json": components["schemas"]["PassagePage"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -10702,6 +10715,7 @@ export interface operations {
                 before?: string | null;
                 /** @description A time (RFC 3339), or a date in UTC. */
                 after?: string | null;
+                mode?: "keyword" | "meaning" | "fused";
                 /** @description How many, at most 200. */
                 limit?: number;
                 /** @description `next` of the page before. */
@@ -10719,7 +10733,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_FoundMessage_"];
+                    "application/json": components["schemas"]["FoundPage"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
@@ -11277,7 +11291,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_Passage_"];
+                    "application/json": components["schemas"]["PassagePage"];
                 };
             };
             /** @description What is wrong, and what to do about it. */
