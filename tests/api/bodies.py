@@ -15,6 +15,8 @@ GOOD: dict[str, Json] = {
     "POST /api/agents/{id}/trigger": {"serviceName": "bell"},
     "PUT /api/agents/{id}/blocks/{label}": {"content": "c"},
     "POST /api/agents/{id}/passages": {"content": "c"},
+    "POST /api/spaces/{id}/passages": {"content": "c"},
+    "PATCH /api/passages/{id}": {},
     "POST /api/spaces": {},
     "PATCH /api/spaces/{id}": {},
     "POST /api/spaces/{id}/members": {"memberId": "psn_otto"},
@@ -82,6 +84,7 @@ IDS = {
     "models": "con_none",
     "bridges": "mem",
     "tasks": "tsk_none",
+    "passages": "psg_none",
     "runs": "run_none",
     "messages": "the owner's message",
 }

@@ -237,7 +237,7 @@ async def test_nesting_up_to_the_limit_is_kept_and_deeper_refused(office: Driver
     await office.create("/spaces", {"id": "deep", "model": nested(DEPTH - 1)})
     assert (await office.items("/agents/ada/inbox"))[0]["payload"]["payload"] == nested(DEPTH - 1)
     assert (await office.get("/spaces/deep"))["model"] == nested(DEPTH - 1)
-    wide = {"content": "x", "metadata": {"many": [{"a": [1]}] * 20_000}}
+    wide = {"content": "x", "metadata": {"many": [{"a": [1]}] * 1_000}}
     await office.create("/agents/ada/passages", wide, status=201)
 
 
@@ -308,7 +308,7 @@ async def test_any_valid_text_is_stored_unchanged(office: Driver) -> None:
     odd = {"nul \x00 key": "nul \x00 value", "🎉": [1e-300, 2**63, -(2**63), 0.1]}
     passage = await office.create("/agents/ada/passages", {"content": "odd", "metadata": odd, "tags": ["🎉 %_"]})
     assert passage["metadata"] == odd
-    assert (await office.items("/agents/ada/passages", q="odd"))[0] == passage
+    assert (await office.items("/agents/ada/passages", q="odd"))[0] == {**passage, "score": 1.0}
 
 
 @pytest.mark.proves("N4")

@@ -46,6 +46,7 @@ MAKERS = statuses("    401  401   403  403  200  200 200 403   403   200")
 MANAGERS = statuses("  401  401   403  403  403  200 403 403   403   200")
 OWNERS = statuses("    401  401   403  403  403  403 403 403   403   200")
 OWN = statuses("       401  401   403  403  403  200 403 200   403   200")  # the agent's own, and the managers'
+AGENTS_SEEN = statuses("401 401  404  200  200  200 200 200   200   200")  # all who may know of the agent
 INSIDE = statuses("    401  401   404  404  404  404 200 200   200   200")
 SPEAK = statuses("     401  401   404  404  404  404 200 200   403   200")
 MANAGE = statuses("    401  401   404  404  404  404 200 403   403   200")
@@ -101,6 +102,18 @@ async def block(world: World, caller: str) -> tuple[str, Json | None]:
 
 async def new_passage(world: World, caller: str) -> tuple[str, Json | None]:
     return "/agents/ada/passages", {"content": fresh("fact ")}
+
+
+async def new_passage_of_team(world: World, caller: str) -> tuple[str, Json | None]:
+    return "/spaces/team/passages", {"content": fresh("fact ")}
+
+
+def passage_of_team(body: Json | None = None) -> Prepare:
+    async def prepare(world: World, caller: str) -> tuple[str, Json | None]:
+        made = await world.office.create("/spaces/team/passages", {"content": fresh("fact ")})
+        return f"/passages/{made['id']}", body
+
+    return prepare
 
 
 async def new_space(world: World, caller: str) -> tuple[str, Json | None]:
@@ -386,8 +399,13 @@ TABLE: dict[str, Row] = {
     "GET /api/agents/{id}/blocks/{label}": Row(OWN, block),
     "PUT /api/agents/{id}/blocks/{label}": Row(OWN, on("/agents/ada/blocks/mood", {"content": "wild"})),
     "DELETE /api/agents/{id}/blocks/{label}": Row(answers(OWN, 204), block),
-    "GET /api/agents/{id}/passages": Row(OWN, on("/agents/ada/passages")),
+    "GET /api/agents/{id}/passages": Row(AGENTS_SEEN, on("/agents/ada/passages")),
     "POST /api/agents/{id}/passages": Row(answers(OWN, 201), new_passage),
+    "GET /api/spaces/{id}/passages": Row(INSIDE, on("/spaces/team/passages")),
+    "POST /api/spaces/{id}/passages": Row(answers(SPEAK, 201), new_passage_of_team),
+    "GET /api/passages/{id}": Row(INSIDE, passage_of_team()),
+    "PATCH /api/passages/{id}": Row(SPEAK, passage_of_team({"tags": ["corrected"]})),
+    "DELETE /api/passages/{id}": Row(answers(SPEAK, 204), passage_of_team()),
     "POST /api/spaces": Row(answers(MAKERS, 201), new_space),
     "GET /api/spaces": Row(EVERYBODY, on("/spaces")),
     "GET /api/spaces/{id}": Row(INSIDE, on("/spaces/team")),

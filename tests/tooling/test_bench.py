@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from bench import search
+from bench import memory, search
 from bullpen.storage import tables
 
+FILLED = {
+    "messages": search.MESSAGE,
+    "spaces": search.SPACE,
+    "members": search.MEMBER,
+    "passages": memory.PASSAGE,
+    "passage_scopes": memory.SCOPE,
+}
 
-@pytest.mark.parametrize("name", ["messages", "spaces", "members"])
+
+@pytest.mark.parametrize("name", FILLED)
 def test_the_search_benchmark_fills_every_column_that_needs_it(name: str) -> None:
-    columns = {"messages": search.MESSAGE, "spaces": search.SPACE, "members": search.MEMBER}[name]
+    columns = FILLED[name]
     known = tables.metadata.tables[name].columns
     needed = {column.name for column in known if not column.nullable and column.server_default is None}
     assert needed <= set(columns) <= {column.name for column in known}
@@ -26,4 +34,8 @@ def test_the_search_benchmark_writes_a_value_for_each_column(monkeypatch: pytest
         (office.spaces(), search.SPACE),
         (office.members(), search.MEMBER),
     ]
+    monkeypatch.setattr(memory, "VOCABULARY", 100)
+    remembered = memory.Memory(3)
+    ((passages, fragments),) = remembered.pages()
+    written += [(passages, memory.PASSAGE), (fragments, memory.WORDS), (remembered.scopes(), memory.SCOPE)]
     assert [{len(row) for row in rows} for rows, _ in written] == [{len(columns)} for _, columns in written]

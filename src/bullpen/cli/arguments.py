@@ -375,6 +375,7 @@ def _add_memory(add: Add) -> None:
     made["export"].add_argument("--force", action="store_true", help="replace a file that is there")
     made["import"].add_argument("file", metavar="FILE", help="what to read; - reads stdin")
     made["import"].add_argument("--create", action="store_true", help="make the agents and spaces that are not there")
+    made["import"].add_argument("--model", metavar="NAME", help="what agents that are made think with")
     memory.add_argument("--json", action="store_true", help="machine-readable output", default=False)
     memory.set_defaults(agent=None, space=None, tags=[], limit=None, cursor=None)
 

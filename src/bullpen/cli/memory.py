@@ -19,6 +19,7 @@ from bullpen.cli import door, named, show
 from bullpen.cli.export import write_lines
 from bullpen.cli.failures import CommandFailed
 from bullpen.client import ApiError, Bullpen, Forbidden, NotFound, Page
+from bullpen.client.fields import CreateAgentFields
 from bullpen.settings import load_settings
 from bullpen.wire.nouns import Passage
 
@@ -119,32 +120,59 @@ class Imported:
 
 async def _import(bp: Bullpen, args: Namespace) -> Imported:
     done = Imported()
-    there: dict[tuple[str, str], bool] = {}
+    there = There(bp, args.create, args.model)
     for number, line in enumerate(_lines(args.file), 1):
         try:
-            said = _read(line)
-            agent, space = args.agent or said.get("agentId"), args.space or said.get("spaceId")
-            wanted = [("agent", agent)] if agent else []
-            wanted += [("space", space)] if space else []
-            for kind, id in wanted:
-                if (kind, id) not in there:
-                    there[kind, id] = await _is_there(bp, kind, id, create=args.create)
-            if not wanted or not all(there[each] for each in wanted):
+            if await _store(bp, args, there, _read(line)):
+                done.stored += 1
+            else:
                 done.skipped += 1
-                continue
-            await bp.passages.store(
-                agent,
-                said["content"],
-                space=space,
-                tags=said.get("tags", ()),
-                metadata=said.get("metadata"),
-                expires=said.get("expiresAt"),
-            )
-            done.stored += 1
-        except (ValueError, KeyError, TypeError, ApiError) as error:
+        except (ValueError, TypeError, ApiError) as error:
             done.refused += 1
             print(f"line {number}: {show.one_line(str(error), 200)}", file=sys.stderr)
     return done
+
+
+async def _store(bp: Bullpen, args: Namespace, there: There, said: dict[str, Any]) -> bool:
+    """False: its agent or its space is not here."""
+    agent, space = args.agent or said.get("agentId"), args.space or said.get("spaceId")
+    if not (agent or space):
+        raise ValueError("this passage belongs to no agent and no space")
+    if not await there.has("agent", agent) or not await there.has("space", space):
+        return False
+    tags, metadata, expires = said.get("tags", ()), said.get("metadata"), said.get("expiresAt")
+    await bp.passages.store(agent, said["content"], space=space, tags=tags, metadata=metadata, expires=expires)
+    return True
+
+
+class There:
+    """Which agents and spaces are in the office. Each is asked for once, and made if it may be."""
+
+    def __init__(self, bp: Bullpen, create: bool, model: str | None) -> None:
+        self._bp = bp
+        self._create = create
+        self._model = model
+        self._known: dict[tuple[str, str], bool] = {}
+
+    async def has(self, kind: str, id: str | None) -> bool:
+        if id is None:
+            return True
+        if (kind, id) not in self._known:
+            self._known[kind, id] = await self._find(kind, id)
+        return self._known[kind, id]
+
+    async def _find(self, kind: str, id: str) -> bool:
+        try:
+            await (self._bp.agents.get(id) if kind == "agent" else self._bp.spaces(id).get())
+        except NotFound:
+            if not self._create:
+                return False
+            if kind == "agent":
+                fields: CreateAgentFields = {"name": id} if self._model is None else {"name": id, "model": self._model}
+                await self._bp.agents.create(id=id, tools=["memory"], **fields)
+            else:
+                await self._bp.spaces.create(id=id, private=True)
+        return True
 
 
 def _lines(file: str) -> Iterator[str]:
@@ -165,19 +193,6 @@ def _read(line: str) -> dict[str, Any]:
     if not isinstance(said.get("content"), str):
         raise ValueError("a passage needs its content")
     return said
-
-
-async def _is_there(bp: Bullpen, kind: str, id: str, *, create: bool) -> bool:
-    try:
-        await (bp.agents.get(id) if kind == "agent" else bp.spaces(id).get())
-    except NotFound:
-        if not create:
-            return False
-        if kind == "agent":
-            await bp.agents.create(id=id, name=id)
-        else:
-            await bp.spaces.create(id=id, private=True)
-    return True
 
 
 def _tell(done: Imported, args: Namespace) -> None:

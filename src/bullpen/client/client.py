@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast
 from uuid import uuid4
@@ -62,6 +62,7 @@ from bullpen.wire.nouns import (
     Me,
     NewInvite,
     OpenSession,
+    Passage,
     Pause,
     Person,
     PinnedMessage,
@@ -395,6 +396,24 @@ class SpaceHandle:
 
     async def get(self) -> Space:
         return Space.model_validate(await self._connection.request("GET", path("spaces", self.id)))
+
+    async def search_passages(
+        self,
+        text: str | None = None,
+        *,
+        tags: Sequence[str] = (),
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Passage]:
+        """What the space remembers for its agents: the best matches first; without a text, the newest."""
+        passages = Passages(self._connection)
+        return await passages.search(None, text, space=self.id, tags=tags, limit=limit, cursor=cursor)
+
+    async def store_passage(
+        self, content: str, *, tags: Sequence[str] = (), metadata: Mapping[str, Any] | None = None
+    ) -> Passage:
+        """Have the space remember something, for all agents in it."""
+        return await Passages(self._connection).store(None, content, space=self.id, tags=tags, metadata=metadata)
 
     async def update(self, **fields: Unpack[UpdateSpaceFields]) -> Space:
         found = await self._connection.request("PATCH", path("spaces", self.id), body=fields, repeatable=True)

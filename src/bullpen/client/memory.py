@@ -39,7 +39,7 @@ class Passages:
 
     async def search(
         self,
-        agent: str | None = None,
+        agent: str | None,
         text: str | None = None,
         *,
         space: str | None = None,

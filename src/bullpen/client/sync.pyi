@@ -175,7 +175,7 @@ class Blocks:
 class Passages:
     def search(
         self,
-        agent: str | None = ...,
+        agent: str | None,
         text: str | None = ...,
         *,
         space: str | None = ...,
@@ -434,6 +434,12 @@ class Spaces:
 class SpaceHandle:
     id: str
     def get(self) -> Space: ...
+    def search_passages(
+        self, text: str | None = ..., *, tags: Sequence[str] = ..., limit: int | None = ..., cursor: str | None = ...
+    ) -> Page[Passage]: ...
+    def store_passage(
+        self, content: str, *, tags: Sequence[str] = ..., metadata: Mapping[str, Any] | None = ...
+    ) -> Passage: ...
     def update(self, **fields: Unpack[UpdateSpaceFields]) -> Space: ...
     def send(
         self,

@@ -30,9 +30,10 @@ from bullpen.storage.tables import passage_words, passages
 
 # Words of a query that are looked for: the longest, since those are rarest. Each is one more question to the index.
 NEEDLES: Final = 8
-# Hits of the index that are looked at: of all words together, and of each one alone.
-TOGETHER: Final = 400
-ALONE: Final = 150
+# Hits of the index that are looked at: of all words together, and of each of the longest alone.
+TOGETHER: Final = 300
+ALONE: Final = 100
+ASKED_ALONE: Final = 5
 # The newest passages of a scope that are read one by one.
 SCANNED: Final = 20_000
 SCOPES_SCANNED: Final = 8
@@ -239,17 +240,40 @@ _HITS = Statement(
 )
 
 
+# For each of several questions. On SQLite a statement costs too little to be worth that.
+_HITS_OF_EACH = Statement(
+    text(
+        "SELECT hits.number FROM unnest(CAST(:several AS text[])) AS asked (terms) CROSS JOIN LATERAL "
+        "(SELECT number FROM (SELECT number FROM passage_words "
+        "WHERE array_to_tsvector(string_to_array(words, ' ')) @@ CAST(asked.terms AS tsquery) OFFSET 0) AS all_hits "
+        "ORDER BY number DESC LIMIT :limit) AS hits"
+    )
+)
+
+
 async def find_numbers(tx: Transaction, scopes: Sequence[str], needles: Sequence[Needle], limit: int) -> list[int]:
     """Numbers of passages that hold all of the fragments, newest first."""
+    return await tx.values(_HITS, terms=_terms(tx, scopes, needles), limit=limit)
+
+
+async def _find_alone(tx: Transaction, scopes: Sequence[str], needles: Sequence[Needle]) -> set[int]:
+    """Of those that hold one of the needles, the newest of each."""
+    several = [_terms(tx, scopes, [needle]) for needle in needles]
+    if tx.store.shared:
+        return set(await tx.values(_HITS_OF_EACH, several=several, limit=ALONE))
+    return {number for terms in several for number in await tx.values(_HITS, terms=terms, limit=ALONE)}
+
+
+def _terms(tx: Transaction, scopes: Sequence[str], needles: Sequence[Needle]) -> str:
+    """What the index is asked: all of the fragments, in one of the scopes."""
     wanted = [fragment for needle in needles for fragment in needle.fragments]
     write, both, either = (_tsquery, " & ", " | ") if tx.store.shared else (_fts5, " AND ", " OR ")
     keys = dict.fromkeys(map(fragments.key, scopes))
-    terms = either.join(f"({both.join(write(key + fragment, fragment) for fragment in wanted)})" for key in keys)
-    return await tx.values(_HITS, terms=terms, limit=limit)
+    return either.join(f"({both.join(write(key + fragment, fragment) for fragment in wanted)})" for key in keys)
 
 
 async def find_marked(tx: Transaction, marks: Sequence[str], limit: int) -> list[int]:
-    """Numbers of passages that have one of these marks, newest first: see fragments.sketch."""
+    """Numbers of passages that have one of these marks, newest first: see storage/fragments.py."""
     write, either = (_tsquery, " | ") if tx.store.shared else (_fts5, " OR ")
     return await tx.values(_HITS, terms=either.join(write(mark, mark) for mark in marks), limit=limit)
 
@@ -306,9 +330,7 @@ async def _ranked(tx: Transaction, asked: Asked, needles: Sequence[Needle]) -> l
     if len(whole) >= asked.limit or len(needles) == 1:
         return [Hit(id, 1.0) for _, id in reversed(whole)][: asked.limit]
     seen = set(together)
-    alone: set[int] = set()
-    for needle in indexed if len(indexed) > 1 else ():
-        alone.update(await find_numbers(tx, asked.scopes, [needle], ALONE))
+    alone = await _find_alone(tx, asked.scopes, indexed[:ASKED_ALONE]) if len(indexed) > 1 else set()
     if alone - seen:
         found += await _look_at(tx, asked, needles, sorted(alone - seen))
     return _rank(found, len(needles), asked.limit)

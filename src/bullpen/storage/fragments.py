@@ -9,7 +9,7 @@ once more, since fragments can stand apart in a text.
 from __future__ import annotations
 
 from base64 import b32encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
@@ -20,9 +20,12 @@ from bullpen.storage import words
 SIZE: Final = 3
 # Of one piece of a query: enough to find it, and no more work than that.
 ASKED: Final = 6
-SKETCHED: Final = 8
+# Of a text: the words that its sketch is made of, at most and at least, and how many hashes make a mark.
+SKETCHED: Final = 400
+SHORTEST: Final = 4
+BAND: Final = 3
 MARK: Final = "\ue003"  # stands in no word
-_SEEDS: Final = (0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35)
+_SEEDS: Final = [n * 0x9E3779B1 & 0xFFFFFFFF for n in range(1, 13)]
 _KEY: Final = 6  # 30 bits: two scopes may share a key, since a hit is looked at once more
 
 
@@ -38,25 +41,28 @@ def folded(content: str, tags: Iterable[str]) -> str:
 
 def indexed(scope: str, text: str) -> str:
     """What is kept for a passage. `text` is folded."""
-    head, found = key(scope), list(dict.fromkeys(_fragments(text)))
-    return " ".join([head + fragment for fragment in (*found, *sketch(found))])
+    head = key(scope)
+    pieces = list(dict.fromkeys(words.pieces(text)))
+    found = dict.fromkeys(fragment for piece, is_run in pieces for fragment in _cut(piece, is_run))
+    return " ".join([head + fragment for fragment in (*found, *_sketch(pieces))])
 
 
-def sketch(found: Sequence[str]) -> list[str]:
-    """A few marks that texts share which have most of their fragments in common (the smallest hash, by several
-    hashes): what is almost the same is found by them without comparing everything. Too short a text has none."""
-    if len(found) < SKETCHED:
+def _cut(piece: str, is_run: bool) -> list[str]:
+    if is_run:
+        return [piece[at : at + 2] for at in range(len(piece))]
+    return [piece[at : at + SIZE] for at in range(len(piece) - SIZE + 1)]
+
+
+def _sketch(pieces: Sequence[tuple[str, bool]]) -> list[str]:
+    """A few marks, of which texts share one if they have nearly all of their words in common: each is made of the
+    smallest hashes of the words, by some hashes. So what is almost the same is found without comparing everything.
+    Too short a text has none."""
+    said = [part.encode() for piece, is_run in pieces[:SKETCHED] for part in (_cut(piece, True) if is_run else [piece])]
+    if len(said) < SHORTEST:
         return []
-    whole = [fragment.encode() for fragment in found]
-    return [f"{MARK}{n}{min(crc32(fragment, seed) for fragment in whole):08x}" for n, seed in enumerate(_SEEDS)]
-
-
-def _fragments(text: str) -> Iterator[str]:
-    for piece, is_run in words.pieces(text):
-        if is_run:
-            yield from (piece[at : at + 2] for at in range(len(piece)))
-        else:
-            yield from (piece[at : at + SIZE] for at in range(len(piece) - SIZE + 1))
+    smallest = [min(crc32(word, seed) for word in said) for seed in _SEEDS]
+    bands = range(0, len(smallest), BAND)
+    return [f"{MARK}{at}{crc32(repr(smallest[at : at + BAND]).encode()):08x}" for at in bands]
 
 
 def asked(needle: str) -> list[str]:
