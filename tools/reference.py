@@ -92,6 +92,13 @@ SETTINGS = {
     "tasks.failures": "After how many failures in a row a task is paused; 0: never.",
     "memory.passages_per_scope": "How many passages are kept for one agent, for one agent in one space, or for one space; "
     "0: any number.",
+    "embeddings.provider": "What turns texts into vectors for [search by meaning](../guide/search-by-meaning.md): `none`, `minilm` or `openai`. Left out: `minilm` where it is installed, otherwise `none`.",
+    "embeddings.url": "The base of a server that speaks as OpenAI's `/v1/embeddings` does. Left out: `openai_base_url`, otherwise OpenAI. It counts as listed for `service:embeddings`.",
+    "embeddings.model": "What that server calls the model. Left out: `text-embedding-3-small`.",
+    "embeddings.key": "The name of the variable that holds the server's key.",
+    "embeddings.dimensions": "How many dimensions to ask the server for; 0: as many as the model has.",
+    "embeddings.weights": "The folder with the weights of MiniLM. Left out: the package `bullpen-minilm`.",
+    "embeddings.cache_bytes": "How much of a process's memory vectors of scopes in use may take.",
     "skills.per_space": "How many skills a space may have, those that wait for approval included; 0: any number.",
     "memory.engine": "Where notes of spaces (`memory_save`) are kept: `own`, here alone; `supermemory`, there too, and without a key not at all; `auto`, there too if there is a key.",
     "supermemory_base_url": "Where Supermemory is, if not at its own address. Listed for it alone.",

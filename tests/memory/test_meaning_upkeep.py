@@ -8,11 +8,14 @@ from contextlib import AsyncExitStack
 import pytest
 from sqlalchemy import bindparam, delete, insert
 
+from bullpen.doctor.database import examine
 from bullpen.llm.embedding import Vector
 from bullpen.meaning import exact, rows
 from bullpen.meaning.exact import Vectors
 from bullpen.meaning.types import Near
+from bullpen.settings import load_settings
 from bullpen.storage import Statement, Store
+from bullpen.storage.sqlite import SqliteReader
 from bullpen.storage.tables import vectors
 from bullpen.testing.embedding import TinyEmbedder
 from tests.databases import Database
@@ -183,3 +186,41 @@ async def test_the_nearest_are_exact_however_little_memory_there_is(store: Store
     again, _ = await looked_through.nearest("message", ["one", "two"], wanted, 10)
     assert found[0].id not in [near.id for near in again]
     assert len(again) == 10
+
+
+# ── for operators ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_metrics_tell_how_far_it_is_behind(offices: Offices) -> None:
+    embedder = tiny()
+    office = await open_office(offices, embedder)
+    await office.agent("ada")
+    await embedded(office)
+    embedder.gate.clear()
+    await remember(office, "ada", "An automobile.")
+    told = (await office.http.get("http://office/metrics")).text
+    assert 'bullpen_embeddings_waiting{kind="passage"} 1' in told
+    embedder.gate.set()
+    await embedded(office)
+    told = (await office.http.get("http://office/metrics")).text
+    assert 'bullpen_embeddings_waiting{kind="passage"} 0' in told
+    assert 'bullpen_embeddings_total{what="text",ending="embedded"}' in told
+
+
+async def test_doctor_says_how_many_texts_wait(database: Database) -> None:
+    embedder = tiny()
+    async with AsyncExitStack() as stack:
+        office = await open_office(Offices(database, stack), embedder)
+        await office.agent("ada")
+        await embedded(office)
+        assert await told_by_doctor(database) == ["Every text has its vector of tiny."]
+        embedder.gate.clear()
+        await remember(office, "ada", "An automobile.", "A feline.")
+        assert await told_by_doctor(database) == ["2 texts wait for vectors of tiny."]
+
+
+async def told_by_doctor(database: Database) -> list[str]:
+    settings = load_settings({}, data=database.data, database_url=database.url)
+    store = SqliteReader(database.path) if database.kind == "sqlite" else database.store()
+    found = [each async for each in examine(settings, store, running=True)]
+    return [finding.message for finding in found if finding.part == "meaning"]

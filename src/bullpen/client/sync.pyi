@@ -72,6 +72,7 @@ from bullpen.wire.nouns import (
     Rotation,
     ScheduleType,
     ScopeKind,
+    SearchMode,
     Skill,
     SkillStatus,
     SpaceContents,
@@ -407,6 +408,7 @@ class Bullpen:
         type: str | None = ...,
         before: str | None = ...,
         after: str | None = ...,
+        mode: SearchMode | None = ...,
         limit: int | None = ...,
         cursor: str | None = ...,
     ) -> Page[FoundMessage]: ...
