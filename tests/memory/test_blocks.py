@@ -291,7 +291,8 @@ async def test_putting_back_a_tainted_version_taints_again(office: Driver) -> No
 async def test_only_owners_and_the_agent_hear_of_a_change(office: Driver) -> None:
     await office.agent("ada", blocks={"mood": "calm"})
     await office.agent("bo")
-    _, maya = await office.person("Maya")
+    id, maya = await office.person("Maya")
+    await office.space("back", ["ada", id], private=True)
     callers = [await office.as_agent("ada"), await office.as_agent("bo"), maya]
     async with (
         following(office, callers[0]) as ada,
@@ -310,6 +311,8 @@ async def test_only_owners_and_the_agent_hear_of_a_change(office: Driver) -> Non
         }
         assert "quite secret" not in orjson.dumps(office.events).decode(), "its words are asked for"
         await ada.until_type("block_updated")
+        await office.ask("PUT", MOOD, params={"spaceId": "back"}, json={"content": "sly"})
+        await office.event("block_updated", lambda event: event.get("spaceId") == "back")
         await office.ask("POST", "/agents/pause")
         for stream in (bo, hers):
             await stream.until_type("agents_paused")
