@@ -1,6 +1,6 @@
 """SQL for vectors, and for the queue of what has none yet. Reads the texts of passages and messages, too.
 
-Who puts something into the queue are triggers (migration 0031): nobody who stores a text has to think of it.
+Who puts something into the queue are triggers (migration 0029): nobody who stores a text has to think of it.
 """
 
 from __future__ import annotations

@@ -1168,7 +1168,7 @@ bridge_accounts = Table(
     Index("bridge_accounts_person", "person_id"),
 )
 
-# What texts mean, as vectors of one length: of passages and of messages. Triggers of migration 0031 take out a row when
+# What texts mean, as vectors of one length: of passages and of messages. Triggers of migration 0029 take out a row when
 # its text changes or goes, so that no vector outlives its text.
 vectors = Table(
     "vectors",

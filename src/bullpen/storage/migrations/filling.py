@@ -136,10 +136,10 @@ async def _fill_passages_postgres(connection: Any) -> None:
 SQLITE: Final[Mapping[str, Callable[[sqlite3.Connection], None]]] = {
     "0003_search": _fill_search_sqlite,
     "0023_cards": _fill_cards_sqlite,
-    "0030_passages": _fill_passages_sqlite,
+    "0028_passages": _fill_passages_sqlite,
 }
 POSTGRES: Final[Mapping[str, Callable[[Any], Awaitable[None]]]] = {
     "0003_search": _fill_search_postgres,
     "0023_cards": _fill_cards_postgres,
-    "0030_passages": _fill_passages_postgres,
+    "0028_passages": _fill_passages_postgres,
 }

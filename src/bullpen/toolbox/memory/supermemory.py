@@ -1,6 +1,6 @@
 """What the memory of a space has to do with Supermemory, if a key is set: sending before it is kept, asking, joining.
 
-Our own passages are the truth (decision 0041). What is asked and sent here is bounded in time by memory/supermemory.py.
+Our own passages are the truth (decision 0044). What is asked and sent here is bounded in time by memory/supermemory.py.
 """
 
 from __future__ import annotations
