@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import changelog, shape
+from tools import changelog, check, shape
 
 
 def test_shape_measures_files_functions_classes_and_inner_imports(tmp_path: Path) -> None:
@@ -34,3 +34,13 @@ def test_a_fragment_of_no_known_kind_is_refused(tmp_path: Path) -> None:
 
 def test_our_own_fragments_can_be_gathered() -> None:
     assert changelog.section("0", "", changelog.fragments(changelog.ROOT / "changelog.d"))
+
+
+def test_one_failed_check_fails_but_stops_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check, "CHECKS", {"bad": ("no_such_module",), "good": ("this",)})
+    assert check.main() == 1
+    printed = capsys.readouterr().out
+    assert "Beautiful is better than ugly." in printed
+    assert printed.endswith("Failed: bad.\n")
