@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench import search
+from bench import instructions, search
 from bullpen.storage import tables
 
 
@@ -27,3 +27,11 @@ def test_the_search_benchmark_writes_a_value_for_each_column(monkeypatch: pytest
         (office.members(), search.MEMBER),
     ]
     assert [{len(row) for row in rows} for rows, _ in written] == [{len(columns)} for _, columns in written]
+
+
+async def test_without_valgrind_nothing_is_counted_and_the_reason_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert await instructions.measure(quick=True) == {}
+    assert "valgrind" in capsys.readouterr().out
