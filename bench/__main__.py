@@ -7,6 +7,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Awaitable, Mapping
+from functools import partial
 from typing import Protocol
 
 import uvloop
@@ -17,6 +18,7 @@ from bench import (
     egress,
     files,
     idle,
+    instructions,
     meaning,
     measure,
     memory,
@@ -45,6 +47,7 @@ class Part(Protocol):
 
 PARTS: Mapping[str, Part] = {
     "run": run.measure,
+    "instructions": instructions.measure,
     "age": age.measure,
     "post": post.measure,
     "search": search.measure,
@@ -67,11 +70,11 @@ PARTS: Mapping[str, Part] = {
 }
 
 
-async def main(parts: list[str], *, quick: bool, keep: bool) -> None:
+async def main(parts: Mapping[str, Part], *, quick: bool, keep: bool) -> None:
     figures: Figures = {}
-    for name in parts:
+    for name, part in parts.items():
         print(f"measuring: {name} …", flush=True)
-        figures |= await PARTS[name](quick=quick)
+        figures |= await part(quick=quick)
     print("\n" + report.table(figures))
     if keep:
         print(f"\nkept in {report.keep(figures, measure.machine())}")
@@ -81,6 +84,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure CPU, memory and ratios.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; otherwise all")
     parser.add_argument("--quick", action="store_true", help="few rounds: to see that it works, not to believe it")
+    parser.add_argument("--against", metavar="COMMIT", help="instructions: what the code of this commit takes as well")
     parser.add_argument("--no-save", action="store_true", help="print only")
     args = parser.parse_args()
     if unknown := [name for name in args.parts if name not in PARTS]:
@@ -93,5 +97,8 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["teaching"]:  # it judges and measures nothing, and has options of its own
         sys.exit(teaching.main(sys.argv[2:]))
     asked = arguments()
+    chosen = {name: PARTS[name] for name in asked.parts or PARTS}
+    if "instructions" in chosen:
+        chosen["instructions"] = partial(instructions.measure, against=asked.against)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main(asked.parts or list(PARTS), quick=asked.quick, keep=not (asked.no_save or asked.quick)))
+        runner.run(main(chosen, quick=asked.quick, keep=not (asked.no_save or asked.quick)))

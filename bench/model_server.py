@@ -2,7 +2,7 @@
 
 The model's name says what: `story` gives the next step of the story, by how many results it was shown; `stream-N` gives
 a text of N pieces, each in a packet of its own; `late-N` is silent for N milliseconds, and then says little; `clock`
-sends a message that begins with the time at which it was sent.
+sends a message that begins with the time at which it was sent; `says-N` sends one of N bytes, which ends with `END`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ STORY: list[list[Part]] = [
     ],
     [Text("That is all.")],
 ]
+PARAGRAPH = (
+    "A point of **some weight**, with `code`, and a sentence that goes on for a while.\n\n- one thing\n- another\n\n"
+)
+END = "\n\nThat is the end."
 STEP = {0: 0, 1: 1, 3: 2}  # by the number of results that it was shown
 
 
@@ -58,6 +62,18 @@ async def tell_the_time(wire: Wire, body: bytes, writer: asyncio.StreamWriter) -
     writer.write(b"0\r\n\r\n")
 
 
+async def speak_at_length(wire: Wire, body: bytes, writer: asyncio.StreamWriter, size: int) -> None:
+    """As fast as models do that are fast, and marked up as what they say."""
+    if any(mark in body for mark in RESULTS):
+        writer.write(b"".join(said(wire, [Text("")])) + b"0\r\n\r\n")
+        return
+    text = (PARAGRAPH * (size // len(PARAGRAPH) + 1))[: size - len(END)] + END
+    for piece in said(wire, [Wanted("c1", "send_message", orjson.dumps({"text": text}).decode())], piece=40):
+        writer.write(piece)
+        await asyncio.sleep(0.004)
+    writer.write(b"0\r\n\r\n")
+
+
 async def answer(path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
     wire = PATHS[path]
     name: str = orjson.loads(body)["model"]
@@ -71,6 +87,9 @@ async def answer(path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
         return
     if name == "clock":
         await tell_the_time(wire, body, writer)
+        return
+    if name.startswith("says-"):
+        await speak_at_length(wire, body, writer, int(name.removeprefix("says-")))
         return
     for piece in stream(wire, int(name.removeprefix("stream-"))):
         writer.write(piece)

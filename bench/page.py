@@ -21,7 +21,8 @@ from playwright.async_api import Browser, CDPSession, Page, async_playwright
 from bench import rooms
 from bench.budgets import Figures
 from bench.measure import folder
-from bench.servers import Connection, Server, bullpen, connected
+from bench.post import BODY
+from bench.servers import Connection, Server, asking, bullpen, connected, of_models
 from tests.page.browsers import ARGUMENTS, find_chromium
 
 BUILT = Path(__file__).parents[1] / "src" / "bullpen" / "web" / "page"
@@ -32,6 +33,8 @@ HOUR, MINUTES = 3_600, 300  # messages of a busy room: one a second
 FRAMES = 600
 CLIENTS = 8
 BOUND_MS = 30_000
+STREAMED, BEFORE, FEW = 20_000, 5_000, 500  # bytes that grow, in a room of so many messages
+MODEL = f"anthropic:says-{STREAMED}"
 
 # A hard flick, 12,000 pixels a second at sixty frames a second, in the middle of everything that is loaded.
 SCROLL = """async frames => {
@@ -51,17 +54,20 @@ NOTE = """new MutationObserver(() => {
 async def measure(*, quick: bool) -> Figures:
     long, hour = (SHORT, MINUTES) if quick else (LONG, HOUR)
     with folder() as data:
-        async with rooms.opened(data, drive=False) as made:
+        async with rooms.opened(data, drive=False, model=MODEL) as made:
             token = await made.token()
-        with bullpen(data) as server:
+            await made.make("stream", 1, FEW if quick else BEFORE)
+        with of_models() as provider, bullpen(data, **asking(provider)) as server:
             speak = partial(_speak, server, token)
             async with _browser() as browser:
                 async with connected(server, token) as (line,):
                     reader = await _reader(browser, server, line)
                     await _room(line, "long", reader.id)
                     await _room(line, "busy", reader.id)
+                    await line.post("/api/spaces/stream-0/members", json.dumps({"memberId": reader.id}).encode())
                 first = await speak("long", long)
                 return {
+                    **await _streaming(browser, reader, server, token),
                     "page.script": _script_size(),
                     **await _loading(reader),
                     **await _scrolling(reader, first),
@@ -97,6 +103,30 @@ async def _scrolling(reader: Reader, first: str) -> Figures:
         before = await _busy(tools)
         await page.evaluate(SCROLL, FRAMES)
         return {"page.frame": (await _busy(tools) - before) / FRAMES * 1000}
+
+
+async def _streaming(browser: Browser, reader: Reader, server: Server, token: str) -> Figures:
+    """The longest task of the page's main thread while an answer grows, in CPU: a busy machine makes none longer."""
+    async with reader.visit() as page, connected(server, token) as (line,):
+        await page.goto(reader.address("stream-0"))
+        await page.get_by_role("combobox", name="Message").wait_for()
+        await page.wait_for_load_state("networkidle")
+        await browser.start_tracing(page=page, categories=["toplevel", "disabled-by-default-devtools.timeline"])
+        await line.post("/api/spaces/stream-0/messages", BODY)
+        await page.get_by_text("That is the end.").first.wait_for()
+        tasks = _tasks_in(await browser.stop_tracing())
+    return {"page.longest_task": max(tasks), "page.streaming": sum(tasks)}
+
+
+def _tasks_in(trace: bytes) -> list[float]:
+    """Milliseconds of CPU of each task of the busiest renderer's main thread."""
+    events: list[dict[str, Any]] = json.loads(trace)["traceEvents"]
+    mains = {(e["pid"], e["tid"]) for e in events if e.get("args", {}).get("name") == "CrRendererMain"}
+    by_thread: dict[tuple[int, int], list[float]] = {main: [0.0] for main in mains}
+    for event in events:
+        if (event["pid"], event["tid"]) in mains and event["name"].endswith("RunTask") and "tdur" in event:
+            by_thread[event["pid"], event["tid"]].append(event["tdur"] / 1000)
+    return max(by_thread.values(), key=sum)
 
 
 async def _an_hour(reader: Reader, speak: Speak, messages: int) -> Figures:

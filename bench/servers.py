@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,20 +18,22 @@ from bullpen.testing import NO_LIMITS
 ROOT = Path(__file__).parents[1]
 READY = "ready on http://"
 STOP_SECONDS = 20
+QUIETLY = {"BULLPEN_LOG_LEVEL": "error", **NO_LIMITS}
 
 
 class Server:
     """A process that says where it listens, and what it has cost so far."""
 
-    def __init__(self, command: Sequence[str], **environment: str) -> None:
+    def __init__(self, command: Sequence[str], *, before: Sequence[str] = (), cwd: Path = ROOT, **more: str) -> None:
+        """`before` stands before Python on the command line, `more` is added to its environment."""
         began = time.perf_counter()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", *command],
+            [*before, sys.executable, "-m", *command],
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
-            cwd=ROOT,
-            env=_environment(**environment),
+            cwd=cwd,
+            env=environment(**more),
         )
         self.port = self._wait()
         self.ready_seconds = time.perf_counter() - began
@@ -48,6 +51,9 @@ class Server:
 
     def memory(self) -> float:
         return memory_of(self._process.pid)
+
+    def send(self, what: signal.Signals) -> None:
+        self._process.send_signal(what)
 
     def forget_peak(self) -> None:
         forget_peak_of(self._process.pid)
@@ -67,17 +73,18 @@ class Server:
         self._process.stdout.close()
 
 
-def _environment(**more: str) -> dict[str, str]:
+def environment(**more: str) -> dict[str, str]:
     """None of the caller's own settings."""
     own = {name: v for name, v in os.environ.items() if not name.startswith("BULLPEN_") and name != "DATABASE_URL"}
     return {**own, **more}
 
 
 @contextlib.contextmanager
-def bullpen(data: Path, **environment: str) -> Iterator[Server]:
+def bullpen(data: Path, **more: str) -> Iterator[Server]:
     """`bullpen serve`, as people run it."""
-    quietly = {"BULLPEN_LOG_LEVEL": "warning", **NO_LIMITS, **environment}
-    yield from _until_done(Server(["bullpen", "serve", "--port", "0", "--data", str(data)], **quietly))
+    yield from _until_done(
+        Server(["bullpen", "serve", "--port", "0", "--data", str(data)], cwd=ROOT, **{**QUIETLY, **more})
+    )
 
 
 @contextlib.contextmanager
@@ -96,6 +103,14 @@ def answering() -> Iterator[Server]:
 def of_models() -> Iterator[Server]:
     """Speaks as model providers do."""
     yield from _until_done(Server(["bench.model_server"]))
+
+
+def asking(provider: Server) -> dict[str, str]:
+    """Settings of a server that asks this one for its models."""
+    return {
+        "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{provider.port}",
+        "ANTHROPIC_API_KEY": "open-sesame-of-the-bench-42",
+    }
 
 
 def _until_done(server: Server) -> Iterator[Server]:

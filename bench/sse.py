@@ -20,7 +20,7 @@ from bench.servers import Connection, Server, request
 
 FOLLOWERS = 200
 POST = "/api/spaces/hall-0/messages"
-FOLLOW = "/api/events?spaceId=hall-0"
+FOLLOW = "/api/events?spaceId={}"
 WAIT_SECONDS = 30
 
 
@@ -31,7 +31,7 @@ async def measure(*, quick: bool) -> Figures:
         with servers.bullpen(data) as server:
             async with servers.connected(server, token) as (connection,):
                 alone = [await _cost(server, connection, size) for _ in range(batches)]
-                crowd = await _gather(server, token)
+                crowd = await gather(server, token, "hall-0", FOLLOWERS)
                 await _cost(server, connection, size, crowd)
                 followed = [await _cost(server, connection, size, crowd) for _ in range(batches)]
                 crowd.leave()
@@ -71,7 +71,7 @@ class Follower(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop's are none by inheritance
-        self.transport.write(request("GET", FOLLOW, self._crowd.token))
+        self.transport.write(request("GET", FOLLOW.format(self._crowd.space_id), self._crowd.token))
 
     def data_received(self, data: bytes) -> None:
         seen = self._rest + data
@@ -85,8 +85,9 @@ class Follower(asyncio.Protocol):
 class Crowd:
     """All followers, and how many of them have what was said last."""
 
-    def __init__(self, token: str, size: int) -> None:
+    def __init__(self, token: str, space_id: str, size: int) -> None:
         self.token = token
+        self.space_id = space_id
         self.members: Sequence[Follower] = ()
         self._size = size
         self._present = 0
@@ -115,10 +116,10 @@ class Crowd:
             member.transport.close()
 
 
-async def _gather(server: Server, token: str) -> Crowd:
-    crowd = Crowd(token, FOLLOWERS)
+async def gather(server: Server, token: str, space_id: str, size: int) -> Crowd:
+    crowd = Crowd(token, space_id, size)
     loop = asyncio.get_running_loop()
-    found = [await loop.create_connection(lambda: Follower(crowd), "127.0.0.1", server.port) for _ in range(FOLLOWERS)]
+    found = [await loop.create_connection(lambda: Follower(crowd), "127.0.0.1", server.port) for _ in range(size)]
     crowd.members = [member for _, member in found]
     await crowd.everybody()
     return crowd

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Column, Table, Text, bindparam, select, update
+from sqlalchemy.sql import ColumnElement
 
 from bullpen.storage import Statement, Transaction
 from bullpen.storage.tables import inbox_items, pending_calls, run_messages, runs, threads
@@ -39,6 +40,7 @@ TAMPERED: dict[str, tuple[Table, str, Any]] = {
     "the state of a call": (pending_calls, "status", PYTHON),
     "the arguments of a call": (pending_calls, "args", YAML),
 }
+COLUMNS_OF_ITEMS = ["payload", "kind", "addressed"]
 COLUMNS = [
     (table, column.name)
     for table in (runs, run_messages, threads, inbox_items, pending_calls)
@@ -65,15 +67,20 @@ async def waiting_run(office: Driver, agent: str, room: str) -> Json:
 async def tamper(office: Driver, table: Table, run_id: str, column: str, value: Any) -> None:
     """In the rows that belong to the run."""
     thread = select(runs.c.thread_id).where(runs.c.id == bindparam("id_")).scalar_subquery()
-    key: dict[str, Any] = {"runs": runs.c.id, "threads": threads.c.id, "inbox_items": inbox_items.c.claimed_by}
-    column_of = key.get(table.name, table.c.get("run_id"))
-    where = column_of == (thread if table is threads else bindparam("id_"))
+    owner: dict[str, ColumnElement[str]] = {
+        "runs": runs.c.id,
+        "threads": threads.c.id,
+        "inbox_items": inbox_items.c.claimed_by,
+        "run_messages": run_messages.c.run_id,
+        "pending_calls": pending_calls.c.run_id,
+    }
+    where = [owner[table.name] == (thread if table is threads else bindparam("id_"))]
     if table is run_messages:
-        where = where & (table.c.type == "tool_return_message")
+        where.append(run_messages.c.type == "tool_return_message")
 
     async def body(tx: Transaction) -> int:
         return await tx.run(
-            Statement(update(table).where(where).values({column: bindparam("value")})), id_=run_id, value=value
+            Statement(update(table).where(*where).values({column: bindparam("value")})), id_=run_id, value=value
         )
 
     assert await office.office.store.transact(body) > 0
@@ -126,7 +133,9 @@ async def test_a_tampered_row_ends_its_run_alone(
 
 
 @pytest.mark.proves("N2")
-@pytest.mark.parametrize("column, value", [("payload", PICKLE), ("kind", PYTHON), ("addressed", PYTHON)])
+@pytest.mark.parametrize(
+    "column, value", [("payload", PICKLE), ("kind", PYTHON), ("addressed", PYTHON)], ids=COLUMNS_OF_ITEMS
+)
 async def test_a_tampered_item_ends_the_run_that_takes_it(office: Driver, column: str, value: str) -> None:
     if column == "addressed" and office.office.store.shared:
         pytest.skip("PostgreSQL keeps no text in a column of numbers")

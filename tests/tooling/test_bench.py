@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench import memory, search
+from bench import instructions, memory, search
 from bullpen.storage import tables
 
 FILLED = {
@@ -39,3 +39,11 @@ def test_the_search_benchmark_writes_a_value_for_each_column(monkeypatch: pytest
     ((passages, fragments),) = remembered.pages()
     written += [(passages, memory.PASSAGE), (fragments, memory.WORDS), (remembered.scopes(), memory.SCOPE)]
     assert [{len(row) for row in rows} for rows, _ in written] == [{len(columns)} for _, columns in written]
+
+
+async def test_without_valgrind_nothing_is_counted_and_the_reason_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert await instructions.measure(quick=True) == {}
+    assert "valgrind" in capsys.readouterr().out
