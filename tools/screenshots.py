@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +39,13 @@ ANSWER = """Signups are **up 16 %** on last week (323 against 278).
 The query is saved as `signups_14d`."""
 
 
+OFFERED = ("qwen3:32b", "gemma3:12b", "llama3.3:70b")
+# What a step of a model of the middle costs.
+USAGE = {"inputTokens": 4200, "cachedTokens": 3100, "outputTokens": 180, "cost": 0.0087}
+
+
 def call(tool: str, **args: Any) -> Json:
-    return {"calls": [{"tool": tool, "args": args}]}
+    return {"calls": [{"tool": tool, "args": args}], "usage": USAGE}
 
 
 def say(text: str) -> Json:
@@ -47,9 +55,10 @@ def say(text: str) -> Json:
 class Scene:
     """An office with something going on in it."""
 
-    def __init__(self, url: str, http: httpx.Client) -> None:
+    def __init__(self, url: str, http: httpx.Client, models: str) -> None:
         self.url = url
         self.http = http
+        self.models = models
 
     def ask(self, method: str, path: str, **more: Any) -> Any:
         answer = self.http.request(method, path, **more)
@@ -109,11 +118,22 @@ class Scene:
         ):
             task = {"spaceId": "launch-week", "agentId": agent, "prompt": prompt}
             self.ask("POST", "/tasks", json={**task, "scheduleType": kind, "scheduleValue": value})
+        self.ask("PUT", "/budgets", json={"kind": "office", "period": "month", "unit": "USD", "amount": 1})
+        self.connect()
         self.post("Morning! @Ada how do signups compare with last week? @Iris anything on your side?", "ada", "iris")
         first = self.newest("Signups are")
         self.ask("POST", f"/messages/{first}/reactions", json={"emoji": "🎉"})
         self.post("@Ada we need a subject line for Friday.", "ada")
         self.post("And @Nils, please refund order 1042 if the parcel really is lost.", "nils")
+
+    def connect(self) -> None:
+        """A server of one's own, with models and prices. Nobody asks it anything but what it offers."""
+        opened = {"provider": "openai-chat", "baseUrl": f"{self.models}/v1", "confirm": self.models}
+        made = self.ask("POST", "/models", json={**opened, "name": "Ollama"})
+        priced = {"price": {"input": 0.4, "output": 1.2, "cached": 0.1}, "contextTokens": 128_000}
+        free = {"price": {"input": 0, "output": 0}, "contextTokens": 32_000}
+        body = {"models": {OFFERED[0]: priced, OFFERED[1]: free}, "defaultModel": OFFERED[0]}
+        self.ask("PATCH", f"/models/{made['id']}", json=body)
 
     def post(self, text: str, *agents: str) -> None:
         self.ask("POST", "/spaces/launch-week/messages", json={"text": text})
@@ -128,9 +148,31 @@ class Scene:
         return str(next(each["id"] for each in reversed(items) if each["text"].startswith(text)))
 
 
+class Offers(BaseHTTPRequestHandler):
+    """A server of models that says which it has."""
+
+    def do_GET(self) -> None:
+        body = json.dumps({"object": "list", "data": [{"id": name} for name in OFFERED]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def offering() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Offers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
 @contextmanager
 def started() -> Iterator[tuple[Scene, Json]]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, offering() as models:
         # None of one's own settings: what is pictured is what everybody gets.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("BULLPEN_")}
         process = subprocess.Popen(
@@ -148,7 +190,7 @@ def started() -> Iterator[tuple[Scene, Json]]:
                 made = http.post("/setup", json={"code": code, "name": "Mara", "password": PASSWORD})
                 made.raise_for_status()
                 name, value = next(iter(http.cookies.items()))
-                scene = Scene(url, http)
+                scene = Scene(url, http, models)
                 scene.set_up()
                 yield scene, {"name": name, "value": value, "url": url}
         finally:
@@ -172,6 +214,11 @@ def views(scene: Scene) -> dict[str, str]:
         "task": f"/tasks/{scene.ask('GET', '/tasks')['items'][0]['id']}",
         "agents": "/agents",
         "agent": "/agents/mira",
+        "tools": "/agents/ada?tab=Tools",
+        "people": "/people",
+        "models": "/models",
+        "costs": "/costs?by=agent",
+        "details": "/rooms/launch-week?panel=details",
         "search": "/search?q=friday",
         "settings": "/settings",
     }

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Browser, FloatRect, Locator, expect
 
 from tests.files.offering import picture
 from tests.page.house import House, Visit, row, write
@@ -24,10 +24,10 @@ def calls(tool: str, **args: Any) -> dict[str, Any]:
     return {"calls": [{"tool": tool, "args": args}]}
 
 
-async def box(of: Locator) -> dict[str, float]:
+async def box(of: Locator) -> FloatRect:
     found = await of.bounding_box()
     assert found is not None
-    return {"x": found["x"], "y": found["y"], "width": found["width"], "height": found["height"]}
+    return found
 
 
 @pytest.mark.proves("B-page-27")

@@ -35,7 +35,8 @@ export function ToolsOf({ agent, manages, save }: { agent: Agent; manages: boole
     <div className={s.narrow}>
       {agent.tools.map((name) => {
         const members = all.filter((each) => each.family === name);
-        if (!members.length) return line(name, false);
+        const family = all.find((each) => each.name === name)?.family;
+        if (!members.length) return family && agent.tools.includes(family) ? null : line(name, false);
         return (
           <section key={name} className={s.family} aria-label={`The family ${name}`}>
             <header>
