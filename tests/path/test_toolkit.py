@@ -153,7 +153,7 @@ async def test_the_schemas_are_those_of_the_founding_documents(office: Driver) -
         "leave_space": {},
         "do_nothing": {},
         "skip": {"reason": False},
-        "update_memory": {"label": True, "content": True},
+        "update_memory": {"label": True, "content": True, "reason": False},
         "search_memory": {"query": True},
         "store_memory": {"content": True, "tags": False},
     }
