@@ -9,6 +9,7 @@ from typing import Any
 import openai
 import pytest
 
+from bench import retrieval
 from bullpen.app import open_egress, open_embedder
 from bullpen.errors import CannotStart, EgressDenied, ModelError, ModelRefused, ModelUnavailable
 from bullpen.llm.embedding import Embedder, Vector, to_unit
@@ -203,3 +204,11 @@ def test_an_unknown_provider_is_refused(tmp_path: Path) -> None:
 def test_a_vector_has_the_length_one() -> None:
     assert to_unit([3.0, 4.0]).tolist() == pytest.approx([0.6, 0.8])
     assert len(TinyEmbedder().vector("")) == DIMENSIONS
+
+
+async def test_retrieval_by_both_is_not_worse_than_by_words(store: Store, minilm: MiniLm) -> None:
+    """A part of bench/retrieval: whatever the language, and better than either alone in English."""
+    judged = await retrieval.judge(store, minilm)
+    found = retrieval.figures(judged)
+    assert found["retrieval.lead"] < 0
+    assert found["retrieval.loss"] <= 0

@@ -47,7 +47,7 @@ async def test_in_a_language_it_does_not_know_words_come_first(offices: Offices)
     assert "automobile automobile" in found
 
 
-async def test_agents_find_by_meaning_and_are_told_of_what_is_missing(offices: Offices) -> None:
+async def test_agents_find_by_meaning_and_hear_what_is_missing(offices: Offices) -> None:
     embedder = tiny()
     office = await open_office(offices, embedder)
     asks = [step(call("search_memory", query="vehicle")), step()]
@@ -195,7 +195,7 @@ async def test_an_edited_message_is_found_by_what_it_says_now(room: Driver) -> N
     assert (await search(room, "cat", mode="fused", limit="1")) == ["My feline."]
 
 
-async def test_agents_are_shown_related_messages_beside_those_that_hold_the_words(office: Driver) -> None:
+async def test_agents_are_shown_related_messages_beside_the_hits(office: Driver) -> None:
     asks = [step(call("read_messages", query="automobile")), step()]
     await office.agent("bo", steps=asks, tools=["read_messages"])
     await office.space("general", ["bo"], wake={"people": "mention"})
