@@ -50,6 +50,7 @@ AGENTS_SEEN = statuses("401 401  404  200  200  200 200 200   200   200")  # all
 INSIDE = statuses("    401  401   404  404  404  404 200 200   200   200")
 SPEAK = statuses("     401  401   404  404  404  404 200 200   403   200")
 MANAGE = statuses("    401  401   404  404  404  404 200 403   403   200")
+KEEP = statuses("      401  401   404  404  404  404 403 403   403   200")  # whoever made the space
 AUTHOR = statuses("    401  401   404  404  404  404 200 403   403   403")
 CARD = statuses("      401  401   403  403  403  403 200 403   403   200")  # the people there
 PROGRAM = statuses("   401  401   200  403  403  403 403 200   403   200")  # the agent, its programs, owners
@@ -595,7 +596,7 @@ MORE: list[tuple[str, Statuses, Prepare]] = [
     ("GET", statuses("   401 401 404 404 404 404 404 200 404 200"), on("/runs/{nowhere_run}/trace")),
     (
         "PUT",
-        statuses("   401 401 404 404 404 404 200 403 403 200"),
+        KEEP,
         on("/variables/CITY", {"value": "Rome", "scope": {"kind": "space", "id": "team"}}),
     ),
     (

@@ -141,7 +141,7 @@ async def test_what_cannot_be_a_variable_is_refused_with_the_field(
 
 
 async def test_each_variable_scope_can_be_set_only_by_its_people(office: Driver) -> None:
-    """The office's own: whoever manages agents. A space's: its members. A person's: that person alone."""
+    """The office's own: whoever manages agents. A space's: whoever keeps it. A person's: that person alone."""
     await office.agent("ada")
     await office.space("lab", private=True)
     anna_id, anna = await office.person("Anna")
@@ -155,7 +155,8 @@ async def test_each_variable_scope_can_be_set_only_by_its_people(office: Driver)
     await put(office, "A", "4", scope={"kind": "agent", "id": "nobody"}, status=404)
     await put(office, "A", "4", scope={"kind": "thread", "id": "thr_nothing"}, status=404)
     await office.create("/spaces/lab/members", {"memberId": anna_id})
-    await put(anna, "A", "3", scope={"kind": "space", "id": "lab"})
+    await put(anna, "A", "3", scope={"kind": "space", "id": "lab"}, status=403)
+    await put(office, "A", "3", scope={"kind": "space", "id": "lab"})
     assert [v["scope"] for v in await anna.items("/variables")] == [
         {"kind": "person", "id": anna_id},
         {"kind": "space", "id": "lab"},
