@@ -393,6 +393,21 @@ STANDUP = {"description": "Who did what", "instructions": "Ask everybody."}
 SKILL = "/spaces/team/skills/standup"
 
 
+@action(
+    "passage_stored",
+    routes="POST /api/spaces/{id}/passages, PATCH /api/passages/{id}, DELETE /api/passages/{id}",
+)
+async def remember_something_and_correct_it(world: World) -> None:
+    made = await world["pia"].create("/spaces/team/passages", {"content": "the wifi is called owl"})
+    await world["pia"].ask("PATCH", f"/passages/{made['id']}", json={"content": "the wifi is called fox"})
+    await world["pia"].ask("DELETE", f"/passages/{made['id']}")
+
+
+@action("passage_stored", routes="POST /api/agents/{id}/passages")
+async def let_an_agent_remember_something(world: World) -> None:
+    await world.office.create("/agents/ada/passages", {"content": "Pia likes tea"})
+
+
 @action("skill_created", "skill_updated", routes="PUT /api/spaces/{id}/skills/{name}")
 async def store_a_skill_and_change_it(world: World) -> None:
     await world["pia"].ask("PUT", SKILL, json=STANDUP)
@@ -483,7 +498,6 @@ NOT_FOLLOWED = {
     "POST /api/spaces/{id}/read": "how far somebody has read is theirs alone: an event would tell it to the others",
     "PUT /api/agents/{id}/blocks/{label}": "memory is looked at when it is opened; runs snapshot it, nobody follows it",
     "DELETE /api/agents/{id}/blocks/{label}": "as above",
-    "POST /api/agents/{id}/passages": "as above",
     "POST /api/tokens": "tokens are listed to owners when they ask; an event would spread knowledge of credentials",
     "DELETE /api/tokens/{id}": "as above",
 }

@@ -55,6 +55,7 @@ NOUN = {
     "skill_created": "skill",
     "skill_updated": "skill",
     "skill_deleted": "skill",
+    "passage_stored": "passage",
     "chain_stopped": "chain",
     "budget_warned": "budget",
     "budget_reached": "budget",
@@ -71,7 +72,7 @@ SPACE = (
 )
 AGENT = (
     "id name description instructions model tools scope autoEnter limits onUnsentText onNewMessage variables policy "
-    "avatar state pausedAt pausedReason waitingFor costToday createdAt updatedAt"
+    "memory avatar state pausedAt pausedReason waitingFor costToday createdAt updatedAt"
 )
 RUN = (
     "id agentId threadId spaceId trigger depth status outcome stopReason silenceReason messageIds outside usage error "
@@ -95,6 +96,7 @@ SKILL = (
 FIELDS = {
     "task": set(TASK.split()),
     "skill": set(SKILL.split()),
+    "passage": {"id", "spaceId", "supersedes"},
     "message": set(MESSAGE.split()),
     "reaction": {"messageId", "memberId", "emoji"},
     "pin": {"messageId", "memberId"},

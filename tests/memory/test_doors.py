@@ -66,7 +66,7 @@ async def test_members_change_what_is_for_their_space_and_nothing_else(office: D
     assert {"passage.corrected", "passage.deleted"} <= set(actions)
 
 
-async def test_a_member_adds_to_a_space_and_an_outsider_does_not(office: Driver) -> None:
+async def test_members_add_to_a_space_and_outsiders_do_not(office: Driver) -> None:
     await office.space("hall", private=True)
     pia_id, pia = await office.person("pia")
     await pia.create("/spaces/hall/passages", {"content": "x"}, status=404)
@@ -91,7 +91,7 @@ async def test_a_correction_that_another_passage_says_already_is_a_conflict(offi
 
 
 @pytest.mark.parametrize("query", ["", "fact"])
-async def test_pages_of_a_list_and_of_a_search_go_on_where_they_ended(office: Driver, query: str) -> None:
+async def test_lists_and_searches_are_read_page_by_page(office: Driver, query: str) -> None:
     await office.space("hall")
     for number in range(7):
         await office.create("/spaces/hall/passages", {"content": f"fact {number}"})
@@ -104,7 +104,7 @@ async def test_pages_of_a_list_and_of_a_search_go_on_where_they_ended(office: Dr
     assert found == [f"fact {number}" for number in reversed(range(7))]
 
 
-async def test_erasing_takes_passages_with_the_agent_the_space_and_the_person(office: Driver) -> None:
+async def test_erasing_an_agent_space_or_person_takes_its_passages(office: Driver) -> None:
     await office.agent("ada", tools=TOOLS)
     await office.space("hall", ["ada"])
     pia_id, pia = await office.person("pia")

@@ -159,9 +159,7 @@ async def test_tags_filter_and_are_searched(store: Store) -> None:
     assert await find(store, [PLACE.scope], "", tags=["Ö"]) == []
 
 
-async def test_a_hit_of_another_scope_with_the_same_key_is_not_shown(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_scopes_that_share_a_key_show_nothing_of_another(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys are short, so two scopes may share one."""
     monkeypatch.setattr(fragments, "key", lambda scope: "shared")
     content = "the key to the attic lies under the third flower pot"

@@ -25,7 +25,7 @@ async def contents(office: Driver, **params: Any) -> list[str]:
     return [each["content"] for each in await office.items("/agents/ada/passages", **params)]
 
 
-async def test_a_near_duplicate_is_kept_and_answered_with_the_earlier_id(office: Driver) -> None:
+async def test_a_near_duplicate_is_kept_and_names_the_earlier(office: Driver) -> None:
     first, near, far = await remembering(
         office,
         call("store_memory", content="Anna's flight to Lisbon leaves on Monday at nine from gate four"),

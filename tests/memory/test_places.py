@@ -63,7 +63,7 @@ async def test_what_is_learned_in_private_is_found_there_alone(office: Driver, p
         assert await room.finds(space) == []
 
 
-async def test_across_spaces_lets_an_agent_use_what_it_learned_in_private(office: Driver) -> None:
+async def test_across_spaces_opens_what_was_learned_in_private(office: Driver) -> None:
     room = await house(office, memory={"acrossSpaces": True})
     assert (await office.get("/agents/ada"))["memory"] == {"acrossSpaces": True}
     await room.ask("attic", "keep")
@@ -85,7 +85,7 @@ async def test_a_group_keeps_to_itself_even_across_spaces(office: Driver) -> Non
     assert await room.finds("hall") == [SECRET]
 
 
-async def test_what_is_read_in_a_private_space_stays_there_wherever_it_is_stored(office: Driver) -> None:
+async def test_what_was_read_in_private_is_kept_there(office: Driver) -> None:
     room = await house(office, turn("look", step(call("read_messages", spaceId="attic")), step(KEEP)))
     await office.post("attic", "psst")
     await office.run_finished("ada")
@@ -130,7 +130,7 @@ async def test_a_space_remembers_for_all_its_agents_and_no_others(office: Driver
     assert await office.items("/agents/ada/passages") == []
 
 
-async def test_memory_of_a_space_without_a_space_is_a_clear_error(office: Driver) -> None:
+async def test_a_space_memory_outside_any_space_is_refused(office: Driver) -> None:
     calls = [call("memory_save", content="x"), call("memory_search", query="x")]
     await office.agent("ada", steps=[step(*calls)], tools=TOOLS)
     await office.create("/agents/ada/trigger", {"serviceName": "clock"})

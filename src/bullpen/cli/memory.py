@@ -168,8 +168,10 @@ class There:
             if not self._create:
                 return False
             if kind == "agent":
-                fields: CreateAgentFields = {"name": id} if self._model is None else {"name": id, "model": self._model}
-                await self._bp.agents.create(id=id, tools=["memory"], **fields)
+                fields: CreateAgentFields = {"id": id, "name": id}
+                if self._model is not None:
+                    fields["model"] = self._model
+                await self._bp.agents.create(tools=["memory"], **fields)
             else:
                 await self._bp.spaces.create(id=id, private=True)
         return True
