@@ -171,6 +171,7 @@ def _settings(group: type[Any], prefix: str) -> Iterator[tuple[str, object]]:
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 ERRORS = {
+    "Unreadable": "A stored row was changed by somebody else, so that nothing can go on from it. `bullpen doctor` names it.",
     "RequestError": "The request cannot be carried out as it is; the sentence says what to change.",
     "NotFound": "There is no such thing, or it is hidden from you. The two are the same on purpose.",
     "Unauthenticated": "No token came with the request, or one that the server does not know. Make one with `bullpen token create`.",
