@@ -40,10 +40,10 @@ async def test_in_a_language_it_does_not_know_words_come_first(offices: Offices)
     embedder.foreign = True
     office = await open_office(offices, embedder)
     await office.agent("ada")
-    await remember(office, "ada", "Das car steht im Hof.", "automobile automobile", "vehicle car automobile")
+    await remember(office, "ada", "Der Hof ist nass und kalt.", "automobile automobile", "vehicle automobile")
     await embedded(office)
-    found = await contents(office, "ada", "car Hof")
-    assert found[0] == "Das car steht im Hof."
+    found = await contents(office, "ada", "Hof car")
+    assert found[0] == "Der Hof ist nass und kalt."
     assert "automobile automobile" in found
 
 

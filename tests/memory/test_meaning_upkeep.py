@@ -87,6 +87,25 @@ async def test_a_text_that_changes_meanwhile_keeps_no_old_vector(offices: Office
     assert bytes(row["vector"]) == exact.pack(embedder.vector("A feline."))
 
 
+async def test_a_text_that_is_deleted_meanwhile_gets_no_vector(offices: Offices) -> None:
+    embedder = tiny()
+    office = await open_office(offices, embedder)
+    await office.agent("ada")
+    await embedded(office)
+    embedder.gate.clear()
+    [id] = await remember(office, "ada", "An automobile.")
+
+    async def asked() -> bool:
+        return ["An automobile."] in embedder.asked
+
+    await office.until(asked)
+    await office.ask("DELETE", f"/passages/{id}")
+    embedder.gate.set()
+    await remember(office, "ada", "A feline.")
+    await embedded(office)
+    assert len(await vectors_of(office)) == 1
+
+
 async def test_a_vector_goes_with_its_text(offices: Offices) -> None:
     office = await open_office(offices)
     await office.agent("ada")

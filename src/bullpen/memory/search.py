@@ -113,7 +113,9 @@ async def _still_near(tx: Transaction, asked: Asked) -> list[Near]:
 
 @cache
 def _select_near(restricted: bool) -> Statement:
-    of_scopes = any_of(passages.c.id, "ids"), any_of(passages.c.scope, "scopes")
+    # Not the column itself: SQLite would walk through all of the scope instead of looking these few up.
+    scope = func.coalesce(passages.c.scope, "", type_=passages.c.scope.type)
+    of_scopes = any_of(passages.c.id, "ids"), any_of(scope, "scopes")
     return Statement(select(passages.c.id).where(*of_scopes, *_allowed(restricted)))
 
 
