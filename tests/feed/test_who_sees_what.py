@@ -52,6 +52,7 @@ NOUN = {
     "task_updated": "task",
     "task_deleted": "task",
     "task_fired": "task",
+    "passage_stored": "passage",
     "goal_updated": "goal",
     "plan_fired": "plan",
     "skill_created": "skill",
@@ -73,7 +74,7 @@ SPACE = (
 )
 AGENT = (
     "id name description instructions model tools scope autoEnter limits onUnsentText onNewMessage variables policy "
-    "avatar state pausedAt pausedReason waitingFor costToday createdAt updatedAt"
+    "memory avatar state pausedAt pausedReason waitingFor costToday createdAt updatedAt"
 )
 RUN = (
     "id agentId threadId spaceId trigger depth status outcome stopReason silenceReason messageIds outside usage error "
@@ -100,6 +101,7 @@ PLAN = (
     "stays onBehalfOf createdBy outside createdAt updatedAt firing"
 )
 FIELDS = {
+    "passage": {"id", "spaceId", "supersedes"},
     "goal": set(GOAL.split()),
     "plan": set(PLAN.split()),
     "task": set(TASK.split()),
