@@ -17,6 +17,7 @@ from tests.feed.worlds import World
 
 # Good bodies that are refused all the same, here: the office has an owner, who has no password, and Nemo comes once.
 REFUSED = {
+    "PUT /api/agents/{id}/plans": {422},  # this agent works in one space at a time, and none is named
     "POST /api/setup": {409},
     "POST /api/session": {401},
     "POST /api/me/password": {403},

@@ -47,6 +47,7 @@ MANAGERS = statuses("  401  401   403  403  403  200 403 403   403   200")
 OWNERS = statuses("    401  401   403  403  403  403 403 403   403   200")
 OWN = statuses("       401  401   403  403  403  200 403 200   403   200")  # the agent's own, and the managers'
 AGENTS_SEEN = statuses("401 401  404  200  200  200 200 200   200   200")  # all who may know of the agent
+PLANNERS = statuses("  401  401   403  403  403  404 403 200   403   200")  # the same, if they are in the space
 INSIDE = statuses("    401  401   404  404  404  404 200 200   200   200")
 SPEAK = statuses("     401  401   404  404  404  404 200 200   403   200")
 MANAGE = statuses("    401  401   404  404  404  404 200 403   403   200")
@@ -109,6 +110,24 @@ async def block_history(world: World, caller: str) -> tuple[str, Json | None]:
 async def block_to_revert(world: World, caller: str) -> tuple[str, Json | None]:
     path, _ = await block(world, caller)
     return f"{path}/revert", {"version": 1}
+
+
+async def goal(world: World, caller: str) -> tuple[str, Json | None]:
+    await world.office.ask("PUT", "/agents/ada/goals", json={"goals": [{"id": "g", "description": "win"}]})
+    return "/agents/ada/goals/g", None
+
+
+async def kept_memory(world: World, caller: str) -> tuple[str, Json | None]:
+    await world.office.ask("PUT", "/agents/ada/memories", json={"memories": [{"key": "k", "value": "v"}]})
+    return "/agents/ada/memories?key=k", None
+
+
+DAILY = {"id": "p", "name": "n", "instruction": "i", "cron": "0 9 * * *"}
+
+
+async def plan(world: World, caller: str) -> tuple[str, Json | None]:
+    await world.office.ask("PUT", "/agents/ada/plans", params={"spaceId": "lobby"}, json={"plans": [DAILY]})
+    return "/agents/ada/plans/p", None
 
 
 async def new_passage(world: World, caller: str) -> tuple[str, Json | None]:
@@ -419,6 +438,15 @@ TABLE: dict[str, Row] = {
     "GET /api/passages/{id}": Row(INSIDE, passage_of_team()),
     "PATCH /api/passages/{id}": Row(SPEAK, passage_of_team({"tags": ["corrected"]})),
     "DELETE /api/passages/{id}": Row(answers(SPEAK, 204), passage_of_team()),
+    "GET /api/agents/{id}/goals": Row(OWN, on("/agents/ada/goals")),
+    "PUT /api/agents/{id}/goals": Row(OWN, on("/agents/ada/goals", {"goals": [{"description": "win"}]})),
+    "DELETE /api/agents/{id}/goals/{goalId}": Row(answers(OWN, 204), goal),
+    "GET /api/agents/{id}/memories": Row(OWN, on("/agents/ada/memories")),
+    "PUT /api/agents/{id}/memories": Row(OWN, on("/agents/ada/memories", {"memories": [{"key": "k", "value": "v"}]})),
+    "DELETE /api/agents/{id}/memories": Row(answers(OWN, 204), kept_memory),
+    "GET /api/agents/{id}/plans": Row(OWN, on("/agents/ada/plans")),
+    "PUT /api/agents/{id}/plans": Row(PLANNERS, on("/agents/ada/plans?spaceId=team", {"plans": [DAILY]})),
+    "DELETE /api/agents/{id}/plans/{planId}": Row(answers(OWN, 204), plan),
     "POST /api/spaces": Row(answers(MAKERS, 201), new_space),
     "GET /api/spaces": Row(EVERYBODY, on("/spaces")),
     "GET /api/spaces/{id}": Row(INSIDE, on("/spaces/team")),

@@ -408,7 +408,7 @@ async def set_a_plan_and_delete_it(world: World) -> None:
     plan = {"id": "p", "name": "look", "instruction": "look", "runAfter": "1 hour"}
     where = {"spaceId": "team"}
     await world.office.ask("PUT", "/agents/ada/plans", params=where, json={"plans": [plan]}, status=200)
-    await world.office.ask("DELETE", "/agents/ada/plans/p", status=204)
+    await world.office.ask("DELETE", "/agents/ada/plans/p", params=where, status=204)
 
 
 @action("plan_fired", "agent_created", "member_joined", "run_started", "run_finished")

@@ -52,6 +52,7 @@ NOUN = {
     "task_updated": "task",
     "task_deleted": "task",
     "task_fired": "task",
+    "passage_stored": "passage",
     "goal_updated": "goal",
     "plan_fired": "plan",
     "skill_created": "skill",
@@ -101,6 +102,7 @@ PLAN = (
     "stays onBehalfOf createdBy outside createdAt updatedAt firing"
 )
 FIELDS = {
+    "passage": {"id", "spaceId", "supersedes"},
     "goal": set(GOAL.split()),
     "plan": set(PLAN.split()),
     "task": set(TASK.split()),
