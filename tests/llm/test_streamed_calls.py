@@ -280,6 +280,8 @@ async def test_a_fallback_abandons_what_the_first_model_began(offices: Offices, 
         assert begun[:4] == [
             ("tool.started", None), ("tool.error", "abandoned"), ("tool.started", None), ("tool.done", None)
         ]  # fmt: skip
+        _, second = calls_of(office).values()
+        assert "tool.streaming" in second, "what the other model writes is shown as it grows"
 
 
 @pytest.mark.parametrize("end", ["cancelled", "agent deleted"])
