@@ -70,7 +70,7 @@ MESSAGE = (
 )
 SPACE = (
     "id kind name private members memberDetails wake trigger main folder provider model timezone bridge lastSeq "
-    "readSeq unread mentions createdAt"
+    "readSeq unread mentions createdBy createdAt"
 )
 AGENT = (
     "id name description instructions model tools scope autoEnter limits onUnsentText onNewMessage variables policy "

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bullpen.agents.files import Project, read_project
 from bullpen.cli import door, show
-from bullpen.client import Applied
-from bullpen.client.client import Change
+from bullpen.client import Applied, Change
 from bullpen.settings import Settings, environment, load_settings
 
 
@@ -40,7 +39,7 @@ def _written(items: list[Any]) -> list[dict[str, Any]]:
 
 
 def _readable(applied: Applied) -> str:
-    kinds: Mapping[str, Sequence[Change]] = {
+    kinds: dict[str, Sequence[Change]] = {
         "tool": applied.tools,
         "agent": applied.agents,
         "space": applied.spaces,
@@ -48,9 +47,8 @@ def _readable(applied: Applied) -> str:
     }
     changes = [(kind, change) for kind, found in kinds.items() for change in found]
     lines = [f"{change.change:<9}  {kind}  {show.one_line(change.id)}" for kind, change in changes]
-    lines += [
-        f"warning    {show.one_line(warning, 200)}" for agent in applied.agents for warning in agent.warnings or ()
-    ]
+    for agent in applied.agents:
+        lines += [f"warning    {show.one_line(warning, 200)}" for warning in agent.warnings or ()]
     for skill in applied.skills:
         waits = "" if skill.status == "active" else "  waits for approval: bullpen skills show"
         lines.append(f"{skill.change:<9}  skill  {skill.space_id}/{skill.id}{waits}")
