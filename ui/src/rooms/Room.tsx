@@ -26,7 +26,8 @@ import { WaitingHere } from "./WaitingHere";
 import { keepsRoom } from "./keeps";
 import s from "./rooms.module.css";
 
-const Tour = lazy(() => import("../start/Tour"));
+// Nobody misses it where the line breaks while it is on its way; the room stays.
+const Tour = lazy(() => import("../start/Tour").catch(() => ({ default: (_: { spaceId: string }) => null })));
 
 export function Room({ spaceId }: { spaceId: string }) {
   const space = useLive((state) => state.spaces[spaceId]);
