@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bullpen.meaning.types import AWAY, BEHIND
+from bullpen.meaning.rules import Worded, fuse
+from bullpen.meaning.types import AWAY, BEHIND, Near
 from tests.driver import Driver, Offices
 from tests.memory.meaning import contents, embedded, open_office, recall, remember, tiny
 from tests.path.scripts import call, step
@@ -220,3 +221,13 @@ async def test_without_a_model_only_words_are_searched(offices: Offices) -> None
     assert "No model" in page["note"]
     refused = await office.get("/search", params={"q": "car", "mode": "meaning"}, status=422)
     assert "BULLPEN_EMBEDDINGS__PROVIDER" in refused["error"]["message"]
+
+
+# ── the ranking ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.one_database
+def test_words_lead_only_where_the_language_is_unknown() -> None:
+    worded, near = [Worded("a", 0.3)], [Near("b", 0.9), Near("c", 0.8)]
+    assert [each.id for each in fuse(worded, near, understood=False, limit=5)] == ["a", "b", "c"]
+    assert [each.id for each in fuse(worded, near, understood=True, limit=5)] == ["b", "c", "a"]
