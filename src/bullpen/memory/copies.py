@@ -16,9 +16,7 @@ from bullpen.memory.supermemory import KEYS, Supermemory, SupermemoryFailed
 from bullpen.observe.redact import REDACTOR
 from bullpen.replacing import replace
 from bullpen.storage import Topic, Transaction
-from bullpen.variables import rows as variable_rows
-from bullpen.variables.actions import ref_of
-from bullpen.variables.types import SETTINGS, WORKSPACE, SecretRef, Value
+from bullpen.variables.types import Value
 
 # For so long a copy is somebody's who sends it; then it is due again.
 LEASE_MS: Final = 60_000
@@ -52,13 +50,9 @@ class Attempt:
 async def find_key(tx: Transaction, supermemory: Supermemory) -> Value | None:
     """The first of the known names that has a value in the office's variables or in the settings. None also if notes
     are to be kept here alone."""
-    vault = supermemory.vault
     for name in KEYS if supermemory.engine != "own" else ():
-        stored = await variable_rows.select_variable(tx, WORKSPACE, name)
-        if stored is not None:
-            return stored.value if stored.key_id is None else ref_of(stored)
-        if vault.settings.get(name):
-            return SecretRef(name, SETTINGS)
+        if (found := await supermemory.vault.select_shared(tx, name)) is not None:
+            return found
     return None
 
 

@@ -14,9 +14,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from bullpen.testing.embedding import TinyEmbedder
+from bullpen.testing.json_server import Request, listen, read_request, write_answer
 
 KEY = "open-sesame-of-this-test-42"
 MOST_TEXTS = 2048
@@ -44,30 +43,21 @@ class EmbeddingServer:
         return f"http://127.0.0.1:{self.port}/v1"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                line, *fields = head.rstrip("\r\n").split("\r\n")
-                headers = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in fields)}
-                body = await reader.readexactly(int(headers.get("content-length", 0)))
-                says = self._answer(line, headers, body)
-                if says.body is None:
-                    await reader.read()
-                    return
-                data = says.body if isinstance(says.body, bytes) else orjson.dumps(says.body)
-                named = {"Content-Type": "application/json", **says.headers}
-                lines = "".join(f"{name}: {value}\r\n" for name, value in named.items())
-                writer.write(f"HTTP/1.1 {says.status} X\r\nContent-Length: {len(data)}\r\n{lines}\r\n".encode() + data)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            return
+        while True:
+            says = self._answer(await read_request(reader))
+            if says.body is None:
+                await reader.read()
+                return
+            write_answer(writer, says.status, says.body, **says.headers)
+            await writer.drain()
 
-    def _answer(self, line: str, headers: Mapping[str, str], body: bytes) -> Says:
-        if line.split(" ")[:2] != ["POST", "/v1/embeddings"]:
-            return _error(404, f"Unknown request URL: {line}")
-        if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
-            return _error(401, f"Incorrect API key provided: {headers.get('authorization', '')}", "invalid_api_key")
-        asked = orjson.loads(body)
+    def _answer(self, request: Request) -> Says:
+        if (request.method, request.path) != ("POST", "/v1/embeddings"):
+            return _error(404, f"Unknown request URL: {request.method} {request.path}")
+        sent = request.headers.get("authorization", "")
+        if self.key is not None and sent != f"Bearer {self.key}":
+            return _error(401, f"Incorrect API key provided: {sent}", "invalid_api_key")
+        asked = request.json
         self.asked.append(asked)
         if self.behaviours:
             return self.behaviours.pop(0)
@@ -114,25 +104,5 @@ async def embedding_server(
     behaviours: Sequence[Says] = (), *, key: str | None = KEY, tiny: TinyEmbedder | None = None
 ) -> AsyncIterator[EmbeddingServer]:
     made = EmbeddingServer(tiny or TinyEmbedder(), key, behaviours=list(behaviours))
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(made.serve(reader, writer))
-        tasks.add(task)
-        try:
-            await task
-        except asyncio.CancelledError:
-            task.cancel()
-        finally:
-            tasks.discard(task)
-            writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    made.port = server.sockets[0].getsockname()[1]
-    try:
+    async with listen(made.serve) as made.port:
         yield made
-    finally:
-        server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

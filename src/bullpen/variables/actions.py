@@ -85,13 +85,18 @@ class Vault:
         return self.opened(value) if isinstance(value, SecretRef) else value
 
     async def find_shared(self, store: Transacts, name: str) -> Value | None:
-        """The value that the office itself uses under this name: the workspace's, or that of the settings."""
-        stored = await store.read(partial(rows.select_variable, scope=WORKSPACE, name=name))
-        if stored is not None:
-            found: Value = ref_of(stored) if stored.key_id is not None else stored.value
+        """`select_shared`, with the redactor told of a secret before it is used."""
+        found = await store.read(partial(self.select_shared, name=name))
+        if found is not None:
             await self.learn([found])
-            return found
-        return SecretRef(name, SETTINGS) if name in self.settings else None
+        return found
+
+    async def select_shared(self, tx: Transaction, name: str) -> Value | None:
+        """The value that the office itself uses under this name: the workspace's, or that of the settings."""
+        stored = await rows.select_variable(tx, WORKSPACE, name)
+        if stored is not None:
+            return ref_of(stored) if stored.key_id is not None else stored.value
+        return SecretRef(name, SETTINGS) if self.settings.get(name) else None
 
     # ── the start ───────────────────────────────────────────────────────────────────────────────────────────────────
 
