@@ -301,7 +301,8 @@ def _select_looked_at(restricted: bool) -> Statement:
         .select_from(passage_words.join(passages, passages.c.id == passage_words.c.passage_id))
         .where(
             any_of(passage_words.c.number, "numbers"),
-            any_of(passages.c.scope, "scopes"),
+            # An expression, so that SQLite begins with the numbers, and not with all passages of the scopes.
+            any_of(passages.c.scope.concat(""), "scopes"),
             *_allowed(restricted),
         )
     )
