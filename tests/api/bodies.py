@@ -14,6 +14,7 @@ GOOD: dict[str, Json] = {
     "PATCH /api/agents/{id}": {},
     "POST /api/agents/{id}/trigger": {"serviceName": "bell"},
     "PUT /api/agents/{id}/blocks/{label}": {"content": "c"},
+    "POST /api/agents/{id}/blocks/{label}/revert": {"version": 1},
     "POST /api/agents/{id}/passages": {"content": "c"},
     "POST /api/spaces/{id}/passages": {"content": "c"},
     "PATCH /api/passages/{id}": {},

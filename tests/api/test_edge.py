@@ -505,12 +505,13 @@ async def test_no_get_changes_anything(copied: Original) -> None:
         hourly = {"spaceId": "team", "agentId": "ada", "prompt": "p", "scheduleType": "interval", "scheduleValue": "1h"}
         task = (await world.office.create("/tasks", hourly))["id"]
         await world.office.ask("PUT", "/spaces/team/skills/mood", json={"description": "d", "instructions": "i"})
+        passage = (await world.office.create("/spaces/team/passages", {"content": "the wifi is called owl"}))["id"]
         before = await rows(database)
         statuses: dict[str, set[int]] = {}
         for path in [*looking(), *PAGES]:
             there = path.replace("/files/{id}", f"/files/{shown}").replace("/webhooks/{id}", f"/webhooks/{webhook}")
             there = there.replace("/tasks/{id}", f"/tasks/{task}").replace("/bridges/{id}", "/bridges/mem")
-            there = there.replace("/steps/{step}", "/steps/1")
+            there = there.replace("/steps/{step}", "/steps/1").replace("/passages/{id}", f"/passages/{passage}")
             there = there.replace("/avatars/{id}", f"/avatars/{world.office.owner_id}")
             for address in addresses(world, there):
                 statuses.setdefault(path, set()).add(await looked_at(world, address))

@@ -27,6 +27,7 @@ REFUSED = {
     "PATCH /api/webhooks/{id}": {404},
     "PATCH /api/models/{id}": {404},
     "PATCH /api/tasks/{id}": {404},
+    "PATCH /api/passages/{id}": {404},
     "POST /api/spaces/{id}/skills/{name}/approve": {409},
     "POST /api/spaces/{id}/skills/{name}/undo": {409},
     "POST /api/tools": {201, 409},

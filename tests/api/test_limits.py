@@ -251,5 +251,5 @@ async def test_64_levels_and_brackets_in_texts_are_fine(office: Driver) -> None:
     await office.agent("ada", steps=[])
     deep = b'{"serviceName": "x", "payload": ' + b"[" * 63 + b"]" * 63 + b"}"
     assert (await office.http.post("/agents/ada/trigger", content=deep, headers=JSON)).status_code == 202
-    code = {"content": '[{"' * 30_000}
+    code = {"content": '[{"' * 30_000, "limit": 100_000}
     await office.ask("PUT", "/agents/ada/blocks/code", json=code)

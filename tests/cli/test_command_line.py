@@ -63,6 +63,7 @@ COMMANDS = (
     "check-model",
     "hooks",
     "webhooks",
+    "memory",
 )
 HEAVY = ("fastapi", "uvicorn", "sqlalchemy", "pydantic", "httpx", "yaml", "asyncio")
 
@@ -207,5 +208,6 @@ def test_every_command_leads_to_a_module_that_runs_it() -> None:
         "token": "token create --name x",
     }
     parse = parser().parse_args
-    chosen = {parse(examples.get(command, command).split()).module for command in COMMANDS}
+    typed = [examples.get(command, command) for command in COMMANDS] + ["memory goals x"]
+    chosen = {parse(each.split()).module for each in typed}
     assert chosen == set(cli.MODULES)

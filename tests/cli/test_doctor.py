@@ -97,6 +97,7 @@ EVERY_PART = {
     "dates",
     "owner",
     "names",
+    "meaning",
     "queue",
     "tasks",
     "prices",

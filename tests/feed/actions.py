@@ -421,6 +421,21 @@ async def have_a_plan_fired(world: World) -> None:
     await world.office.event("run_finished", lambda e: e["run"]["trigger"]["kind"] == "plan")
 
 
+@action(
+    "block_updated",
+    routes=(
+        "PUT /api/agents/{id}/blocks/{label}, DELETE /api/agents/{id}/blocks/{label}, "
+        "POST /api/agents/{id}/blocks/{label}/revert"
+    ),
+)
+async def write_a_block_delete_it_and_put_it_back(world: World) -> None:
+    path = "/agents/ada/blocks/mood"
+    await world.office.ask("PUT", path, json={"content": "calm"})
+    await world["ada"].ask("PUT", path, params={"spaceId": "team"}, json={"content": "sly"})
+    await world.office.ask("DELETE", path, status=204)
+    await world.office.create(f"{path}/revert", {"version": 1}, status=200)
+
+
 STANDUP = {"description": "Who did what", "instructions": "Ask everybody."}
 SKILL = "/spaces/team/skills/standup"
 
@@ -528,8 +543,6 @@ NOT_FOLLOWED = {
     "DELETE /api/files/{id}": "only what no message shows can be deleted",
     "POST /api/spaces/{id}/preview": "changes nothing",
     "POST /api/spaces/{id}/read": "how far somebody has read is theirs alone: an event would tell it to the others",
-    "PUT /api/agents/{id}/blocks/{label}": "memory is looked at when it is opened; runs snapshot it, nobody follows it",
-    "DELETE /api/agents/{id}/blocks/{label}": "as above",
     "POST /api/tokens": "tokens are listed to owners when they ask; an event would spread knowledge of credentials",
     "DELETE /api/tokens/{id}": "as above",
 }

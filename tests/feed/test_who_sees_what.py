@@ -52,6 +52,7 @@ NOUN = {
     "task_updated": "task",
     "task_deleted": "task",
     "task_fired": "task",
+    "block_updated": "block",
     "passage_stored": "passage",
     "goal_updated": "goal",
     "plan_fired": "plan",
@@ -101,6 +102,7 @@ PLAN = (
     "stays onBehalfOf createdBy outside createdAt updatedAt firing"
 )
 FIELDS = {
+    "block": {"label", "version", "by", "deleted", "characters", "limit"},
     "passage": {"id", "spaceId", "supersedes"},
     "goal": set(GOAL.split()),
     "plan": set(PLAN.split()),
@@ -139,6 +141,8 @@ async def live_a_day(world: World) -> None:
     await office.create("/spaces", {"id": "vault", "name": f"{SECRET} vault", "private": True, "members": ["psn_pia"]})
     for number, what in enumerate(("speak", "use tools", "err", "show", "skip this"), 1):
         await world.ask_ada(f"{what}, it is {SECRET}", nth=number)
+    for where in ({}, {"spaceId": "team"}):
+        await office.ask("PUT", "/agents/ada/blocks/mood", params=where, json={"content": SECRET})
     asked, _ = await world.open_call(f"ask us, it is {SECRET}"), await world.open_call()
     await pia.create(f"/pending/{asked['callId']}/resolve", {"result": f"{SECRET} answer"}, status=200)
     hourly = {"spaceId": "team", "agentId": "ada", "prompt": SECRET, "scheduleType": "interval", "scheduleValue": "1h"}
@@ -230,13 +234,18 @@ async def test_events_tell_each_role_only_what_it_may_know(world: World) -> None
         # A member: everything of its spaces, but of calls only those that are visible.
         shown = [event["call"]["toolName"] for event in streams["member"].events if "call" in event]
         assert set(shown) == {"show_clock", "show_chart", "askUs"}
-        assert not {"agent_created", "agent_updated", "agent_deleted", "tool.error"} & set(seen["member"])
+        hidden = {"agent_created", "agent_updated", "agent_deleted", "block_updated", "tool.error"}
+        assert not hidden & set(seen["member"])
         assert {"team", "vault", "ring", "lobby", "-"} == set().union(*seen["member"].values())
         # The agent: its own calls, wherever it is; other agents' calls not.
         calls = [event for event in streams["the agent"].events if "call" in event]
         assert {event["agentId"] for event in calls} == {"ada"}
         assert {"send_message", "store_memory", "no_such_tool"} <= {event["call"]["toolName"] for event in calls}
         assert "vault" not in set().union(*seen["the agent"].values())
+        # Its blocks: for itself and for owners, wherever they are kept.
+        told = {name for name, types in seen.items() if "block_updated" in types}
+        assert told == {"owner", "the agent"}
+        assert seen["the agent"]["block_updated"] == seen["owner"]["block_updated"] == {"-", "team"}
         # The owner: all of it; every type that there is to tell.
         assert set(NOUN) <= set(seen["owner"])
         for stream in streams.values():

@@ -1,7 +1,7 @@
 """The office in which everything here and in tests/api happens: made once for each database, copied for each test.
 
 Everybody is in `lobby`. `team` is private: the owner, Pia and Ada. `den` is Pia's and Ada's alone. `ring` is where
-agents wake each other. Otto is only in the lobby.
+agents wake each other, and Pia made it. Otto is only in the lobby.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ async def _build(office: Driver) -> Made:
     await office.space("lobby", ["psn_pia", "psn_otto", "ada"])
     await office.space("team", ["psn_pia", "ada"], private=True)
     await people["pia"].create("/spaces", {"id": "den", "members": ["ada"], "private": True})
-    await office.space("ring", ["psn_pia", "ping", "pong"], wake={"people": "mention", "agents": "all"})
+    ring = {"id": "ring", "members": [office.owner_id, "ping", "pong"], "wake": {"people": "mention", "agents": "all"}}
+    await people["pia"].create("/spaces", ring)
     await office.dm("ping", "pong")
     messages = {
         "owner": await office.post("team", "the owner's own"),

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 import pytest
-from sqlalchemy import bindparam, delete, insert
+from sqlalchemy import bindparam, delete, insert, text
 
 from bullpen.doctor.database import examine
 from bullpen.llm.embedding import Vector
 from bullpen.meaning import exact, rows
+from bullpen.meaning.background import Background
 from bullpen.meaning.exact import Vectors
 from bullpen.meaning.types import Near
+from bullpen.memory import actions as memory
+from bullpen.memory.actions import Wish
+from bullpen.memory.rules import Place, agent_scope
+from bullpen.memory.types import Origin
 from bullpen.settings import load_settings
-from bullpen.storage import Statement, Store
+from bullpen.storage import Statement, Store, Transaction
 from bullpen.storage.sqlite import SqliteReader
 from bullpen.storage.tables import vectors
 from bullpen.testing.embedding import TinyEmbedder
 from tests.databases import Database
 from tests.driver import Offices
 from tests.memory.meaning import contents, embedded, open_office, remember, tiny, vectors_of
+
+WAITS = Statement(
+    text(
+        "SELECT pid FROM pg_locks WHERE NOT granted "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+)
 
 
 async def test_what_was_written_before_is_caught_up_with(database: Database) -> None:
@@ -150,6 +163,37 @@ async def test_a_model_that_is_away_is_asked_again(offices: Offices) -> None:
     embedder.away = False
     await embedded(office)
     assert len(await vectors_of(office)) == 1
+
+
+async def test_what_is_being_written_while_vectors_become_wanted_gets_one(offices: Offices) -> None:
+    """Its writer has seen nobody who wants vectors, and commits after every text was looked at."""
+    if offices.database.kind == "sqlite":
+        return  # one writer at a time
+    office = await offices.open()
+    await office.agent("ada")
+    store, written, may_commit = office.office.store, asyncio.Event(), asyncio.Event()
+
+    async def write(tx: Transaction) -> None:
+        await memory.store(tx, Place(agent_scope("ada")), "ada", Wish("An automobile."), Origin())
+        written.set()
+        await may_commit.wait()
+
+    async def looked_or_waits() -> bool:
+        complete = await store.read(lambda tx: rows.is_complete(tx, "tiny"))
+        return complete or await store.read(lambda tx: tx.value(WAITS)) is not None
+
+    async def holds() -> bool:
+        return len(await vectors_of(office)) == 1
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(store.transact(write))
+        await written.wait()
+        background = Background(store, tiny(), "another process")
+        background.start()
+        await office.until(looked_or_waits)
+        may_commit.set()
+    await office.until(holds)
+    await background.stop()
 
 
 async def test_of_two_processes_one_embeds(offices: Offices) -> None:

@@ -193,7 +193,7 @@ async def test_a_person_who_lost_access_has_their_waiting_work_cancelled(office:
     await office.run_finished("ada", nth=3)
     stopped = await office.run_finished("ada", nth=2)
     assert (stopped["status"], stopped["stopReason"], stopped["trigger"]["items"]) == ("cancelled", "no_rights", 2)
-    assert stopped["error"].startswith("Whoever caused this run")
+    assert stopped["error"].startswith("The person this run works for no longer has access: ")
     # The model was not even asked, and the owner's own message was answered.
     assert len(await office.journal(stopped["id"])) == 1
     assert [run["outcome"] for run in await office.runs() if "outcome" in run] == ["spoke", "spoke"]

@@ -24,6 +24,7 @@ from tests.path.scripts import Json, call, raw, say, step
 
 pytestmark = pytest.mark.one_database
 
+MEMORY = ["update_memory", "search_memory", "store_memory", "memory_save", "memory_search"]
 SIX = ["send_message", "react_to_message", "do_nothing", "update_memory", "search_memory", "store_memory"]
 
 
@@ -154,8 +155,10 @@ async def test_the_schemas_are_those_of_the_founding_documents(office: Driver) -
         "do_nothing": {},
         "skip": {"reason": False},
         "update_memory": {"label": True, "content": True, "reason": False},
-        "search_memory": {"query": True},
-        "store_memory": {"content": True, "tags": False},
+        "search_memory": {"query": True, "tags": False, "limit": False},
+        "store_memory": {"content": True, "tags": False, "supersedes": False, "expires": False},
+        "memory_save": {"content": True, "metadata": False, "supersedes": False, "expires": False},
+        "memory_search": {"query": True, "limit": False},
     }
     assert shown["send_message"].input_schema["properties"]["text"]["type"] == "string"
     assert "You may call this several times, or not at all." in shown["send_message"].description
@@ -218,7 +221,7 @@ async def test_tools_are_bound_per_run_and_may_change_between_runs(office: Drive
     await office.post("blue", "hello")
     second = await office.run_finished("ada", nth=2)
     assert [spec.name for spec in ada.tools[0]] == ["send_message"]
-    assert [spec.name for spec in ada.tools[-1]] == ["send_message", "update_memory", "search_memory", "store_memory"]
+    assert [spec.name for spec in ada.tools[-1]] == ["send_message", *MEMORY]
     for run, space in ((first, "red"), (second, "blue")):
         (sent,) = [message for message in await office.messages(space) if message["authorKind"] == "agent"]
         assert (sent["authorId"], sent["runId"], sent["text"]) == ("ada", run["id"], "here")

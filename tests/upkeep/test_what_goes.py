@@ -24,9 +24,12 @@ GONE_WHEN_ERASED = {
     "blocks.agent_id",
     "block_versions.agent_id",
     "block_versions.by_id",
+    "goals.agent_id",
     "instructions.agent_id",
+    "memories.agent_id",
     "passages.agent_id",
     "pending_calls.agent_id",
+    "plans.agent_id",
     "tasks.agent_id",
     "variables.scope_id",
 }
@@ -77,6 +80,10 @@ async def ada(office: Driver) -> Driver:
     await office.create("/hooks", {"agentId": "ada", "name": "ci"})
     task = {"spaceId": "team", "agentId": "ada", "prompt": "x", "scheduleType": "cron", "scheduleValue": "0 0 1 1 *"}
     await office.create("/tasks", task)
+    plan = {"name": "look", "instruction": "look", "cron": "0 0 1 1 *"}
+    await office.ask("PUT", "/agents/ada/goals", json={"goals": [{"description": "win"}]})
+    await office.ask("PUT", "/agents/ada/memories", json={"memories": [{"key": "city", "value": "Rome"}]})
+    await office.ask("PUT", "/agents/ada/plans", params={"spaceId": "team"}, json={"plans": [plan]})
     for text in ("hello", "keep", "ask"):
         await office.post("team", text)
         await office.idle() if text != "ask" else await office.event("tool.requires_action")

@@ -392,7 +392,7 @@ async def test_the_system_prompt_explains_visible_and_asynchronous_tools(office:
     await office.run_finished()
     prompt = ada.shown[0].system
     assert "is shown in the space you are in: confirmAction. If you are in no space, call enter_space first" in prompt
-    assert "outside a space it is refused" in prompt
+    assert "outside a space they are refused" in prompt
     assert "These tools are answered later: confirmAction." in prompt
     assert "fetchExternalData" not in prompt  # it neither shows nor is answered later
 

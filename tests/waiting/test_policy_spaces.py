@@ -68,7 +68,10 @@ CASES = [
     Case("pay", lambda ids: {"amount": 5}, "lab", "lab", (call("enter_space", spaceId="den"),)),
 ]
 # They act in the space the agent is in and have no way to name another.
-HERE = {"send_file", "write_file", "leave_space", "list_spaces", "do_nothing", "skip"}
+HERE = {
+    *("send_file", "write_file", "leave_space", "list_spaces", "do_nothing", "skip", "memory_save", "memory_search"),
+    *("set_goals", "delete_goals", "set_memories", "delete_memories", "set_plans", "delete_plans", "get_plans"),
+}
 PAY: Json = {
     "name": "pay",
     "description": "Pay",

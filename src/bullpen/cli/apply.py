@@ -18,7 +18,8 @@ def run(args: Namespace) -> int:
     settings = load_settings(data=args.data, model=args.model)
     project = read_project(args.path, model=settings.model or None, environ=environment(os.environ))
     applied = asyncio.run(_apply(settings, project, "active" if args.approve_skills else "proposed"))
-    print(show.as_json(applied) if args.json else _readable(applied))
+    said = applied.model_dump(by_alias=True, mode="json", exclude_none=True)
+    print(show.as_json(said) if args.json else _readable(applied))
     return 0
 
 

@@ -240,6 +240,7 @@ RENDER: Mapping[str, Render] = {
     "skill_created": lambda lines, event: _skill(event, "there is a new skill", "a skill is proposed"),
     "skill_updated": lambda lines, event: _skill(event, "a skill has changed", "a change of a skill is proposed"),
     "skill_deleted": lambda lines, event: _skill(event, "a skill is gone", ""),
+    "block_updated": _nothing,
     "passage_stored": _nothing,  # people who look into memory see it there
     "access_changed": _nothing,
     "budget_warned": _budget,

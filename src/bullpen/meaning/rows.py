@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sqlalchemy import Table, and_, bindparam, delete, exists, func, insert, literal, select, update
+from sqlalchemy import Table, and_, bindparam, delete, exists, func, insert, literal, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bullpen.meaning.types import Count, Kind, Waiting
@@ -27,6 +27,7 @@ _TEXTS: Mapping[Kind, tuple[Table, str, str]] = {
 
 _SELECT_WANTED = Statement(select(vectors_wanted.c.model))
 _INSERT_WANTED = insert_or_ignore(vectors_wanted)
+_LOCK_TEXTS = Statement(text("LOCK TABLE passages, messages IN SHARE MODE"))
 _SELECT_COMPLETE = Statement(select(vectors_wanted.c.complete).where(vectors_wanted.c.model == bindparam("model")))
 _SET_COMPLETE = Statement(
     update(vectors_wanted).where(vectors_wanted.c.model == bindparam("model_")).values(complete=literal(1))
@@ -42,6 +43,9 @@ async def select_wanted(tx: Transaction) -> str | None:
 
 async def want(tx: Transaction, model: str) -> None:
     """From now on what is written is queued."""
+    if tx.store.shared and await select_wanted(tx) is None:
+        # Who writes just now has seen that nobody wants it: they end first, and are looked at with the others.
+        await tx.all(_LOCK_TEXTS)
     await tx.run(_DELETE_OTHERS, model=model)
     await tx.run(_INSERT_WANTED, model=model, complete=0)
 

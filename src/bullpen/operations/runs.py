@@ -67,11 +67,12 @@ async def thing_of(tx: Transaction, caller: Principal, run: Run) -> Thing:
 
 
 async def read_blocks(tx: Transaction, caller: Principal, run: Run) -> list[PromptBlock] | None:
-    """The blocks of memory that it was shown. None: that is not the caller's to know, or nobody knows it any more."""
+    """The blocks of memory that it was shown. None: there were none, or that is not the caller's to know, or nobody
+    knows it any more."""
     if not access.allows(caller, "see_inside_run", await thing_of(tx, caller, run)):
         return None
     entries = await rows.select_entry_page(tx, run.id, after=-1, limit=1)
-    return steps.read_blocks(entries[0]) if entries else None
+    return (steps.read_blocks(entries[0]) or None) if entries else None
 
 
 # ── once more ───────────────────────────────────────────────────────────────────────────────────────────────────────

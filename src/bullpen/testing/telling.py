@@ -153,7 +153,7 @@ def told(snapshot: Snapshot) -> dict[str, Any]:
             f"{b['agent_id']} {b['space_id']} {b['label']} {b['version']}: {b['content']}" for b in snapshot["blocks"]
         ),
         "block versions": sorted(
-            f"{b['agent_id']} {b['space_id']} {b['label']} {b['version']} {b['by_id']}: {b['content']}"
+            names.plain(f"{b['agent_id']} {b['space_id']} {b['label']} {b['version']} {b['by_id']}: {b['content']}")
             for b in snapshot["block_versions"]
         ),
         "passages": [
