@@ -35,7 +35,7 @@ export function MemoryBlocks({ agent, manages, place }: { agent: Agent; manages:
       {blocks.data.items.map((block) => (
         <BlockCard key={`${block.sharedBy ?? ""}/${block.label}`} agent={agent} block={block} manages={manages} place={place} />
       ))}
-      {!blocks.data.items.length && <p>No blocks yet.</p>}
+      {!blocks.data.items.length && <p className={m.none}>No blocks yet.</p>}
       {manages && <NewBlock agent={agent} place={place} />}
     </section>
   );

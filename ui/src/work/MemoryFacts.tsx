@@ -29,7 +29,7 @@ export function MemoryFacts({ agent, manages }: Props) {
     <Section id="memory-memories" title="Memories" hint="Facts under a key. They stand in its prompt." action={add}>
       {found.isPending && <Skeleton rows={1} />}
       {found.error && <Failed error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data && !found.data.items.length && <p className={m.none}>No memories yet.</p>}
+      {found.data && !found.data.items.length && <p className={m.none}>No memories yet. It writes them itself if it has the tools mind, or you add one.</p>}
       <ul className={s.plain} aria-label="Memories">
         {found.data?.items.map((memory) => <FactLine key={`${memory.spaceId ?? ""}/${memory.key}`} agent={agent} memory={memory} manages={manages} />)}
       </ul>
@@ -63,7 +63,7 @@ function FactLine({ agent, memory, manages }: Props & { memory: Memory }) {
       </div>
       <div className={m.tags}>
         <small className={m.origin}>
-          <Ago at={memory.updatedAt} />
+          Changed <Ago at={memory.updatedAt} />
         </small>
         <Marks spaceId={memory.spaceId} outside={memory.outside} />
       </div>

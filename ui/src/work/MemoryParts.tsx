@@ -22,9 +22,9 @@ export function Section({ id, title, hint, action, children }: SectionProps) {
         <h2 id={id} tabIndex={-1}>
           {title}
         </h2>
+        <p className={p.hint}>{hint}</p>
         {action}
       </header>
-      <p className={p.hint}>{hint}</p>
       {children}
     </section>
   );

@@ -75,7 +75,7 @@ function Words({ text }: { text: string }) {
   const isLong = text.length > LONG;
   return (
     <div className={m.words}>
-      <p dir="auto">{isLong && !whole ? `${text.slice(0, LONG)}…` : text}</p>
+      <p dir="auto">{isLong && !whole ? `${text.slice(0, LONG).trimEnd()}…` : text}</p>
       {isLong && (
         <TextButton aria-expanded={whole} onClick={() => setWhole(!whole)}>
           {whole ? "Show less" : "Show all"}
@@ -88,11 +88,12 @@ function Words({ text }: { text: string }) {
 /** Who wrote it, where and when; with links to each. */
 function Origin({ passage }: { passage: Passage }) {
   const { learned } = passage;
+  const here = !passage.agentId && !learned?.messageId; // the room that shows it, and no message to lead to
   return (
     <small className={m.origin}>
       {learned?.runId ? "Learned " : "Written "}
       <Ago at={passage.createdAt} />
-      {learned?.spaceId && (
+      {learned?.spaceId && !here && (
         <>
           {" "}
           in <RoomLink id={learned.spaceId} messageId={learned.messageId} />

@@ -22,7 +22,7 @@ export function MemoryPassages({ agent, manages }: { agent: Agent; manages: bool
   const owner: Owner = { of: "agents", id: agent.id, agent };
   return (
     <Section id="memory-passages" title="Passages" hint="What it has stored. It searches them when it needs them." action={manages && <AddPassage owner={owner} />}>
-      <PassageList owner={owner} mayChange={manages} section="memory-passages" limit={20} empty="No passages yet. It stores them with the tool store_memory; you can add one here." />
+      <PassageList owner={owner} mayChange={manages} section="memory-passages" limit={20} empty="No passages yet. It stores them itself if it has the tools memory, or you add one." />
     </Section>
   );
 }
@@ -43,7 +43,7 @@ export function PassageList({ owner, mayChange, section, limit, empty }: ListPro
   const items = found.data?.pages.flatMap((page) => page.items) ?? [];
   const looks = q !== "" || tag !== "";
   const none = found.data && !items.length;
-  if (none && !looks && !words) return <p className={p.hint}>{empty}</p>;
+  if (none && !looks && !words) return <p className={m.none}>{empty}</p>;
   return (
     <>
       <input className={p.input} type="search" maxLength={1000} aria-label="Search passages" placeholder="Search: words, or a “phrase”" value={words} onChange={(event) => setWords(event.target.value)} />
@@ -56,7 +56,8 @@ export function PassageList({ owner, mayChange, section, limit, empty }: ListPro
         </p>
       )}
       <p role="status" className={m.count}>
-        {looks && found.data && !found.isFetching && (none ? "No passage holds these words. Try fewer words, or a part of one." : saidCount(items.length, found.hasNextPage))}
+        {looks && items.length > 0 && (found.hasNextPage ? `${items.length} found so far` : `${items.length} found`)}
+        {looks && none && !found.isFetching && "No passage holds these words. Try fewer words, or a part of one."}
       </p>
       {found.data?.pages[0]?.note && <p className={p.hint}>{found.data.pages[0].note}</p>}
       {found.isPending && <Skeleton rows={3} />}
@@ -76,8 +77,6 @@ export function PassageList({ owner, mayChange, section, limit, empty }: ListPro
     </>
   );
 }
-
-const saidCount = (count: number, more: boolean): string => (more ? `${count} found so far` : `${count} found`);
 
 export function AddPassage({ owner }: { owner: Owner }) {
   const [open, setOpen] = useState(false);
