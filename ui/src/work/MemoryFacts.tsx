@@ -29,7 +29,7 @@ export function MemoryFacts({ agent, manages }: Props) {
     <Section id="memory-memories" title="Memories" hint="Facts under a key. They stand in its prompt." action={add}>
       {found.isPending && <Skeleton rows={1} />}
       {found.error && <Failed error={found.error} onRetry={() => void found.refetch()} />}
-      {found.data && !found.data.items.length && <p className={m.none}>No memories yet. It writes them itself if it has the tools mind, or you add one.</p>}
+      {found.data && !found.data.items.length && <p className={m.none}>No memories yet. It writes them itself if its tools include mind, or you add one.</p>}
       <ul className={s.plain} aria-label="Memories">
         {found.data?.items.map((memory) => <FactLine key={`${memory.spaceId ?? ""}/${memory.key}`} agent={agent} memory={memory} manages={manages} />)}
       </ul>

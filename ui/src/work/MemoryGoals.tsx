@@ -31,7 +31,7 @@ export function MemoryGoals({ agent, manages }: Props) {
     <Section id="memory-goals" title="Goals" hint="What it wants. They stand in its prompt." action={add}>
       {goals.isPending && <Skeleton rows={1} />}
       {goals.error && <Failed error={goals.error} onRetry={() => void goals.refetch()} />}
-      {goals.data && !goals.data.items.length && <p className={m.none}>No goals yet. It sets them itself if it has the tools mind, or you add one.</p>}
+      {goals.data && !goals.data.items.length && <p className={m.none}>No goals yet. It sets them itself if its tools include mind, or you add one.</p>}
       <ul className={s.plain} aria-label="Goals">
         {goals.data?.items.map((goal) => <GoalLine key={`${goal.spaceId ?? ""}/${goal.id}`} agent={agent} goal={goal} manages={manages} />)}
       </ul>

@@ -101,7 +101,7 @@ function Origin({ passage }: { passage: Passage }) {
       )}
       {learned?.personId && (
         <>
-          {learned.runId ? ", from " : " by "}
+          {learned.runId ? ", for " : " by "}
           <Link href="/people">
             <Who id={learned.personId} />
           </Link>
@@ -141,8 +141,10 @@ export function PassageForm({ verb, before, agent, onSave, onClose }: FormProps)
   const split = [...new Set(tags.split(",").map((tag) => tag.trim()))].filter(Boolean);
   // Whoever writes new words makes them theirs; words that stay the same keep the mark that they have.
   const words = content === before?.content ? {} : { content };
+  const marked = before && tags === before.tags.join(", ") ? {} : { tags: split };
+  const body = { ...words, ...marked, ...(place ? { spaceId: place } : {}) };
   return (
-    <Form verb={verb} onSave={() => onSave({ ...words, tags: split, ...(place ? { spaceId: place } : {}) })} onCancel={onClose} disabled={!content.trim()}>
+    <Form verb={verb} onSave={() => onSave(body)} onCancel={onClose} disabled={!content.trim() || !Object.keys(body).length}>
       <label className={p.field}>
         What to remember
         <textarea required rows={4} maxLength={MOST} dir="auto" value={content} onChange={(event) => setContent(event.target.value)} />

@@ -22,7 +22,7 @@ export function MemoryPassages({ agent, manages }: { agent: Agent; manages: bool
   const owner: Owner = { of: "agents", id: agent.id, agent };
   return (
     <Section id="memory-passages" title="Passages" hint="What it has stored. It searches them when it needs them." action={manages && <AddPassage owner={owner} />}>
-      <PassageList owner={owner} mayChange={manages} section="memory-passages" limit={20} empty="No passages yet. It stores them itself if it has the tools memory, or you add one." />
+      <PassageList owner={owner} mayChange={manages} section="memory-passages" limit={20} empty="No passages yet. It stores them itself if its tools include memory, or you add one." />
     </Section>
   );
 }

@@ -39,7 +39,7 @@ export function MemoryPlans({ agent, manages }: Props) {
     <Section id="memory-plans" title="Plans" hint="What it will do, and when it wakes for that." action={add}>
       {plans.isPending && <Skeleton rows={1} />}
       {plans.error && <Failed error={plans.error} onRetry={() => void plans.refetch()} />}
-      {plans.data && !plans.data.items.length && <p className={m.none}>No plans yet. It makes them itself if it has the tools mind, or you add one.</p>}
+      {plans.data && !plans.data.items.length && <p className={m.none}>No plans yet. It makes them itself if its tools include mind, or you add one.</p>}
       <ul className={s.plain} aria-label="Plans">
         {plans.data?.items.map((plan) => <PlanLine key={`${plan.spaceId ?? ""}/${plan.id}`} agent={agent} plan={plan} manages={manages} />)}
       </ul>
