@@ -183,7 +183,7 @@ async def test_a_room_shows_what_it_remembers(house: House, visit: Visit) -> Non
     page = await visit.room(room)
     await visit.go(f"/rooms/{room}?panel=details")
     section = page.get_by_role("region", name="What this room remembers")
-    await section.get_by_role("button", name="Add a passage").click()
+    await section.get_by_role("button", name="New passage").click()
     await page.get_by_label("What to remember").fill("We ship on Friday.")
     await page.get_by_role("button", name="Add passage").click()
     await expect(section.get_by_role("listitem")).to_contain_text("We ship on Friday.")

@@ -78,6 +78,7 @@ export function PassageList({ owner, mayChange, section, limit, empty }: ListPro
   );
 }
 
+/** In a room the button says more: other things are added there, too. */
 export function AddPassage({ owner }: { owner: Owner }) {
   const [open, setOpen] = useState(false);
   const queries = useQueryClient();
@@ -91,8 +92,8 @@ export function AddPassage({ owner }: { owner: Owner }) {
   };
   return (
     <>
-      <Button aria-label="Add a passage" onClick={() => setOpen(true)}>
-        <Plus size={15} aria-hidden /> Add
+      <Button aria-label={owner.agent && "Add a passage"} onClick={() => setOpen(true)}>
+        <Plus size={15} aria-hidden /> {owner.agent ? "Add" : "New passage"}
       </Button>
       <Dialog title="Add a passage" open={open} onClose={() => setOpen(false)}>
         <PassageForm verb="Add passage" agent={owner.agent} onSave={add} onClose={() => setOpen(false)} />
