@@ -1,8 +1,8 @@
 // Asking the server this page came from, and nobody else.
 import * as exact from "./exact";
 import type {
-  Agent, Block, BlockVersion, Budget, Command, Connection, Decision, File_, Firing, FoundMessage, Goal, InstructionsVersion, Invite, InviteShown, Me, Memory, Message, ModelCheck,
-  NewInvite, Offered, OpenSession, Page, Passage, PendingCall, Person, PinnedMessage, Plan, Policy, Run, RunMessage, Skill, Space, SpaceContents, Span, StepRequest,
+  Agent, Block, BlockVersion, Budget, Command, Connection, Decision, File_, Firing, FoundMessage, InstructionsVersion, Invite, InviteShown, Me, Message, ModelCheck,
+  NewInvite, Offered, OpenSession, Page, PendingCall, Person, PinnedMessage, Policy, Run, RunMessage, Skill, Space, SpaceContents, Span, StepRequest,
   Task, Token, ToolConfig, UsageRow, Why,
 } from "./nouns";
 
@@ -153,22 +153,6 @@ export const api = {
     ask<Page<BlockVersion> & { diff?: string }>("GET", `/agents/${id(agent)}/blocks/${id(label)}/history`, { query }),
   revertBlock: (agent: string, label: string, version: number, spaceId?: string) =>
     ask<Block>("POST", `/agents/${id(agent)}/blocks/${id(label)}/revert`, { body: { version }, query: { spaceId } }),
-  // `of`: "agents" or "spaces", what an agent knows or a space remembers.
-  passages: (of: string, owner: string, query: { q?: string; tags?: string; limit?: number; cursor?: string }) =>
-    ask<Page<Passage> & { note?: string }>("GET", `/${of}/${id(owner)}/passages`, { query }),
-  addPassage: (of: string, owner: string, body: object) => ask<Passage>("POST", `/${of}/${id(owner)}/passages`, { body }),
-  updatePassage: (passage: string, body: object) => ask<Passage>("PATCH", `/passages/${id(passage)}`, { body }),
-  deletePassage: (passage: string) => ask<void>("DELETE", `/passages/${id(passage)}`),
-  goals: (agent: string) => ask<Page<Goal>>("GET", `/agents/${id(agent)}/goals`),
-  putGoal: (agent: string, goal: object, spaceId?: string) => ask<Page<Goal>>("PUT", `/agents/${id(agent)}/goals`, { body: { goals: [goal] }, query: { spaceId } }),
-  deleteGoal: (agent: string, goal: string, spaceId?: string) => ask<void>("DELETE", `/agents/${id(agent)}/goals/${id(goal)}`, { query: { spaceId } }),
-  memories: (agent: string) => ask<Page<Memory>>("GET", `/agents/${id(agent)}/memories`),
-  putMemory: (agent: string, memory: object, spaceId?: string) =>
-    ask<Page<Memory>>("PUT", `/agents/${id(agent)}/memories`, { body: { memories: [memory] }, query: { spaceId } }),
-  deleteMemory: (agent: string, key: string, spaceId?: string) => ask<void>("DELETE", `/agents/${id(agent)}/memories`, { query: { key, spaceId } }),
-  plans: (agent: string) => ask<Page<Plan>>("GET", `/agents/${id(agent)}/plans`),
-  putPlan: (agent: string, plan: object, spaceId?: string) => ask<Page<Plan>>("PUT", `/agents/${id(agent)}/plans`, { body: { plans: [plan] }, query: { spaceId } }),
-  deletePlan: (agent: string, plan: string, spaceId?: string) => ask<void>("DELETE", `/agents/${id(agent)}/plans/${id(plan)}`, { query: { spaceId } }),
   instructions: (agent: string) => ask<Page<InstructionsVersion>>("GET", `/agents/${id(agent)}/instructions/history`),
   compareInstructions: (agent: string, from: number, to: number) =>
     ask<{ diff?: string }>("GET", `/agents/${id(agent)}/instructions/history`, { query: { from, to, limit: 1 } }),

@@ -2,7 +2,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Pencil, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { api } from "../api/client";
 import type { Agent, Memory } from "../api/nouns";
 import { Ago } from "../parts/Ago";
 import { Button, IconButton } from "../parts/Button";
@@ -13,12 +12,13 @@ import p from "../parts/parts.module.css";
 import { done } from "../parts/toasts";
 import { AskDelete, keepsForRooms, Marks, PlaceField, Section, short } from "./MemoryParts";
 import m from "./memory.module.css";
+import { recall } from "./recall";
 import s from "./work.module.css";
 
 type Props = { agent: Agent; manages: boolean };
 
 export function MemoryFacts({ agent, manages }: Props) {
-  const found = useQuery({ queryKey: ["memory", agent.id, "memories"], queryFn: () => api.memories(agent.id) });
+  const found = useQuery({ queryKey: ["memory", agent.id, "memories"], queryFn: () => recall.memories(agent.id) });
   const [adding, setAdding] = useState(false);
   const add = manages && (
     <Button aria-label="Add a memory" onClick={() => setAdding(true)}>
@@ -68,7 +68,7 @@ function FactLine({ agent, memory, manages }: Props & { memory: Memory }) {
         <Marks spaceId={memory.spaceId} outside={memory.outside} />
       </div>
       <FactDialog agent={agent} memory={memory} taken={[]} open={open === "edit"} onClose={close} />
-      <AskDelete what="memory" text={`${memory.key}: ${memory.value}`} open={open === "delete"} section="memory-memories" onDelete={() => api.deleteMemory(agent.id, memory.key, memory.spaceId ?? undefined)} onClose={close} />
+      <AskDelete what="memory" text={`${memory.key}: ${memory.value}`} open={open === "delete"} section="memory-memories" onDelete={() => recall.deleteMemory(agent.id, memory.key, memory.spaceId ?? undefined)} onClose={close} />
     </li>
   );
 }
@@ -90,7 +90,7 @@ function Fields({ agent, memory, taken, onClose }: DialogProps) {
   const queries = useQueryClient();
   const same = taken.find((each) => each.key === key.trim() && (each.spaceId ?? undefined) === place);
   const save = async (): Promise<void> => {
-    await api.putMemory(agent.id, { key: memory ? key : key.trim(), value }, place);
+    await recall.putMemory(agent.id, { key: memory ? key : key.trim(), value }, place);
     onClose();
     await queries.invalidateQueries({ queryKey: ["memory"] });
     done("Saved");

@@ -2,7 +2,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Pencil, Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { api } from "../api/client";
 import type { Agent, Goal } from "../api/nouns";
 import { Button, IconButton } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
@@ -12,6 +11,7 @@ import p from "../parts/parts.module.css";
 import { done } from "../parts/toasts";
 import { AskDelete, keepsForRooms, Marks, PlaceField, Section, short } from "./MemoryParts";
 import m from "./memory.module.css";
+import { recall } from "./recall";
 import s from "./work.module.css";
 
 const STATUS = { active: "active", completed: "reached", abandoned: "given up" };
@@ -20,7 +20,7 @@ const TONES = { active: "live", completed: "ok", abandoned: undefined };
 type Props = { agent: Agent; manages: boolean };
 
 export function MemoryGoals({ agent, manages }: Props) {
-  const goals = useQuery({ queryKey: ["memory", agent.id, "goals"], queryFn: () => api.goals(agent.id) });
+  const goals = useQuery({ queryKey: ["memory", agent.id, "goals"], queryFn: () => recall.goals(agent.id) });
   const [adding, setAdding] = useState(false);
   const add = manages && (
     <Button aria-label="Add a goal" onClick={() => setAdding(true)}>
@@ -68,7 +68,7 @@ function GoalLine({ agent, goal, manages }: Props & { goal: Goal }) {
         <Marks spaceId={goal.spaceId} outside={goal.outside} />
       </div>
       <GoalDialog agent={agent} goal={goal} open={open === "edit"} onClose={close} />
-      <AskDelete what="goal" text={goal.description} open={open === "delete"} section="memory-goals" onDelete={() => api.deleteGoal(agent.id, goal.id, goal.spaceId ?? undefined)} onClose={close} />
+      <AskDelete what="goal" text={goal.description} open={open === "delete"} section="memory-goals" onDelete={() => recall.deleteGoal(agent.id, goal.id, goal.spaceId ?? undefined)} onClose={close} />
     </li>
   );
 }
@@ -90,7 +90,7 @@ function Fields({ agent, goal, onClose }: DialogProps) {
   const [place, setPlace] = useState(goal?.spaceId ?? undefined);
   const queries = useQueryClient();
   const save = async (): Promise<void> => {
-    await api.putGoal(agent.id, { ...(goal ? { id: goal.id } : {}), description, status, priority: Number(priority) }, place);
+    await recall.putGoal(agent.id, { ...(goal ? { id: goal.id } : {}), description, status, priority: Number(priority) }, place);
     onClose();
     await queries.invalidateQueries({ queryKey: ["memory"] });
     done("Saved");

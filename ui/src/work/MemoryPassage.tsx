@@ -3,7 +3,6 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api } from "../api/client";
 import type { Agent, Passage } from "../api/nouns";
 import { Ago } from "../parts/Ago";
 import { IconButton, TextButton } from "../parts/Button";
@@ -14,6 +13,7 @@ import { done } from "../parts/toasts";
 import { Who } from "../rooms/Who";
 import { AskDelete, Marks, PlaceField, RoomLink, short } from "./MemoryParts";
 import m from "./memory.module.css";
+import { recall } from "./recall";
 
 const LONG = 600; // characters that are shown before somebody asks for the rest
 const MOST = 20_000;
@@ -25,7 +25,7 @@ export function PassageItem({ passage, mayChange, section, tag, onTag }: Props) 
   const queries = useQueryClient();
   const close = (): void => setOpen(null);
   const save = async (body: object): Promise<void> => {
-    await api.updatePassage(passage.id, body);
+    await recall.updatePassage(passage.id, body);
     close();
     await queries.invalidateQueries({ queryKey: ["memory"] });
     done("Saved");
@@ -63,7 +63,7 @@ export function PassageItem({ passage, mayChange, section, tag, onTag }: Props) 
         note={passage.supersedes ? "The passage that it replaced is found again." : undefined}
         open={open === "delete"}
         section={section}
-        onDelete={() => api.deletePassage(passage.id)}
+        onDelete={() => recall.deletePassage(passage.id)}
         onClose={close}
       />
     </li>

@@ -2,7 +2,6 @@
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
 import { useState } from "react";
-import { api } from "../api/client";
 import type { Agent, Passage } from "../api/nouns";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
@@ -13,6 +12,7 @@ import { useSettled } from "../rooms/useSettled";
 import { PassageForm, PassageItem } from "./MemoryPassage";
 import { Section } from "./MemoryParts";
 import m from "./memory.module.css";
+import { recall } from "./recall";
 import s from "./work.module.css";
 
 /** Whose passages: an agent's own, or those of a room. */
@@ -35,7 +35,7 @@ export function PassageList({ owner, mayChange, section, limit, empty }: ListPro
   const q = useSettled(words.trim(), 200);
   const found = useInfiniteQuery({
     queryKey: ["memory", owner.id, "passages", q, tag],
-    queryFn: ({ pageParam }) => api.passages(owner.of, owner.id, { q, tags: tag, limit, cursor: pageParam }),
+    queryFn: ({ pageParam }) => recall.passages(owner.of, owner.id, { q, tags: tag, limit, cursor: pageParam }),
     initialPageParam: "",
     getNextPageParam: (page) => page.next,
     placeholderData: (before) => before,
@@ -84,7 +84,7 @@ export function AddPassage({ owner }: { owner: Owner }) {
   const queries = useQueryClient();
   const add = async (body: object): Promise<void> => {
     const known = queries.getQueriesData<{ pages: { items: Passage[] }[] }>({ queryKey: ["memory", owner.id, "passages"] });
-    const made = await api.addPassage(owner.of, owner.id, body);
+    const made = await recall.addPassage(owner.of, owner.id, body);
     const before = known.some(([, found]) => found?.pages.some((page) => page.items.some((each) => each.id === made.id)));
     setOpen(false);
     await queries.invalidateQueries({ queryKey: ["memory"] });

@@ -2,7 +2,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { api } from "../api/client";
 import type { Agent, Plan } from "../api/nouns";
 import { useLive } from "../live/store";
 import { Ago, inZone } from "../parts/Ago";
@@ -17,6 +16,7 @@ import { Who } from "../rooms/Who";
 import { roomsOf } from "./AgentRooms";
 import { AskDelete, Marks, RoomLink, Section, short } from "./MemoryParts";
 import m from "./memory.module.css";
+import { recall } from "./recall";
 import s from "./work.module.css";
 
 const KINDS = {
@@ -28,7 +28,7 @@ type Kind = keyof typeof KINDS;
 type Props = { agent: Agent; manages: boolean };
 
 export function MemoryPlans({ agent, manages }: Props) {
-  const plans = useQuery({ queryKey: ["memory", agent.id, "plans"], queryFn: () => api.plans(agent.id) });
+  const plans = useQuery({ queryKey: ["memory", agent.id, "plans"], queryFn: () => recall.plans(agent.id) });
   const [adding, setAdding] = useState(false);
   const add = manages && (
     <Button aria-label="Add a plan" onClick={() => setAdding(true)}>
@@ -84,7 +84,7 @@ function PlanLine({ agent, plan, manages }: Props & { plan: Plan }) {
         note="It does not wake the agent any more."
         open={deleting}
         section="memory-plans"
-        onDelete={() => api.deletePlan(agent.id, plan.id, plan.stays ? (plan.spaceId ?? undefined) : undefined)}
+        onDelete={() => recall.deletePlan(agent.id, plan.id, plan.stays ? (plan.spaceId ?? undefined) : undefined)}
         onClose={() => setDeleting(false)}
       />
     </li>
@@ -129,7 +129,7 @@ function Fields({ agent, onClose }: { agent: Agent; onClose(): void }) {
   const queries = useQueryClient();
   const value = kind === "scheduledAt" ? exactTime(values.scheduledAt) : values[kind].trim();
   const save = async (): Promise<void> => {
-    await api.putPlan(agent.id, { name: name.trim(), instruction: instruction.trim(), [kind]: value }, room || undefined);
+    await recall.putPlan(agent.id, { name: name.trim(), instruction: instruction.trim(), [kind]: value }, room || undefined);
     onClose();
     await queries.invalidateQueries({ queryKey: ["memory"] });
     done("Planned");
