@@ -74,6 +74,7 @@ async def set_scene(house: House, provider: ModelServer) -> Scene:
     agent = next(id for id in members if id.startswith("ada"))
     await house.ask("PATCH", f"/agents/{agent}", json={"instructions": "Be exact."})
     await house.ask("PUT", f"/agents/{agent}/blocks/mood", json={"content": "calm"})
+    await remember(house, agent, room)
     await house.reads(f"/runs?spaceId={room}", lambda page: any("finishedAt" in run for run in page["items"]))
     runs = (await house.ask("GET", "/runs", params={"spaceId": room}))["items"]
     schedule = {"scheduleType": "cron", "scheduleValue": "0 9 * * *"}
@@ -115,6 +116,17 @@ async def room_with_a_form(house: House) -> str:
     room = await house.room(agent)
     await house.post(room, "a form, please")
     return room
+
+
+async def remember(house: House, agent: str, room: str) -> None:
+    """One of each kind of memory."""
+    kept = {"content": "Deliveries go to the side door.", "tags": ["studio"]}
+    await house.ask("POST", f"/agents/{agent}/passages", json=kept)
+    await house.ask("POST", f"/spaces/{room}/passages", json=kept)
+    await house.ask("PUT", f"/agents/{agent}/goals", json={"goals": [{"description": "Count", "priority": 2}]})
+    await house.ask("PUT", f"/agents/{agent}/memories", json={"memories": [{"key": "hours", "value": "nine to five"}]})
+    plan = {"name": "greet", "instruction": "Say good morning.", "cron": "0 9 * * *"}
+    await house.ask("PUT", f"/agents/{agent}/plans", params={"spaceId": room}, json={"plans": [plan]})
 
 
 async def newcomer(house: House) -> Any:

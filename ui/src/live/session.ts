@@ -23,7 +23,7 @@ const INVALIDATES: [RegExp, string[]][] = [
   [/^tool\./, ["run"]],
   [/^(tool\.requires_action|pending_resolved|tool\.done|tool\.error)$/, ["pending", "agents"]],
   [/^agent/, ["agents", "agent"]],
-  [/^block_/, ["memory"]],
+  [/^(block_|passage_|goal_|plan_)/, ["memory"]],
   [/^(member_|space_)/, ["members"]],
   [/^message_(un)?pinned$/, ["pins"]],
   [/^budget_/, ["usage", "agents"]],

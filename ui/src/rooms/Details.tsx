@@ -1,5 +1,5 @@
 import { UserMinus, UserPlus } from "lucide-react";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client";
 import { freshNames, loadSpaces } from "../live/load";
@@ -18,6 +18,8 @@ import { useCommands } from "./useCommands";
 import { keepsRoom } from "./keeps";
 import s from "./rooms.module.css";
 import { Who } from "./Who";
+
+const MemoryRoom = lazy(() => import("../work/MemoryRoom"));
 
 const WORDS = { here: "here", busy: "working", waiting: "waits for an answer", paused: "paused" };
 
@@ -114,6 +116,14 @@ export function Details({ spaceId }: { spaceId: string }) {
       )}
       <Pins spaceId={space.id} mayPin={isMember} />
       <Written spaceId={space.id} />
+      <section className={s.section} aria-labelledby="room-memory">
+        <h3 id="room-memory" tabIndex={-1}>
+          What this room remembers
+        </h3>
+        <Suspense>
+          <MemoryRoom spaceId={space.id} mayChange={isMember && !space.archivedAt} />
+        </Suspense>
+      </section>
       <RoomSettings space={space} />
       {isMember && (
         <section className={s.section}>

@@ -14,6 +14,7 @@ import { done, toast } from "../parts/toasts";
 import { Who } from "../rooms/Who";
 import { MemoryHistory } from "./MemoryHistory";
 import { MemoryOptions } from "./MemoryOptions";
+import { Section } from "./MemoryParts";
 import m from "./memory.module.css";
 import s from "./work.module.css";
 
@@ -27,17 +28,17 @@ export function MemoryBlocks({ agent, manages, place }: { agent: Agent; manages:
   if (blocks.isPending) return <Skeleton rows={3} />;
   if (blocks.error) return <Failed error={blocks.error} onRetry={() => void blocks.refetch()} />;
   return (
-    <section aria-labelledby="memory-blocks" className={m.section}>
-      <h2 id="memory-blocks">Blocks</h2>
-      <p className={p.hint}>
-        {place ? "These stand in its prompt in this room alone, in place of others of the same name." : "These always stand in its prompt. It changes them itself, too."}
-      </p>
+    <Section
+      id="memory-blocks"
+      title="Blocks"
+      hint={place ? "These stand in its prompt in this room alone, in place of others of the same name." : "These always stand in its prompt. It changes them itself, too."}
+    >
       {blocks.data.items.map((block) => (
         <BlockCard key={`${block.sharedBy ?? ""}/${block.label}`} agent={agent} block={block} manages={manages} place={place} />
       ))}
-      {!blocks.data.items.length && <p>No blocks yet.</p>}
+      {!blocks.data.items.length && <p className={m.none}>No blocks yet.</p>}
       {manages && <NewBlock agent={agent} place={place} />}
-    </section>
+    </Section>
   );
 }
 
