@@ -2,13 +2,14 @@ import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "re
 
 const NEAR_END = 80;
 const MOVES_MS = 1_000; // a flick of a wheel or a finger goes on for a while
+const REDRAWN_MS = 2_000; // a card that is drawn anew loses the focus, which is not leaving it
 
 export type Follow = {
   atEnd: boolean;
   start(): void;
   stop(): void;
   /** For the element that scrolls. */
-  events: Record<"onScroll" | "onWheel" | "onTouchMove" | "onKeyDownCapture" | "onPointerDown" | "onPointerMove" | "onPointerUp", (event: React.SyntheticEvent<HTMLElement>) => void>;
+  events: Record<"onFocus" | "onScroll" | "onWheel" | "onTouchMove" | "onKeyDownCapture" | "onPointerDown" | "onPointerMove" | "onPointerUp", (event: React.SyntheticEvent<HTMLElement>) => void>;
 };
 
 const isNear = (at: HTMLElement): boolean => at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_END;
@@ -22,12 +23,18 @@ export function useFollow(list: RefObject<HTMLElement | null>, height: number): 
   const moved = useRef(0);
   const held = useRef(false);
   const top = useRef(0);
+  const filled = useRef(-REDRAWN_MS);
   const known = useRef(0);
   const [atEnd, setAtEnd] = useState(true);
 
+  const isHeld = (at: HTMLElement): boolean => {
+    if (isFilledIn(at)) filled.current = performance.now();
+    return document.activeElement === document.body ? performance.now() - filled.current < REDRAWN_MS : isFilledIn(at);
+  };
+
   useLayoutEffect(() => {
     if (!following.current || !list.current) return;
-    if (!isFilledIn(list.current)) {
+    if (!isHeld(list.current)) {
       list.current.scrollTop = list.current.scrollHeight;
       return;
     }
@@ -40,7 +47,7 @@ export function useFollow(list: RefObject<HTMLElement | null>, height: number): 
     const at = list.current;
     if (!at) return;
     const watch = new ResizeObserver(() => {
-      if (following.current) at.scrollTop = at.scrollHeight;
+      if (following.current && !isHeld(at)) at.scrollTop = at.scrollHeight;
     });
     watch.observe(at);
     return () => watch.disconnect();
@@ -69,6 +76,6 @@ export function useFollow(list: RefObject<HTMLElement | null>, height: number): 
       // Whoever goes to a row that is at the end anyway has not left it.
       requestAnimationFrame(() => list.current && isNear(list.current) && (following.current = true));
     },
-    events: { onScroll, onWheel: moves, onTouchMove: moves, onKeyDownCapture: moves, onPointerDown: hold, onPointerMove: hold, onPointerUp: hold },
+    events: { onFocus: () => void (list.current && isHeld(list.current)), onScroll, onWheel: moves, onTouchMove: moves, onKeyDownCapture: moves, onPointerDown: hold, onPointerMove: hold, onPointerUp: hold },
   };
 }
