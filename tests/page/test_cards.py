@@ -148,6 +148,7 @@ async def test_a_failed_answer_is_reported_and_keeps_what_was_entered(house: Hou
         await expect(asked.get_by_text("Olga:")).to_be_visible()
 
 
+@pytest.mark.fresh_page
 async def test_what_was_begun_survives_being_scrolled_away(house: House, visit: Visit) -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string", "title": "City"}}}
     await house.tool("form")
